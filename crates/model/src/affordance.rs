@@ -1,0 +1,215 @@
+//! What may be done now. Source: seed 000, the affordance table.
+//!
+//! An action is *offered* (an agent is told of it), *permitted* (it works but is not advertised: the escape hatches and
+//! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
+//!
+//! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
+//! it, in four ways:
+//! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
+//!   call it valid from any state; an escape hatch that is shut when it is needed is none.
+//! - Stop and Rename, which the seed does not know, are permitted everywhere.
+//! - Events may be read before the session is Ready: that is how one watches it warm up.
+//! - Explore, a query as check and complete are, is permitted while a job runs.
+//!
+//! Waiting, which the seed does not know either, affords what Evaluating does: its job runs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::state::SessionState;
+
+/// Something a client may want of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// Stop the running job.
+    Cancel,
+    /// Run code.
+    Eval,
+    /// Type-check code without running it.
+    Check,
+    /// Complete at a cursor.
+    Complete,
+    /// List the members of a namespace, module or type.
+    Explore,
+    /// Read the session's events.
+    Events,
+    /// Read the session's status.
+    Status,
+    /// Start afresh in the same worker.
+    Reset,
+    /// Start afresh in a new worker.
+    HardReset,
+    /// Start a worker for a session that rests.
+    Start,
+    /// Put the session to rest.
+    Stop,
+    /// Give the session another name.
+    Rename,
+}
+
+/// Whether an action may be taken in a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Availability {
+    /// It works, and clients are told of it.
+    Offered,
+    /// It works, and is not advertised.
+    Permitted,
+    /// It does not work now.
+    Refused,
+}
+
+impl Action {
+    /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
+    pub const ALL: [Self; 12] = [
+        Self::Cancel,
+        Self::Eval,
+        Self::Check,
+        Self::Complete,
+        Self::Explore,
+        Self::Events,
+        Self::Status,
+        Self::Reset,
+        Self::HardReset,
+        Self::Start,
+        Self::Stop,
+        Self::Rename,
+    ];
+
+    /// Its name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Eval => "eval",
+            Self::Check => "check",
+            Self::Complete => "complete",
+            Self::Explore => "explore",
+            Self::Events => "events",
+            Self::Status => "status",
+            Self::Reset => "reset",
+            Self::HardReset => "hardReset",
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Rename => "rename",
+        }
+    }
+}
+
+impl std::fmt::Display for Action {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Whether `action` may be taken in `state`. Total.
+pub const fn availability(state: SessionState, action: Action) -> Availability {
+    use Action as A;
+    use Availability::{Offered, Permitted, Refused};
+    use SessionState as S;
+    match (state, action) {
+        (_, A::Status) => Offered,
+        (_, A::Stop | A::Rename) => Permitted,
+
+        (S::Uninitialized, A::Start) => Offered,
+        (S::WarmingUp | S::Ready | S::Evaluating | S::Waiting(_) | S::Faulted, A::Start) => Refused,
+
+        (S::Ready | S::Evaluating | S::Waiting(_) | S::Faulted, A::Events) => Offered,
+        (S::Uninitialized | S::WarmingUp, A::Events) => Permitted,
+
+        (S::Ready | S::Faulted, A::HardReset) => Offered,
+        (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_), A::HardReset) => Permitted,
+
+        (S::Ready | S::Faulted, A::Reset) => Offered,
+        (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_), A::Reset) => Refused,
+
+        (S::Ready, A::Eval | A::Explore) => Offered,
+        (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Eval) => Refused,
+        (S::Evaluating | S::Waiting(_), A::Explore) => Permitted,
+        (S::Uninitialized | S::WarmingUp | S::Faulted, A::Explore) => Refused,
+
+        (S::Ready | S::Evaluating | S::Waiting(_), A::Check | A::Complete) => Offered,
+        (S::Uninitialized | S::WarmingUp | S::Faulted, A::Check | A::Complete) => Refused,
+
+        (S::Evaluating | S::Waiting(_), A::Cancel) => Offered,
+        (S::Uninitialized | S::WarmingUp | S::Ready | S::Faulted, A::Cancel) => Refused,
+    }
+}
+
+/// The actions that clients are told of in `state`, in the order of [`Action::ALL`].
+pub fn offered(state: SessionState) -> Vec<Action> {
+    Action::ALL.into_iter().filter(|action| availability(state, *action) == Availability::Offered).collect()
+}
+
+/// What would make a refused action possible: one sentence a client can act on.
+pub const fn remedy(state: SessionState, action: Action) -> &'static str {
+    match (state, action) {
+        (
+            SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_),
+            Action::Start,
+        ) => "The session has been started already.",
+        (
+            SessionState::Uninitialized
+            | SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Faulted,
+            Action::Cancel,
+        ) => "Nothing runs; there is nothing to cancel.",
+        (SessionState::Uninitialized, _) => "Start the session first.",
+        (SessionState::WarmingUp, _) => "Wait until the session is Ready.",
+        (SessionState::Ready, _) => "It can be done now.",
+        (SessionState::Evaluating, _) => "Wait for the running job to end, or cancel it.",
+        (SessionState::Waiting(_), _) => "Answer what the running job asks, or cancel it.",
+        (SessionState::Faulted, _) => "Reset or hard-reset the session first.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Action as A;
+
+    /// The seed's table, in its order of rows; load_fsharp_script is an eval here, and get_available_projects a status.
+    #[test]
+    fn what_is_offered_is_what_the_seed_lists() {
+        let table = [
+            (SessionState::Uninitialized, vec![A::Status, A::Start]),
+            (SessionState::WarmingUp, vec![A::Status]),
+            (
+                SessionState::Ready,
+                vec![
+                    A::Eval,
+                    A::Check,
+                    A::Complete,
+                    A::Explore,
+                    A::Events,
+                    A::Status,
+                    A::Reset,
+                    A::HardReset,
+                ],
+            ),
+            (SessionState::Evaluating, vec![A::Cancel, A::Check, A::Complete, A::Events, A::Status]),
+            (SessionState::Faulted, vec![A::Events, A::Status, A::Reset, A::HardReset]),
+        ];
+        for (state, actions) in table {
+            assert_eq!(offered(state), actions, "{state}");
+        }
+    }
+
+    #[test]
+    fn the_escape_hatch_is_never_refused() {
+        for state in SessionState::ALL {
+            assert_ne!(availability(state, A::HardReset), Availability::Refused, "{state}");
+            assert_ne!(availability(state, A::Stop), Availability::Refused, "{state}");
+        }
+    }
+
+    #[test]
+    fn cancel_is_offered_exactly_while_a_job_runs() {
+        for state in SessionState::ALL {
+            assert_eq!(availability(state, A::Cancel) == Availability::Offered, state.is_busy(), "{state}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What clients may ask for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::affordance::Action;
+use crate::error::Error;
+use crate::event::Source;
+use crate::id::{CommandId, SessionKind};
+use crate::limits::Limits;
+
+/// A client's request to change a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The client's name for it; the same id always gets the same answer.
+    pub id: CommandId,
+    /// Who asks, and through what.
+    pub source: Source,
+    /// What to do where the session's state does not offer it yet.
+    pub admission: Admission,
+    /// What is asked.
+    pub body: SessionCommand,
+}
+
+/// What happens to a command that the session's state does not offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Admission {
+    /// It is refused at once, with what is offered.
+    #[default]
+    Now,
+    /// It waits in the session's lane, behind those before it, until the state offers it. A session at rest is started.
+    Queue,
+}
+
+/// What is asked of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum SessionCommand {
+    /// Run code.
+    Eval {
+        /// The code.
+        code: String,
+        /// The file whose text it is, absolute.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+    },
+    /// Stop the running job.
+    Cancel,
+    /// Drop the definitions, keep the worker.
+    Reset,
+    /// Drop the definitions and the worker.
+    HardReset,
+    /// Start a worker for a session at rest.
+    Start,
+    /// Put the session to rest.
+    Stop,
+    /// Give it another name.
+    Rename {
+        /// The new one.
+        name: String,
+    },
+}
+
+/// A client's request for a new session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateSession {
+    /// What does its work.
+    pub kind: SessionKind,
+    /// The folder its code runs in, absolute.
+    pub working_directory: String,
+    /// The project it is for, absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What people call it; by default the folder's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl SessionCommand {
+    /// The action whose availability decides whether this is admitted.
+    pub const fn action(&self) -> Action {
+        match self {
+            Self::Eval { .. } => Action::Eval,
+            Self::Cancel => Action::Cancel,
+            Self::Reset => Action::Reset,
+            Self::HardReset => Action::HardReset,
+            Self::Start => Action::Start,
+            Self::Stop => Action::Stop,
+            Self::Rename { .. } => Action::Rename,
+        }
+    }
+
+    /// Whether it takes its turn in the session's serial lane. What does not passes a running job at once.
+    pub const fn is_serial(&self) -> bool {
+        match self {
+            Self::Eval { .. } | Self::Reset => true,
+            Self::Cancel | Self::HardReset | Self::Start | Self::Stop | Self::Rename { .. } => false,
+        }
+    }
+
+    /// Checks what can be checked without the session.
+    ///
+    /// # Errors
+    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name.
+    pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
+        match self {
+            Self::Eval { code, .. } => validate_code(code, limits),
+            Self::Rename { name } => validate_session_name(name),
+            Self::Cancel | Self::Reset | Self::HardReset | Self::Start | Self::Stop => Ok(()),
+        }
+    }
+}
+
+/// Checks code before it goes anywhere: its size, and that it has no NUL.
+///
+/// # Errors
+/// [`Error::CodeTooLarge`] or [`Error::CodeInvalid`].
+pub fn validate_code(code: &str, limits: &Limits) -> Result<(), Error> {
+    if code.len() > limits.code_bytes {
+        return Err(Error::CodeTooLarge { bytes: code.len(), limit: limits.code_bytes });
+    }
+    match code.find('\0') {
+        Some(offset) => Err(Error::CodeInvalid { reason: format!("it has a NUL at byte {offset}") }),
+        None => Ok(()),
+    }
+}
+
+/// Checks what people want to call a session.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] when it is empty, longer than 120 characters, or has control characters.
+pub fn validate_session_name(name: &str) -> Result<(), Error> {
+    if name.trim().is_empty() || name.chars().count() > 120 || name.chars().any(char::is_control) {
+        return Err(Error::InvalidArgument {
+            argument: "name".to_owned(),
+            reason: "it must have 1 to 120 characters, none of them a control character".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nul_is_named_with_its_place() {
+        let error = validate_code("let x = \"\0\"", &Limits::default()).unwrap_err();
+        assert_eq!(error, Error::CodeInvalid { reason: "it has a NUL at byte 9".to_owned() });
+    }
+
+    #[test]
+    fn code_over_the_limit_is_refused_and_code_at_the_limit_is_not() {
+        let limits = Limits { code_bytes: 4, ..Limits::default() };
+        assert_eq!(validate_code("1234", &limits), Ok(()));
+        assert_eq!(validate_code("12345", &limits), Err(Error::CodeTooLarge { bytes: 5, limit: 4 }));
+    }
+}

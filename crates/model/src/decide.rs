@@ -1,0 +1,501 @@
+//! The rules: what follows from a command, or from a notice of the worker, in a session's present state.
+//!
+//! [`decide`] is a pure function to events and effects. The engine appends the events with the outcomes in one
+//! transaction, takes the events into the session, and carries out the effects.
+
+use std::time::Duration;
+
+use crate::Timestamp;
+use crate::affordance::{Availability, availability};
+use crate::command::{Command, SessionCommand};
+use crate::error::Error;
+use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
+use crate::event::{CancelEnding, EventBody, Metadata, OutputStream, Source, WarmUpReason};
+use crate::fingerprint::CommandFingerprint;
+use crate::id::{CommandId, JobId, Principal, Seq};
+use crate::limits::Limits;
+use crate::outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+use crate::session::{Life, RunningJob, Session};
+use crate::state::SessionState;
+use crate::supervision::{Verdict, elapsed_ms, judge};
+
+/// What a session is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A client's command.
+    Command {
+        /// Which.
+        command: Command,
+        /// The fingerprint it is stored under.
+        fingerprint: CommandFingerprint,
+        /// The job that will run it, where it needs one.
+        job: JobId,
+    },
+    /// A notice of the worker, or of the daemon about it.
+    Notice(Notice),
+}
+
+/// What happened to a session's worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// It is there and has the session's definitions.
+    WarmedUp {
+        /// The worker.
+        runner: RunnerInfo,
+        /// How many submissions were replayed.
+        replayed: u32,
+        /// Those that ended otherwise than the first time.
+        diverged: Vec<Seq>,
+        /// How long it took.
+        took: Duration,
+    },
+    /// It could not be started.
+    WarmUpFailed {
+        /// Why.
+        error: Error,
+    },
+    /// It says something itself.
+    Runner(RunnerNotice),
+    /// A job printed more than is kept.
+    OutputCut {
+        /// The job.
+        job: JobId,
+        /// How many bytes were kept.
+        limit: u64,
+    },
+    /// A job that was told to stop still runs after its grace.
+    GraceExpired {
+        /// Which.
+        job: JobId,
+    },
+    /// The daemon was lost with it, and is back.
+    DaemonLost,
+    /// The daemon goes down in order.
+    DaemonStopping,
+}
+
+/// What a runner says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunnerNotice {
+    /// Something was printed.
+    Output {
+        /// The job that ran.
+        job: Option<JobId>,
+        /// Where.
+        stream: OutputStream,
+        /// What.
+        text: String,
+    },
+    /// A job ended.
+    Finished {
+        /// Which.
+        job: JobId,
+        /// What came of it.
+        report: JobReport,
+    },
+    /// It is gone. Always the last notice.
+    Exited {
+        /// How.
+        exit: WorkerExit,
+    },
+}
+
+/// A runner that is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunnerInfo {
+    /// The language tool and its version.
+    pub kernel: String,
+    /// The runtime under it.
+    pub runtime: String,
+    /// Its process id.
+    pub pid: u32,
+}
+
+/// What came of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobReport {
+    /// How it ended.
+    pub ending: JobEnding,
+    /// What it gave.
+    pub result: EvalResult,
+    /// Whether it must run again to rebuild the session.
+    pub changes_state: bool,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+/// How a worker says a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobEnding {
+    /// It ran to its end.
+    Completed,
+    /// The code has errors.
+    Rejected,
+    /// An exception escaped.
+    Raised(RaisedError),
+    /// It yielded to an interrupt.
+    Interrupted,
+}
+
+/// What follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// The facts, in order.
+    pub events: Vec<(Metadata, EventBody)>,
+    /// The answers to commands that thereby end.
+    pub outcomes: Vec<Answer>,
+    /// What the engine does once the events are taken in, in order.
+    pub effects: Vec<Effect>,
+}
+
+/// The outcome of one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whose command.
+    pub principal: Principal,
+    /// Which.
+    pub command: CommandId,
+    /// What it said.
+    pub fingerprint: CommandFingerprint,
+    /// The answer.
+    pub outcome: Outcome,
+}
+
+/// Something to do outside the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Start a worker after a while, and replay into it what was defined since [`Session::definitions_since`].
+    StartWorker {
+        /// How long to wait.
+        after: Duration,
+    },
+    /// Start afresh in the worker that is there; start one if none is.
+    ResetWorker,
+    /// Kill the worker.
+    KillWorker,
+    /// Run code.
+    Run {
+        /// The job.
+        job: JobId,
+        /// The code.
+        code: String,
+        /// The file whose text it is.
+        file: Option<String>,
+    },
+    /// Ask the running job to stop; give [`Notice::GraceExpired`] if it does not in time.
+    Interrupt {
+        /// The job.
+        job: JobId,
+    },
+}
+
+/// What follows from `input` in `session`'s present state.
+///
+/// # Errors
+/// [`Error::NotOffered`] where the state does not offer what a command asks. A notice is never refused: one that comes
+/// too late decides nothing.
+pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) -> Result<Decision, Error> {
+    let mut draft = Draft { session, now, decision: Decision::default() };
+    match input {
+        Input::Command { command, fingerprint, job } => draft.command(command, fingerprint, job)?,
+        Input::Notice(notice) => draft.notice(notice, limits),
+    }
+    Ok(draft.decision)
+}
+
+/// A decision in the making.
+struct Draft<'a> {
+    session: &'a Session,
+    now: Timestamp,
+    decision: Decision,
+}
+
+impl Draft<'_> {
+    fn command(&mut self, command: Command, fingerprint: CommandFingerprint, job: JobId) -> Result<(), Error> {
+        let state = self.session.state();
+        let action = command.body.action();
+        if availability(state, action) == Availability::Refused {
+            return Err(Error::NotOffered { action, state });
+        }
+        let metadata =
+            Metadata { source: command.source.clone(), correlation: Some(command.id.clone()), causation: None, environment: None };
+        let response = match command.body {
+            SessionCommand::Eval { code, file } => {
+                let (id, code_to_run, file_to_run) = (command.id.clone(), code.clone(), file.clone());
+                self.record(metadata, EventBody::EvalRequested { job, command: id, fingerprint, code, file });
+                self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
+                return Ok(());
+            }
+            SessionCommand::Cancel => self.cancel(metadata, state)?,
+            SessionCommand::Reset => {
+                self.record(metadata.clone(), EventBody::SessionReset);
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Reset });
+                self.effect(Effect::ResetWorker);
+                Response::Recorded { seq }
+            }
+            SessionCommand::HardReset => {
+                self.end_running_by_kill();
+                self.record(metadata.clone(), EventBody::SessionHardReset);
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::HardReset });
+                self.effect(Effect::KillWorker);
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+                Response::Recorded { seq }
+            }
+            SessionCommand::Start => {
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Started });
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+                Response::Recorded { seq }
+            }
+            SessionCommand::Stop => {
+                self.end_running_by_kill();
+                let seq = match state {
+                    SessionState::Uninitialized => self.session.last_seq,
+                    SessionState::WarmingUp
+                    | SessionState::Ready
+                    | SessionState::Evaluating
+                    | SessionState::Waiting(_)
+                    | SessionState::Faulted => self.record(metadata, EventBody::SessionStopped),
+                };
+                self.effect(Effect::KillWorker);
+                Response::Recorded { seq }
+            }
+            SessionCommand::Rename { name } => {
+                let seq = self.record(metadata, EventBody::SessionRenamed { name });
+                Response::Recorded { seq }
+            }
+        };
+        self.answer(&command.source, command.id, fingerprint, Outcome::Done { response });
+        Ok(())
+    }
+
+    fn cancel(&mut self, metadata: Metadata, state: SessionState) -> Result<Response, Error> {
+        let Some(running) = self.session.running() else {
+            return Err(Error::NotOffered { action: crate::Action::Cancel, state });
+        };
+        let job = running.job;
+        if !running.cancel_requested {
+            self.record(metadata, EventBody::CancelRequested { job });
+            self.effect(Effect::Interrupt { job });
+        }
+        Ok(Response::Cancelling { job })
+    }
+
+    fn notice(&mut self, notice: Notice, limits: &Limits) {
+        match notice {
+            Notice::WarmedUp { runner, replayed, diverged, took } => {
+                if matches!(self.session.life, Life::WarmingUp { .. }) {
+                    let RunnerInfo { kernel, runtime, pid } = runner;
+                    let duration_ms = milliseconds(took);
+                    let body = EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
+                    self.record(of(Source::Worker), body);
+                }
+            }
+            Notice::WarmUpFailed { error } => {
+                if matches!(self.session.life, Life::WarmingUp { .. }) {
+                    let message = format!("{error}. {}", error.next_step());
+                    self.record(of(Source::System), EventBody::SessionFaulted { message });
+                    self.effect(Effect::KillWorker);
+                }
+            }
+            Notice::Runner(notice) => self.runner_notice(notice, limits),
+            Notice::OutputCut { job, limit } => {
+                if let Some(running) = self.running(job) {
+                    self.record(of_job(Source::Worker, &running), EventBody::OutputCut { job, limit });
+                }
+            }
+            Notice::GraceExpired { job } => {
+                if self.running(job).is_some_and(|running| running.cancel_requested) {
+                    self.end_running_by_kill();
+                    self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::Cancelled });
+                    self.effect(Effect::KillWorker);
+                    self.effect(Effect::StartWorker { after: Duration::ZERO });
+                }
+            }
+            Notice::DaemonLost => self.daemon_lost(),
+            Notice::DaemonStopping => {
+                if let Some(running) = self.session.running().cloned() {
+                    self.interrupt_running(&running);
+                }
+                if self.session.state() != SessionState::Uninitialized {
+                    self.record(of(Source::System), EventBody::SessionStopped);
+                }
+                self.effect(Effect::KillWorker);
+            }
+        }
+    }
+
+    fn runner_notice(&mut self, notice: RunnerNotice, limits: &Limits) {
+        match notice {
+            RunnerNotice::Output { job, stream, text } => {
+                let metadata = match self.session.running() {
+                    Some(running) if job == Some(running.job) => of_job(Source::Worker, running),
+                    Some(_) | None => of(Source::Worker),
+                };
+                self.record(metadata, EventBody::OutputProduced { job, stream, text });
+            }
+            RunnerNotice::Finished { job, report } => {
+                if let Some(running) = self.running(job) {
+                    self.finish(&running, report);
+                }
+            }
+            RunnerNotice::Exited { exit } => self.worker_exited(exit, limits),
+        }
+    }
+
+    fn finish(&mut self, running: &RunningJob, report: JobReport) {
+        let JobReport { ending, result, changes_state, took } = report;
+        let (job, duration_ms) = (running.job, milliseconds(took));
+        let failed = |failure| EventBody::EvalFailed { job, failure, result: result.clone(), changes_state, duration_ms };
+        let (body, ending) = match ending {
+            JobEnding::Completed => (
+                EventBody::EvalCompleted { job, result: result.clone(), changes_state, duration_ms },
+                EvalEnding::Completed,
+            ),
+            JobEnding::Rejected => (failed(Failure::Rejected), EvalEnding::Rejected),
+            JobEnding::Raised(error) => (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error }),
+            JobEnding::Interrupted if running.cancel_requested => {
+                (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded }, EvalEnding::Cancelled)
+            }
+            JobEnding::Interrupted => {
+                let error = RaisedError {
+                    kind: "Interrupted".to_owned(),
+                    message: "the code interrupted itself".to_owned(),
+                    stack: None,
+                };
+                (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
+            }
+        };
+        self.end_running(running, body, ending, result, duration_ms);
+    }
+
+    fn worker_exited(&mut self, exit: WorkerExit, limits: &Limits) {
+        match self.session.state() {
+            SessionState::Uninitialized | SessionState::Faulted => return,
+            SessionState::WarmingUp | SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {}
+        }
+        if let Some(running) = self.session.running().cloned() {
+            self.end_running_by_exit(&running, exit);
+        }
+        let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
+        match judge(&self.session.losses, ready_at, self.now, limits) {
+            Verdict::Restart { attempt, after_ms } => {
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: Some(after_ms) };
+                self.record(of(Source::System), exited);
+                self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost });
+                self.effect(Effect::KillWorker);
+                self.effect(Effect::StartWorker { after: Duration::from_millis(after_ms) });
+            }
+            Verdict::GiveUp { attempt } => {
+                self.record(of(Source::System), EventBody::WorkerExited { exit, attempt, restart_after_ms: None });
+                let message = format!("the worker was lost {attempt} times in a row, last by {exit}");
+                self.record(of(Source::System), EventBody::SessionFaulted { message });
+                self.effect(Effect::KillWorker);
+            }
+        }
+    }
+
+    fn daemon_lost(&mut self) {
+        match self.session.state() {
+            SessionState::Uninitialized | SessionState::Faulted => {}
+            SessionState::WarmingUp | SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {
+                if let Some(running) = self.session.running().cloned() {
+                    self.interrupt_running(&running);
+                }
+                self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::DaemonLost });
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+            }
+        }
+    }
+
+    /// SIGKILL comes from outside the code (a person, the kernel out of memory): the job was cut off. Everything else
+    /// the code brought about itself.
+    fn end_running_by_exit(&mut self, running: &RunningJob, exit: WorkerExit) {
+        const SIGKILL: i32 = 9;
+        if running.cancel_requested {
+            self.end_running_by_kill();
+        } else if exit == WorkerExit::Signal(SIGKILL) {
+            self.interrupt_running(running);
+        } else {
+            let duration_ms = elapsed_ms(running.requested_at, self.now);
+            let body = EventBody::EvalFailed {
+                job: running.job,
+                failure: Failure::WorkerExited { exit },
+                result: EvalResult::default(),
+                changes_state: false,
+                duration_ms,
+            };
+            self.end_running(running, body, EvalEnding::WorkerExited { exit }, EvalResult::default(), duration_ms);
+        }
+    }
+
+    fn interrupt_running(&mut self, running: &RunningJob) {
+        let duration_ms = elapsed_ms(running.requested_at, self.now);
+        let body = EventBody::EvalInterrupted { job: running.job };
+        self.end_running(running, body, EvalEnding::Interrupted, EvalResult::default(), duration_ms);
+    }
+
+    fn end_running_by_kill(&mut self) {
+        if let Some(running) = self.session.running().cloned() {
+            let body = EventBody::EvalCancelled { job: running.job, ending: CancelEnding::Killed };
+            let duration_ms = elapsed_ms(running.requested_at, self.now);
+            self.end_running(&running, body, EvalEnding::Cancelled, EvalResult::default(), duration_ms);
+        }
+    }
+
+    fn end_running(
+        &mut self,
+        running: &RunningJob,
+        body: EventBody,
+        ending: EvalEnding,
+        result: EvalResult,
+        duration_ms: u64,
+    ) {
+        let completed = self.record(of_job(Source::Worker, running), body);
+        let outcome = EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
+        let response = Response::Evaluated(outcome);
+        self.answer(
+            &running.source,
+            running.command.clone(),
+            running.fingerprint.clone(),
+            Outcome::Done { response },
+        );
+    }
+
+    fn running(&self, job: JobId) -> Option<RunningJob> {
+        self.session.running().filter(|running| running.job == job).cloned()
+    }
+
+    fn record(&mut self, metadata: Metadata, body: EventBody) -> Seq {
+        self.decision.events.push((metadata, body));
+        Seq(self.session.last_seq.0 + self.decision.events.len() as u64)
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        self.decision.effects.push(effect);
+    }
+
+    fn answer(&mut self, source: &Source, command: CommandId, fingerprint: CommandFingerprint, outcome: Outcome) {
+        let principal = match source {
+            Source::Client { principal, .. } => principal.clone(),
+            Source::Worker | Source::System => Principal::local(),
+        };
+        self.decision.outcomes.push(Answer { principal, command, fingerprint, outcome });
+    }
+}
+
+fn of(source: Source) -> Metadata {
+    Metadata { source, correlation: None, causation: None, environment: None }
+}
+
+fn of_job(source: Source, running: &RunningJob) -> Metadata {
+    Metadata {
+        source,
+        correlation: Some(running.command.clone()),
+        causation: Some(running.requested),
+        environment: None,
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

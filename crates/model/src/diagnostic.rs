@@ -1,0 +1,41 @@
+//! What a compiler says about code, with exact positions.
+
+use serde::{Deserialize, Serialize};
+
+/// A place in a text: line and column count from 1, columns in UTF-16 code units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TextPosition {
+    /// From 1.
+    pub line: u32,
+    /// From 1, in UTF-16 code units.
+    pub column: u32,
+}
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// The code does not run.
+    Error,
+    /// The code runs; something looks wrong.
+    Warning,
+    /// Worth knowing.
+    Info,
+    /// For tools only.
+    Hidden,
+}
+
+/// One remark of a compiler on a range of the code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The compiler's own code, such as `FS0039`.
+    pub code: String,
+    /// What it says.
+    pub message: String,
+    /// Where it begins.
+    pub start: TextPosition,
+    /// Where it ends, exclusive.
+    pub end: TextPosition,
+}

@@ -1,0 +1,320 @@
+//! Every error a client can meet, with a stable code and what to do next.
+//!
+//! `docs/errors/<code>.md` explains each; `mainstay explain <code>` prints it.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error as ThisError;
+
+use crate::affordance::{self, Action};
+use crate::id::{CommandId, SessionKind};
+use crate::state::{SessionState, Transition};
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
+#[serde(tag = "error", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Error {
+    /// No session answers to the reference.
+    #[error("no session answers to `{reference}`")]
+    SessionNotFound {
+        /// What was given.
+        reference: String,
+    },
+    /// More than one session answers to the reference.
+    #[error("`{reference}` could be any of: {}", candidates.join(", "))]
+    SessionAmbiguous {
+        /// What was given.
+        reference: String,
+        /// The sessions it could be.
+        candidates: Vec<String>,
+    },
+    /// The session's state does not offer the action.
+    #[error("cannot {action}: the session is {state}")]
+    NotOffered {
+        /// What was wanted.
+        action: Action,
+        /// The state that refuses it.
+        state: SessionState,
+    },
+    /// The state machine has no such arrow.
+    #[error("no transition {change:?} from {state}")]
+    InvalidTransition {
+        /// From here.
+        state: SessionState,
+        /// This.
+        change: Transition,
+    },
+    /// Another owner has taken the session over.
+    #[error("the session has another owner now")]
+    SessionOwned,
+    /// As many commands wait in the session's lane as may.
+    #[error("{limit} commands wait for this session already")]
+    LaneFull {
+        /// How many may wait.
+        limit: usize,
+    },
+    /// As many sessions are live as may be.
+    #[error("{limit} sessions are live already")]
+    TooManySessions {
+        /// How many may be.
+        limit: usize,
+    },
+    /// The id was used before, for another command.
+    #[error("the command id `{command}` was used before, for a different command")]
+    CommandConflict {
+        /// The id.
+        command: CommandId,
+    },
+    /// The command was accepted and its session was put to rest before its turn came.
+    #[error("the session was stopped before the command's turn came")]
+    SessionStopped,
+    /// The code is larger than accepted.
+    #[error("the code has {bytes} bytes; {limit} are accepted")]
+    CodeTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The code is no text that can be run.
+    #[error("the code cannot be run: {reason}")]
+    CodeInvalid {
+        /// Why.
+        reason: String,
+    },
+    /// An argument is not of its form.
+    #[error("{argument} is not valid: {reason}")]
+    InvalidArgument {
+        /// Which.
+        argument: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing here runs sessions of this kind.
+    #[error("there is no kernel for sessions of kind `{kind}`")]
+    KernelUnknown {
+        /// The kind.
+        kind: SessionKind,
+    },
+    /// The kernel of this kind cannot be started on this machine.
+    #[error("the kernel cannot be started: {reason}")]
+    KernelUnavailable {
+        /// Why.
+        reason: String,
+    },
+    /// The worker does not answer, or not as it should.
+    #[error("the worker failed: {reason}")]
+    WorkerFailed {
+        /// How.
+        reason: String,
+    },
+    /// A query took longer than it may.
+    #[error("no answer within {limit_ms} ms")]
+    Timeout {
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// The store refused to read or write.
+    #[error("the store failed: {reason}")]
+    StoreFailed {
+        /// How.
+        reason: String,
+    },
+    /// The store was written by a newer Mainstay.
+    #[error("the store has schema version {found}, newer than {known}, the newest this program knows")]
+    StoreNewer {
+        /// The store's.
+        found: i64,
+        /// Ours.
+        known: i64,
+    },
+    /// Another process has the store open.
+    #[error("another daemon has the store open")]
+    StoreLocked,
+    /// An object's bytes do not match its hash.
+    #[error("the object {hash} is damaged: its bytes do not match its hash")]
+    ObjectDamaged {
+        /// The hash it was asked by.
+        hash: String,
+    },
+    /// No object has this hash.
+    #[error("there is no object {hash}")]
+    ObjectNotFound {
+        /// The hash.
+        hash: String,
+    },
+    /// The daemon is going down and takes nothing new.
+    #[error("the daemon is stopping")]
+    DaemonStopping,
+    /// No daemon runs.
+    #[error("no daemon runs")]
+    DaemonNotRunning,
+    /// The daemon is of another version than this program.
+    #[error("the daemon is version {daemon}, this program is {program}")]
+    DaemonVersionMismatch {
+        /// The daemon's.
+        daemon: String,
+        /// This program's.
+        program: String,
+    },
+    /// Someone else listens on the port.
+    #[error("port {port} is taken")]
+    PortTaken {
+        /// Which.
+        port: u16,
+    },
+    /// The daemon did not come up.
+    #[error("the daemon did not start: {reason}")]
+    DaemonFailed {
+        /// Why.
+        reason: String,
+    },
+    /// The caller has not shown a valid token.
+    #[error("the token is missing or wrong")]
+    Unauthorized,
+    /// The request comes from a page or a name that is not this machine's.
+    #[error("requests from `{origin}` are not accepted")]
+    ForbiddenOrigin {
+        /// The Host or Origin header.
+        origin: String,
+    },
+    /// The request has no form that is known here.
+    #[error("the request cannot be understood: {reason}")]
+    BadRequest {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The stable code of an error, such as `not_offered`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ErrorCode(pub &'static str);
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+macro_rules! codes {
+    ($($variant:ident => $code:literal,)*) => {
+        impl Error {
+            /// Its stable code.
+            pub const fn code(&self) -> ErrorCode {
+                match self {
+                    $(Self::$variant { .. } => ErrorCode($code),)*
+                }
+            }
+        }
+
+        impl ErrorCode {
+            /// Every code there is.
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode($code),)*];
+        }
+    };
+}
+
+codes! {
+    SessionNotFound => "session_not_found",
+    SessionAmbiguous => "session_ambiguous",
+    NotOffered => "not_offered",
+    InvalidTransition => "invalid_transition",
+    SessionOwned => "session_owned",
+    LaneFull => "lane_full",
+    TooManySessions => "too_many_sessions",
+    CommandConflict => "command_conflict",
+    SessionStopped => "session_stopped",
+    CodeTooLarge => "code_too_large",
+    CodeInvalid => "code_invalid",
+    InvalidArgument => "invalid_argument",
+    KernelUnknown => "kernel_unknown",
+    KernelUnavailable => "kernel_unavailable",
+    WorkerFailed => "worker_failed",
+    Timeout => "timeout",
+    StoreFailed => "store_failed",
+    StoreNewer => "store_newer",
+    StoreLocked => "store_locked",
+    ObjectDamaged => "object_damaged",
+    ObjectNotFound => "object_not_found",
+    DaemonStopping => "daemon_stopping",
+    DaemonNotRunning => "daemon_not_running",
+    DaemonVersionMismatch => "daemon_version_mismatch",
+    PortTaken => "port_taken",
+    DaemonFailed => "daemon_failed",
+    Unauthorized => "unauthorized",
+    ForbiddenOrigin => "forbidden_origin",
+    BadRequest => "bad_request",
+}
+
+impl Error {
+    /// What to do next: one sentence for a person or an agent.
+    pub fn next_step(&self) -> String {
+        match self {
+            Self::SessionNotFound { .. } => "List the sessions with `mainstay session list`.".into(),
+            Self::SessionAmbiguous { .. } => "Give more digits of the id, or the whole of it.".into(),
+            Self::NotOffered { action, state } => affordance::remedy(*state, *action).into(),
+            Self::InvalidTransition { .. } => "This is a defect of Mainstay; please report it.".into(),
+            Self::SessionOwned => "Send the command again; the owner will take it.".into(),
+            Self::LaneFull { .. } => "Wait for some of them to end, or cancel the running one.".into(),
+            Self::TooManySessions { .. } => "Stop one with `mainstay session stop`, or raise `live-sessions`.".into(),
+            Self::CommandConflict { .. } => "Use a new id for a new command.".into(),
+            Self::SessionStopped => "Start the session and send the command again under a new id.".into(),
+            Self::CodeTooLarge { .. } => "Split it, load it with `#load`, or raise `code-bytes`.".into(),
+            Self::CodeInvalid { .. } => "Send UTF-8 text without NUL characters.".into(),
+            Self::InvalidArgument { .. } => "Correct it and try again.".into(),
+            Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
+            Self::KernelUnavailable { .. } => {
+                "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs.".into()
+            }
+            Self::WorkerFailed { .. } => "Hard-reset the session; see the daemon's log for more.".into(),
+            Self::Timeout { .. } => "Try again; cancel the running job if it starves the worker.".into(),
+            Self::StoreFailed { .. } => "See the daemon's log, and whether the disk is full or read-only.".into(),
+            Self::StoreNewer { .. } => "Update Mainstay, or set MAINSTAY_HOME to another folder.".into(),
+            Self::StoreLocked => "Use the daemon that runs, or stop it with `mainstay stop`.".into(),
+            Self::ObjectDamaged { .. } => "Restore the store from a backup.".into(),
+            Self::ObjectNotFound { .. } => "Check the hash.".into(),
+            Self::DaemonStopping => "Try again in a moment; `mainstay` starts a new daemon.".into(),
+            Self::DaemonNotRunning => "Start it with `mainstay -d`.".into(),
+            Self::DaemonVersionMismatch { .. } => "Restart it: `mainstay stop`, then `mainstay -d`.".into(),
+            Self::PortTaken { .. } => "Choose another with `--port`, or `--port 0` for any free one.".into(),
+            Self::DaemonFailed { .. } => "See the log in the `logs` folder of Mainstay's home.".into(),
+            Self::Unauthorized => "Send the token from the `token` file of Mainstay's home as a bearer token.".into(),
+            Self::ForbiddenOrigin { .. } => "Address the daemon as 127.0.0.1 or localhost.".into(),
+            Self::BadRequest { .. } => "Correct the request and try again.".into(),
+        }
+    }
+
+    /// The actions offered instead, where a state refused one.
+    pub fn offered(&self) -> Vec<Action> {
+        match self {
+            Self::NotOffered { state, .. } => affordance::offered(*state),
+            Self::SessionNotFound { .. }
+            | Self::SessionAmbiguous { .. }
+            | Self::InvalidTransition { .. }
+            | Self::SessionOwned
+            | Self::LaneFull { .. }
+            | Self::TooManySessions { .. }
+            | Self::CommandConflict { .. }
+            | Self::SessionStopped
+            | Self::CodeTooLarge { .. }
+            | Self::CodeInvalid { .. }
+            | Self::InvalidArgument { .. }
+            | Self::KernelUnknown { .. }
+            | Self::KernelUnavailable { .. }
+            | Self::WorkerFailed { .. }
+            | Self::Timeout { .. }
+            | Self::StoreFailed { .. }
+            | Self::StoreNewer { .. }
+            | Self::StoreLocked
+            | Self::ObjectDamaged { .. }
+            | Self::ObjectNotFound { .. }
+            | Self::DaemonStopping
+            | Self::DaemonNotRunning
+            | Self::DaemonVersionMismatch { .. }
+            | Self::PortTaken { .. }
+            | Self::DaemonFailed { .. }
+            | Self::Unauthorized
+            | Self::ForbiddenOrigin { .. }
+            | Self::BadRequest { .. } => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What comes of running code: the worker's result, as the log keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Diagnostic;
+
+/// A name the code defined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Binding {
+    /// The name.
+    pub name: String,
+    /// Its type as written in the language.
+    pub value_type: String,
+    /// Its value as the language's prompt prints it, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// What an eval that ran to its end gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalResult {
+    /// The last expression's value as the language's prompt prints it; absent for unit and for declarations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Its type as written in the language.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_type: Option<String>,
+    /// What the code defined, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
+    /// What the language's own prompt would have printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub display: String,
+    /// Warnings and errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// An exception that escaped the code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RaisedError {
+    /// The exception's type.
+    pub kind: String,
+    /// Its message.
+    pub message: String,
+    /// Its stack trace, without the worker's own frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<String>,
+}
+
+/// How a worker process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkerExit {
+    /// By itself, with this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It is gone, and how is not known.
+    Unknown,
+}
+
+impl std::fmt::Display for WorkerExit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::Unknown => f.write_str("an unknown cause"),
+        }
+    }
+}
+
+/// Why an eval failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "camelCase")]
+pub enum Failure {
+    /// The code has errors; see the diagnostics.
+    Rejected,
+    /// An exception escaped.
+    Raised {
+        /// Which.
+        error: RaisedError,
+    },
+    /// The worker ended while the code ran (`exit`, a crash, a kill).
+    WorkerExited {
+        /// How.
+        exit: WorkerExit,
+    },
+}

@@ -1,0 +1,265 @@
+//! Events: the immutable facts of a session, in the order of its log. Source: seed 000, "Domain Events".
+//!
+//! Kinds are only ever added. An old shape that can no longer be read as it is gets a pure upcast here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::eval::{EvalResult, Failure, WorkerExit};
+use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
+use crate::id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
+use crate::Timestamp;
+
+/// One fact, with its place in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// Its session.
+    pub session: SessionId,
+    /// Its place in the session.
+    pub seq: Seq,
+    /// Its place in the whole log.
+    pub position: Position,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// Who caused it, and by which command.
+    #[serde(flatten)]
+    pub metadata: Metadata,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// Who caused an event, and how it hangs together with others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    /// Who caused it.
+    pub source: Source,
+    /// The command it belongs to: a command's events share this from acceptance to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<CommandId>,
+    /// The earlier event of this session that led to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation: Option<Seq>,
+    /// What the code ran against, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentFingerprint>,
+}
+
+/// Who caused an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Source {
+    /// A client's command.
+    Client {
+        /// On whose behalf.
+        principal: Principal,
+        /// Through what: `terminal`, `cli`, `mcp:NAME`.
+        name: String,
+    },
+    /// The session's worker.
+    Worker,
+    /// The daemon itself.
+    System,
+}
+
+/// A stream of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Why a worker is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WarmUpReason {
+    /// The session is new, or comes back from rest.
+    Started,
+    /// A reset: definitions are dropped.
+    Reset,
+    /// A hard reset: definitions and the worker are dropped.
+    HardReset,
+    /// The worker was killed to end a cancelled job.
+    Cancelled,
+    /// The worker was lost.
+    WorkerLost,
+    /// The daemon was lost, and its workers with it.
+    DaemonLost,
+}
+
+/// How a cancelled job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CancelEnding {
+    /// The code yielded to the interrupt.
+    Yielded,
+    /// It did not within the grace: the worker was killed.
+    Killed,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "body", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum EventBody {
+    /// A session came to be. Always its first event.
+    SessionCreated {
+        /// What does its work.
+        kind: SessionKind,
+        /// What people call it.
+        name: String,
+        /// The folder its code runs in, absolute.
+        working_directory: String,
+        /// The project it was opened for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        project: Option<String>,
+    },
+    /// It has another name.
+    SessionRenamed {
+        /// The new one.
+        name: String,
+    },
+    /// A worker is being started.
+    WarmUpStarted {
+        /// Why.
+        reason: WarmUpReason,
+    },
+    /// The worker is there and has the session's definitions.
+    WarmUpCompleted {
+        /// The language tool and its version, as in `F# 4.7`.
+        kernel: String,
+        /// The runtime under it.
+        runtime: String,
+        /// The worker's process id.
+        pid: u32,
+        /// How many submissions were replayed.
+        replayed: u32,
+        /// Those among them that ended otherwise than the first time, by the seq of their request.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        diverged: Vec<Seq>,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+    /// The session is broken until it is reset.
+    SessionFaulted {
+        /// Why, for people.
+        message: String,
+    },
+    /// The session's definitions are dropped; a fresh session of the language follows in the same worker.
+    SessionReset,
+    /// The session's definitions and its worker are dropped.
+    SessionHardReset,
+    /// The session was put to rest: its worker is gone, its transcript stays.
+    SessionStopped,
+    /// A worker process ended that nobody had told to.
+    WorkerExited {
+        /// How.
+        exit: WorkerExit,
+        /// The how manieth loss in a row this is; a stable minute, or a reset, begins anew at 1.
+        attempt: u32,
+        /// After how many milliseconds another is started; none when workers are lost too often.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        restart_after_ms: Option<u64>,
+    },
+
+    /// Code was accepted for running.
+    EvalRequested {
+        /// The job that runs it.
+        job: JobId,
+        /// The command that asked for it; its outcome is stored under (principal, command).
+        command: CommandId,
+        /// What the command said, so that a cut-off one can be given its outcome.
+        fingerprint: CommandFingerprint,
+        /// The code.
+        code: String,
+        /// The file whose text it is, absolute.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+    },
+    /// Code, or a process it left running, printed.
+    OutputProduced {
+        /// The running job; none between jobs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        job: Option<JobId>,
+        /// Where.
+        stream: OutputStream,
+        /// What; bytes that are no UTF-8 stand as U+FFFD.
+        text: String,
+    },
+    /// A job printed more than is kept; what follows is dropped.
+    OutputCut {
+        /// The job.
+        job: JobId,
+        /// How many bytes were kept.
+        limit: u64,
+    },
+    /// Someone asked for the running job to stop.
+    CancelRequested {
+        /// The job.
+        job: JobId,
+    },
+    /// The code ran to its end.
+    EvalCompleted {
+        /// The job.
+        job: JobId,
+        /// What it gave.
+        result: EvalResult,
+        /// Whether it must run again to rebuild the session.
+        changes_state: bool,
+        /// How long it ran, in milliseconds.
+        duration_ms: u64,
+    },
+    /// The code did not run to its end.
+    EvalFailed {
+        /// The job.
+        job: JobId,
+        /// Why.
+        failure: Failure,
+        /// What it gave up to there, and the diagnostics.
+        result: EvalResult,
+        /// Whether it must run again to rebuild the session.
+        changes_state: bool,
+        /// How long it ran, in milliseconds.
+        duration_ms: u64,
+    },
+    /// A cancelled job ended. It is not run again to rebuild the session.
+    EvalCancelled {
+        /// The job.
+        job: JobId,
+        /// How.
+        ending: CancelEnding,
+    },
+    /// A job was cut off: its worker was lost, or the daemon, or the daemon went down. It is not run again.
+    EvalInterrupted {
+        /// The job.
+        job: JobId,
+    },
+}
+
+impl EventBody {
+    /// Its kind as written in the log.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionCreated { .. } => "sessionCreated",
+            Self::SessionRenamed { .. } => "sessionRenamed",
+            Self::WarmUpStarted { .. } => "warmUpStarted",
+            Self::WarmUpCompleted { .. } => "warmUpCompleted",
+            Self::SessionFaulted { .. } => "sessionFaulted",
+            Self::SessionReset => "sessionReset",
+            Self::SessionHardReset => "sessionHardReset",
+            Self::SessionStopped => "sessionStopped",
+            Self::WorkerExited { .. } => "workerExited",
+            Self::EvalRequested { .. } => "evalRequested",
+            Self::OutputProduced { .. } => "outputProduced",
+            Self::OutputCut { .. } => "outputCut",
+            Self::CancelRequested { .. } => "cancelRequested",
+            Self::EvalCompleted { .. } => "evalCompleted",
+            Self::EvalFailed { .. } => "evalFailed",
+            Self::EvalCancelled { .. } => "evalCancelled",
+            Self::EvalInterrupted { .. } => "evalInterrupted",
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Fingerprints: of a command, to tell a repeated one from another under the same id; of the environment, to tell
+//! what an event was valid in.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// SHA-256 over a command in canonical JSON, in hexadecimal. What only matters for a retry is left out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CommandFingerprint(String);
+
+impl CommandFingerprint {
+    /// The fingerprint of what a command asks of a session (`target`), or of the server where there is none yet.
+    pub fn of(target: &str, command: &impl Serialize) -> Self {
+        let body = serde_json::to_value(command).unwrap_or(Value::Null);
+        let mut text = String::new();
+        write_canonical(&Value::Array(vec![Value::String(target.to_owned()), body]), &mut text);
+        let digest = Sha256::digest(text.as_bytes());
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A fingerprint read back from the log.
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+}
+
+/// Writes JSON with sorted keys and no white space, whatever order the map type keeps.
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<_, _> = members.iter().collect();
+            out.push('{');
+            for (index, (name, member)) in sorted.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::String(name.clone()).to_string());
+                out.push(':');
+                write_canonical(member, out);
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => out.push_str(&value.to_string()),
+    }
+}
+
+/// What code ran against. Source: seed 000, "The Dependency Fingerprint Model".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentFingerprint {
+    /// A hash over all of it.
+    pub hash: String,
+    /// Each assembly or package and its content hash.
+    pub assemblies: BTreeMap<String, String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_order_of_members_does_not_matter() {
+        let a: Value = serde_json::from_str(r#"{"a":1,"b":{"c":[1,2],"d":null}}"#).unwrap();
+        let b: Value = serde_json::from_str(r#"{"b":{"d":null,"c":[1,2]},"a":1}"#).unwrap();
+        assert_eq!(CommandFingerprint::of("s", &a), CommandFingerprint::of("s", &b));
+        assert_ne!(CommandFingerprint::of("s", &a), CommandFingerprint::of("t", &a));
+    }
+
+    proptest! {
+        #[test]
+        fn different_code_has_a_different_fingerprint(a: String, b: String) {
+            let same = CommandFingerprint::of("s", &a) == CommandFingerprint::of("s", &b);
+            prop_assert_eq!(same, a == b);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Identities and counters. Each is a type of its own, so that one is never passed for another.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::error::Error;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps a UUID; new ones are version 7, so that they sort by time.
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The UUID itself.
+            pub const fn as_uuid(&self) -> Uuid {
+                self.0
+            }
+
+            /// The last eight hexadecimal digits: the random end, since version 7 begins with the time.
+            pub fn short(&self) -> String {
+                let text = self.0.simple().to_string();
+                text[text.len() - 8..].to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({})", stringify!($name), self.0.hyphenated())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Uuid::parse_str(text).map(Self)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// Names a session: a UUIDv7.
+    SessionId
+}
+
+uuid_id! {
+    /// Names one job, a long command running on a session's runner: a UUIDv7.
+    JobId
+}
+
+impl SessionId {
+    /// Whether `reference` names this session: its UUID, or the last four or more hexadecimal digits of it.
+    pub fn answers_to(&self, reference: &str) -> bool {
+        let digits: String = reference.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase();
+        digits.len() >= 4 && self.0.simple().to_string().ends_with(&digits)
+    }
+}
+
+macro_rules! counter {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// Before the first.
+            pub const ZERO: Self = Self(0);
+
+            /// The one after this.
+            #[must_use]
+            pub const fn next(self) -> Self {
+                Self(self.0 + 1)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+counter! {
+    /// An event's place in its session: 1, 2, 3, … without gaps. As a cursor: the last one seen, 0 before the first.
+    Seq
+}
+
+counter! {
+    /// An event's place in the whole log, over all sessions.
+    Position
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $allowed:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The longest one, in bytes.
+            pub const MAX_BYTES: usize = $max;
+
+            /// Checks and wraps `text`.
+            ///
+            /// # Errors
+            /// [`Error::InvalidArgument`] when it is empty, too long, or has a character that is not allowed.
+            pub fn new(text: impl Into<String>) -> Result<Self, Error> {
+                let text = text.into();
+                let allowed: fn(char) -> bool = $allowed;
+                if text.is_empty() || text.len() > Self::MAX_BYTES || !text.chars().all(allowed) {
+                    return Err(Error::InvalidArgument {
+                        argument: $what.to_owned(),
+                        reason: format!(
+                            "it must have 1 to {} bytes of letters, digits, or . _ : -",
+                            Self::MAX_BYTES
+                        ),
+                    });
+                }
+                Ok(Self(text))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Error;
+
+            fn try_from(text: String) -> Result<Self, Error> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+    };
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-')
+}
+
+name! {
+    /// The client's name for a command, unique for its principal. The same id always gets the same answer.
+    CommandId, "command id", 128, is_name_char
+}
+
+name! {
+    /// Who asks: the holder of a token. `local` is whoever may read the daemon's token file.
+    Principal, "principal", 64, is_name_char
+}
+
+name! {
+    /// What does a session's work: `fsharp`, the name of a Jupyter kernel, or of an agent.
+    SessionKind, "kind", 64, is_name_char
+}
+
+impl Principal {
+    /// The holder of the daemon's own token.
+    pub fn local() -> Self {
+        Self("local".to_owned())
+    }
+}
+
+impl SessionKind {
+    /// An F# REPL.
+    pub fn fsharp() -> Self {
+        Self("fsharp".to_owned())
+    }
+}
+
+impl From<JobId> for CommandId {
+    fn from(job: JobId) -> Self {
+        Self(job.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_answers_to_its_uuid_and_to_the_end_of_it() {
+        let id: SessionId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+        assert_eq!(id.short(), "099a8057");
+        assert!(id.answers_to("01890a5d-ac96-774b-bcce-b302099a8057"));
+        assert!(id.answers_to("099A8057"));
+        assert!(!id.answers_to("057"));
+        assert!(!id.answers_to("01890a5d"));
+    }
+
+    #[test]
+    fn names_refuse_what_could_be_mistaken() {
+        assert!(CommandId::new("anon:1.a_B-2").is_ok());
+        for bad in ["", "a b", "a\n", "é", &"x".repeat(129)] {
+            assert!(CommandId::new(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The vocabulary of Mainstay: what a session is, what may be asked of it, and what follows.
+//!
+//! Everything here is pure: no I/O, no async, no clock, no randomness. Time and new ids come in as arguments.
+//! The rules live in [`decide`](decide::decide) (a command or a notice from the worker → events and effects) and in
+//! [`Session::evolve`] (an event → the session after it). The engine does what the effects say.
+
+pub mod affordance;
+pub mod command;
+pub mod decide;
+pub mod diagnostic;
+pub mod error;
+pub mod eval;
+pub mod event;
+pub mod fingerprint;
+pub mod id;
+pub mod limits;
+pub mod outcome;
+pub mod session;
+pub mod state;
+pub mod supervision;
+
+pub use affordance::{Action, Availability};
+pub use command::{Admission, Command, CreateSession, SessionCommand};
+pub use decide::{Decision, Effect, Input, JobEnding, JobReport, Notice, RunnerInfo, RunnerNotice, decide};
+pub use diagnostic::{Diagnostic, Severity, TextPosition};
+pub use error::{Error, ErrorCode};
+pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
+pub use event::{Event, EventBody, Metadata, OutputStream, Source, WarmUpReason};
+pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
+pub use id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
+pub use limits::Limits;
+pub use outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+pub use session::{Life, RunningJob, Session};
+pub use state::{SessionState, Transition, WaitReason, transition};
+
+/// A moment, UTC, to the microsecond.
+pub use jiff::Timestamp;

@@ -1,0 +1,61 @@
+//! The limits that protect everyone else from one client or one submission. All are configurable (`config.toml`).
+
+use serde::{Deserialize, Serialize};
+
+/// What is accepted and kept at most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    /// Code of one eval, in bytes.
+    pub code_bytes: usize,
+    /// Output kept of one job, in bytes; the rest is dropped and the job marked.
+    pub output_bytes_per_job: usize,
+    /// Commands that wait in one session's lane.
+    pub lane_commands: usize,
+    /// Sessions that are not at rest at once.
+    pub live_sessions: usize,
+    /// Connections to the daemon's socket at once.
+    pub connections: usize,
+    /// Bytes of one message from a client.
+    pub message_bytes: usize,
+    /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
+    pub cancel_grace_ms: u64,
+    /// How long a worker may take to become ready, replay left out, in milliseconds.
+    pub worker_start_ms: u64,
+    /// How long a replay may take, in milliseconds.
+    pub replay_ms: u64,
+    /// How long a check, completion or exploration may take, in milliseconds.
+    pub query_ms: u64,
+    /// How long to wait before the first replacement of a lost worker, in milliseconds; doubled for each further one.
+    pub restart_first_ms: u64,
+    /// The longest such wait, in milliseconds.
+    pub restart_longest_ms: u64,
+    /// How many workers are replaced within `restart-window-ms` before the session is Faulted.
+    pub restart_budget: u32,
+    /// The span in which lost workers are counted, in milliseconds.
+    pub restart_window_ms: u64,
+    /// How long a worker must have lived for earlier losses to be forgotten, in milliseconds.
+    pub restart_stable_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            code_bytes: 4 * 1024 * 1024,
+            output_bytes_per_job: 1024 * 1024,
+            lane_commands: 64,
+            live_sessions: 64,
+            connections: 256,
+            message_bytes: 16 * 1024 * 1024,
+            cancel_grace_ms: 250,
+            worker_start_ms: 60_000,
+            replay_ms: 600_000,
+            query_ms: 30_000,
+            restart_first_ms: 1_000,
+            restart_longest_ms: 30_000,
+            restart_budget: 5,
+            restart_window_ms: 300_000,
+            restart_stable_ms: 60_000,
+        }
+    }
+}

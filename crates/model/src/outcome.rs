@@ -1,0 +1,137 @@
+//! Outcomes: the one stored answer to a command.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnostic::Diagnostic;
+use crate::error::Error;
+use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
+use crate::id::{JobId, Seq, SessionId};
+
+/// The answer to a command. It is stored in the transaction of the command's last events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Outcome {
+    /// It was done.
+    Done {
+        /// What came of it.
+        response: Response,
+    },
+    /// It was accepted and could not be done.
+    Failed {
+        /// Why.
+        error: Error,
+    },
+}
+
+/// What came of a command that was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "response", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Response {
+    /// A session came to be.
+    Created {
+        /// Which.
+        session: SessionId,
+    },
+    /// An eval ended, well or not.
+    Evaluated(EvalOutcome),
+    /// The running job was asked to stop; its own outcome tells how it ended.
+    Cancelling {
+        /// Which.
+        job: JobId,
+    },
+    /// The session's event at `seq` says it all.
+    Recorded {
+        /// Its last event for this command.
+        seq: Seq,
+    },
+}
+
+/// How an eval ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum EvalEnding {
+    /// It ran to its end.
+    Completed,
+    /// The code has errors and did not run.
+    Rejected,
+    /// An exception escaped.
+    Raised {
+        /// Which.
+        error: RaisedError,
+    },
+    /// Someone cancelled it.
+    Cancelled,
+    /// It was cut off: its worker was lost, or the daemon, or the daemon went down.
+    Interrupted,
+    /// It ended its worker.
+    WorkerExited {
+        /// How.
+        exit: WorkerExit,
+    },
+}
+
+impl EvalEnding {
+    /// Its name in messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Rejected => "rejected",
+            Self::Raised { .. } => "raised",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::WorkerExited { .. } => "workerExited",
+        }
+    }
+}
+
+/// What came of an eval. Its output stands in the events between `requested` and `completed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalOutcome {
+    /// The job that ran it.
+    pub job: JobId,
+    /// The event that accepted it.
+    pub requested: Seq,
+    /// The event that ended it.
+    pub completed: Seq,
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: EvalEnding,
+    /// The last expression's value as the language's prompt prints it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_type: Option<String>,
+    /// What the code defined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
+    /// What the language's own prompt would have printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub display: String,
+    /// Warnings and errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl EvalOutcome {
+    /// Whether the code ran to its end.
+    pub const fn success(&self) -> bool {
+        matches!(self.ending, EvalEnding::Completed)
+    }
+
+    /// The outcome of a job that ended so, with what it gave.
+    pub(crate) fn new(
+        job: JobId,
+        requested: Seq,
+        completed: Seq,
+        ending: EvalEnding,
+        result: EvalResult,
+        duration_ms: u64,
+    ) -> Self {
+        let EvalResult { value, value_type, bindings, display, diagnostics } = result;
+        Self { job, requested, completed, ending, value, value_type, bindings, display, diagnostics, duration_ms }
+    }
+}

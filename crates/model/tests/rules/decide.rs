@@ -1,0 +1,386 @@
+//! What follows from any sequence of commands and notices: the rules that hold at every step, and when all is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use mainstay_model::affordance::availability;
+use mainstay_model::session::{ReplayItem, ReplayList};
+use mainstay_model::{
+    Action, Admission, Availability, Command, CommandFingerprint, Decision, Effect, Error, Event, EventBody,
+    Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position, Response,
+    RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, decide,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::support::{
+    any_exit, any_raised, any_result, any_session, any_session_command, any_source, client, command_id,
+    creation, job_id, second,
+};
+
+/// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
+#[derive(Clone, Debug)]
+enum Step {
+    Command(SessionCommand),
+    WarmedUp,
+    WarmUpFailed,
+    Output { of_running: bool },
+    OutputCut { of_running: bool },
+    Finished { of_running: bool, report: Box<JobReport> },
+    Exited(mainstay_model::WorkerExit),
+    GraceExpired { of_running: bool },
+    DaemonLost,
+    DaemonStopping,
+}
+
+/// A step whose job is settled.
+enum Given {
+    Command(SessionCommand),
+    Notice(Notice),
+}
+
+impl Step {
+    fn given(self, running: Option<JobId>) -> Given {
+        let job = |of_running| if of_running { running.unwrap_or(job_id(0)) } else { job_id(0) };
+        Given::Notice(match self {
+            Self::Command(body) => return Given::Command(body),
+            Self::WarmedUp => Notice::WarmedUp {
+                runner: RunnerInfo {
+                    kernel: "F# 10.0".to_owned(),
+                    runtime: ".NET 10.0.1".to_owned(),
+                    pid: 1,
+                },
+                replayed: 0,
+                diverged: Vec::new(),
+                took: Duration::from_secs(1),
+            },
+            Self::WarmUpFailed => {
+                Notice::WarmUpFailed { error: Error::KernelUnavailable { reason: "none".to_owned() } }
+            }
+            Self::Output { of_running } => Notice::Runner(RunnerNotice::Output {
+                job: Some(job(of_running)),
+                stream: OutputStream::Stdout,
+                text: "x".to_owned(),
+            }),
+            Self::OutputCut { of_running } => Notice::OutputCut { job: job(of_running), limit: 1 },
+            Self::Finished { of_running, report } => {
+                Notice::Runner(RunnerNotice::Finished { job: job(of_running), report: *report })
+            }
+            Self::Exited(exit) => Notice::Runner(RunnerNotice::Exited { exit }),
+            Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
+            Self::DaemonLost => Notice::DaemonLost,
+            Self::DaemonStopping => Notice::DaemonStopping,
+        })
+    }
+}
+
+fn any_report() -> impl Strategy<Value = JobReport> {
+    let ending = prop_oneof![
+        Just(JobEnding::Completed),
+        Just(JobEnding::Rejected),
+        any_raised().prop_map(JobEnding::Raised),
+        Just(JobEnding::Interrupted),
+    ];
+    (ending, any_result(), any::<bool>()).prop_map(|(ending, result, changes_state)| JobReport {
+        ending,
+        result,
+        changes_state,
+        took: Duration::from_millis(3),
+    })
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let usually = || prop::bool::weighted(0.8);
+    prop_oneof![
+        12 => any_session_command().prop_map(Step::Command),
+        8 => Just(Step::WarmedUp),
+        1 => Just(Step::WarmUpFailed),
+        2 => usually().prop_map(|of_running| Step::Output { of_running }),
+        1 => usually().prop_map(|of_running| Step::OutputCut { of_running }),
+        6 => (usually(), any_report())
+            .prop_map(|(of_running, report)| Step::Finished { of_running, report: Box::new(report) }),
+        2 => any_exit().prop_map(Step::Exited),
+        2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
+        1 => Just(Step::DaemonLost),
+        1 => Just(Step::DaemonStopping),
+    ]
+}
+
+/// A session with everything that was decided for it.
+struct Story {
+    session: Session,
+    events: Vec<Event>,
+    answers: BTreeMap<String, Outcome>,
+    accepted_evals: BTreeSet<String>,
+    steps: usize,
+}
+
+impl Story {
+    fn begin() -> Self {
+        let events = vec![creation()];
+        let session = Session::begin(&events[0]).unwrap();
+        Self { session, events, answers: BTreeMap::new(), accepted_evals: BTreeSet::new(), steps: 0 }
+    }
+
+    fn take(&mut self, step: Step) {
+        self.steps += 1;
+        let running = self.session.running().map(|running| running.job);
+        match step.given(running) {
+            Given::Command(body) => self.command(body),
+            Given::Notice(notice) => {
+                let decision = self.decide(Input::Notice(notice)).expect("a notice is never refused");
+                self.carry(decision);
+            }
+        }
+    }
+
+    fn command(&mut self, body: SessionCommand) {
+        let (state, action) = (self.session.state(), body.action());
+        let (id, job) = (command_id(self.steps), job_id(self.steps as u128));
+        let fingerprint = CommandFingerprint::of("s", &body);
+        let is_eval = action == Action::Eval;
+        let command = Command { id: id.clone(), source: client(), admission: Admission::Now, body };
+        match self.decide(Input::Command { command, fingerprint, job }) {
+            Ok(decision) => {
+                assert_ne!(availability(state, action), Availability::Refused, "{action} in {state}");
+                if is_eval {
+                    self.accepted_evals.insert(id.to_string());
+                } else {
+                    assert!(
+                        decision.outcomes.iter().any(|answer| answer.command == id),
+                        "{action} is answered at once"
+                    );
+                }
+                self.carry(decision);
+            }
+            Err(error) => {
+                assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
+                assert_eq!(error, Error::NotOffered { action, state });
+                assert!(
+                    !matches!(action, Action::HardReset | Action::Stop),
+                    "the escape hatches are always open"
+                );
+            }
+        }
+    }
+
+    fn decide(&self, input: Input) -> Result<Decision, Error> {
+        decide(&self.session, input, second(self.steps as i64), &Limits::default())
+    }
+
+    fn carry(&mut self, decision: Decision) {
+        let before = self.session.state();
+        for (metadata, body) in decision.events {
+            let seq = self.session.last_seq.next();
+            let at = second(self.steps as i64);
+            let event =
+                Event { session: self.session.id, seq, position: Position(seq.0), at, metadata, body };
+            self.session.evolve(&event);
+            assert_fits(&self.session, &event);
+            self.events.push(event);
+        }
+        assert_sensible(before, &self.session, &decision.effects);
+        for answer in decision.outcomes {
+            if let Outcome::Done { response: Response::Evaluated(outcome) } = &answer.outcome {
+                self.assert_points_at_its_events(outcome);
+            }
+            let earlier = self.answers.insert(answer.command.to_string(), answer.outcome);
+            assert_eq!(earlier, None, "a command has one outcome");
+        }
+    }
+
+    fn assert_points_at_its_events(&self, outcome: &mainstay_model::EvalOutcome) {
+        let at = |seq: Seq| &self.events[usize::try_from(seq.0).unwrap() - 1].body;
+        match at(outcome.requested) {
+            EventBody::EvalRequested { job, .. } => assert_eq!(*job, outcome.job),
+            other => panic!("{other:?} is no request"),
+        }
+        assert_eq!(ended_job(at(outcome.completed)).map(|(job, _)| job), Some(outcome.job));
+    }
+
+    /// What must be replayed, found the long way round: by looking for the end of each request.
+    fn definitions(&self) -> Vec<ReplayItem> {
+        let is_reset =
+            |event: &&Event| matches!(event.body, EventBody::SessionReset | EventBody::SessionHardReset);
+        let since = self.events.iter().filter(is_reset).map(|event| event.seq).max().unwrap_or(Seq::ZERO);
+        let requests = self.events.iter().filter(|event| event.seq > since);
+        requests.filter_map(|event| self.definition(event)).collect()
+    }
+
+    fn definition(&self, request: &Event) -> Option<ReplayItem> {
+        let EventBody::EvalRequested { job, code, file, .. } = &request.body else { return None };
+        let mut ends =
+            self.events.iter().filter(|event| ended_job(&event.body).is_some_and(|(of, _)| of == *job));
+        let end = &ends.next()?.body;
+        let (_, changes_state) = ended_job(end)?;
+        let succeeded = matches!(end, EventBody::EvalCompleted { .. });
+        let item = ReplayItem { requested: request.seq, code: code.clone(), file: file.clone(), succeeded };
+        changes_state.then_some(item)
+    }
+}
+
+/// The job that an event ends, and whether that changed the session's state.
+fn ended_job(body: &EventBody) -> Option<(JobId, bool)> {
+    match body {
+        EventBody::EvalCompleted { job, changes_state, .. }
+        | EventBody::EvalFailed { job, changes_state, .. } => Some((*job, *changes_state)),
+        EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => Some((*job, false)),
+        _ => None,
+    }
+}
+
+/// A decided event is one that the session takes in, not one that it ignores.
+fn assert_fits(after: &Session, event: &Event) {
+    let expected = match &event.body {
+        EventBody::WarmUpStarted { .. } => SessionState::WarmingUp,
+        EventBody::SessionFaulted { .. } => SessionState::Faulted,
+        EventBody::SessionStopped => SessionState::Uninitialized,
+        EventBody::EvalRequested { .. } => SessionState::Evaluating,
+        EventBody::WarmUpCompleted { .. }
+        | EventBody::EvalCompleted { .. }
+        | EventBody::EvalFailed { .. }
+        | EventBody::EvalCancelled { .. }
+        | EventBody::EvalInterrupted { .. } => SessionState::Ready,
+        EventBody::CancelRequested { job } => {
+            assert!(after.running().is_some_and(|running| running.job == *job && running.cancel_requested));
+            return;
+        }
+        _ => return,
+    };
+    assert_eq!(after.state(), expected, "{:?}", event.body);
+}
+
+fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
+    let starts = |effect: &&Effect| matches!(effect, Effect::StartWorker { .. } | Effect::ResetWorker);
+    for effect in effects {
+        match effect {
+            Effect::Run { job, .. } => {
+                assert_eq!(before, SessionState::Ready, "code runs only in a session that waits for it");
+                assert!(after.running().is_some_and(|running| running.job == *job));
+            }
+            Effect::Interrupt { job } => {
+                assert!(
+                    after.running().is_some_and(|running| running.job == *job && running.cancel_requested)
+                );
+            }
+            Effect::StartWorker { .. } | Effect::ResetWorker => {
+                assert_eq!(after.state(), SessionState::WarmingUp)
+            }
+            Effect::KillWorker => assert!(!after.state().is_busy() && after.state() != SessionState::Ready),
+        }
+    }
+    assert!(effects.iter().filter(starts).count() <= 1, "one worker at most: {effects:?}");
+    if after.state() == SessionState::WarmingUp && before != SessionState::WarmingUp {
+        assert!(effects.iter().any(|effect| starts(&effect)), "what warms up has a worker coming");
+    }
+    if matches!(after.state(), SessionState::Faulted | SessionState::Uninitialized) && before != after.state()
+    {
+        assert!(
+            effects.contains(&Effect::KillWorker),
+            "what neither works nor warms up leaves no worker behind"
+        );
+    }
+}
+
+/// How a session comes to rest.
+fn any_rest() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        Just(Step::Command(SessionCommand::Stop)),
+        Just(Step::Command(SessionCommand::HardReset)),
+        Just(Step::DaemonStopping),
+        Just(Step::DaemonLost),
+        Just(Step::Exited(mainstay_model::WorkerExit::Unknown)),
+        any_report().prop_map(|report| Step::Finished { of_running: true, report: Box::new(report) }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn every_accepted_command_has_one_outcome_once_nothing_runs(
+        steps in vec(any_step(), 0..60),
+        rest in any_rest(),
+    ) {
+        let mut story = Story::begin();
+        steps.into_iter().for_each(|step| story.take(step));
+        story.take(rest);
+        prop_assert_eq!(story.session.running(), None);
+        for command in &story.accepted_evals {
+            prop_assert!(story.answers.contains_key(command), "{} has no outcome", command);
+        }
+        prop_assert_eq!(Session::fold(&story.events), Some(story.session));
+    }
+
+    #[test]
+    fn what_is_replayed_is_what_changed_the_session_since_its_last_reset(steps in vec(any_step(), 0..80)) {
+        let mut story = Story::begin();
+        steps.into_iter().for_each(|step| story.take(step));
+        let since = story.session.definitions_since;
+        let mut list = ReplayList::default();
+        story.events.iter().filter(|event| event.seq > since).for_each(|event| list.push(event.clone()));
+        prop_assert_eq!(list.into_items(), story.definitions());
+    }
+
+    #[test]
+    fn a_session_of_any_shape_refuses_a_command_or_decides_and_never_refuses_a_notice(
+        session in any_session(),
+        source in any_source(),
+        step in any_step(),
+    ) {
+        match step.given(session.running().map(|running| running.job)) {
+            Given::Command(body) => {
+                let fingerprint = CommandFingerprint::of("s", &body);
+                let refused = availability(session.state(), body.action()) == Availability::Refused;
+                let command = Command { id: command_id(1), source, admission: Admission::Now, body };
+                let input = Input::Command { command, fingerprint, job: job_id(9) };
+                prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);
+            }
+            Given::Notice(notice) => {
+                prop_assert!(decide(&session, Input::Notice(notice), second(0), &Limits::default()).is_ok());
+            }
+        }
+    }
+}
+
+/// A session in which `steps` were taken, all of them possible.
+fn after(steps: impl IntoIterator<Item = Step>) -> Story {
+    let mut story = Story::begin();
+    steps.into_iter().for_each(|step| story.take(step));
+    story
+}
+
+fn eval() -> Step {
+    Step::Command(SessionCommand::Eval { code: "1".to_owned(), file: None })
+}
+
+fn ready() -> [Step; 2] {
+    [Step::Command(SessionCommand::Start), Step::WarmedUp]
+}
+
+#[test]
+fn the_job_of_a_stopping_daemon_was_cut_off_and_nobody_cancelled_it() {
+    let story = after(ready().into_iter().chain([eval(), Step::DaemonStopping]));
+    let kinds: Vec<&str> = story.events.iter().map(|event| event.body.kind()).collect();
+    assert_eq!(kinds[4..], ["evalInterrupted", "sessionStopped"]);
+}
+
+#[test]
+fn a_second_cancel_is_answered_and_recorded_once() {
+    let cancel = || Step::Command(SessionCommand::Cancel);
+    let story = after(ready().into_iter().chain([eval(), cancel(), cancel()]));
+    let cancels = story.events.iter().filter(|event| event.body.kind() == "cancelRequested").count();
+    assert_eq!((cancels, story.answers.len()), (1, 3), "the start and both cancels are answered");
+}
+
+#[test]
+fn a_reset_forgets_the_losses_before_it() {
+    let lost = || [Step::Exited(mainstay_model::WorkerExit::Unknown), Step::WarmedUp];
+    for reset in [SessionCommand::Reset, SessionCommand::HardReset] {
+        let losses = ready().into_iter().chain((0..6).flat_map(|_| lost()));
+        let mut story = after(losses);
+        assert_eq!(story.session.state(), SessionState::Faulted);
+        [Step::Command(reset), Step::WarmedUp].into_iter().chain(lost()).for_each(|step| story.take(step));
+        assert_eq!(story.session.state(), SessionState::Ready);
+    }
+}

@@ -1,0 +1,89 @@
+//! What any sequence of events does to a session.
+
+use crate::support::{any_event, any_history, any_session, any_state};
+use mainstay_model::{EventBody, Session, SessionState, Transition, WarmUpReason, transition};
+use proptest::prelude::*;
+
+/// The arrow of the state machine that an event stands for, where it is about the session's present job.
+fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
+    let of_running = |job, change| session.running().filter(|running| running.job == job).map(|_| change);
+    match body {
+        EventBody::WarmUpStarted { reason } => Some(match reason {
+            WarmUpReason::Started => Transition::StartWarmUp,
+            WarmUpReason::Reset => Transition::Reset,
+            WarmUpReason::HardReset => Transition::HardReset,
+            WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => {
+                Transition::WorkerLost
+            }
+        }),
+        EventBody::WarmUpCompleted { .. } => Some(Transition::WarmUpCompleted),
+        EventBody::SessionFaulted { .. } if session.state() == SessionState::WarmingUp => {
+            Some(Transition::WarmUpFailed)
+        }
+        EventBody::SessionFaulted { .. } => Some(Transition::GiveUp),
+        EventBody::SessionStopped => Some(Transition::Stop),
+        EventBody::EvalRequested { .. } => Some(Transition::StartEval),
+        EventBody::EvalCompleted { job, .. } => of_running(*job, Transition::EvalCompleted),
+        EventBody::EvalFailed { job, .. } => of_running(*job, Transition::EvalFailed),
+        EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
+            of_running(*job, Transition::EvalCancelled)
+        }
+        EventBody::SessionCreated { .. }
+        | EventBody::SessionRenamed { .. }
+        | EventBody::SessionReset
+        | EventBody::SessionHardReset
+        | EventBody::WorkerExited { .. }
+        | EventBody::OutputProduced { .. }
+        | EventBody::OutputCut { .. }
+        | EventBody::CancelRequested { .. } => None,
+    }
+}
+
+fn assert_consistent(session: &Session) {
+    let state = session.state();
+    assert_eq!(session.running().is_some(), state.is_busy(), "a job runs exactly in the states that say so");
+    if session.worker.is_some() {
+        assert!(
+            state == SessionState::Ready || state.is_busy(),
+            "a worker is there, and the session is {state}"
+        );
+    }
+    assert!(session.definitions_since <= session.last_seq);
+    assert!(session.failures <= session.evals);
+}
+
+proptest! {
+    #[test]
+    fn an_event_takes_the_arrow_it_stands_for_or_changes_no_state(events in any_history()) {
+        let mut session = Session::begin(&events[0]).unwrap();
+        for event in &events[1..] {
+            let before = session.state();
+            let after = arrow(&session, &event.body).and_then(|change| transition(before, change).ok());
+            session.evolve(event);
+            prop_assert_eq!(session.state(), after.unwrap_or(before), "{:?}", event.body);
+            prop_assert_eq!(session.last_seq, event.seq);
+            assert_consistent(&session);
+        }
+        prop_assert_eq!(Session::fold(&events), Some(session));
+    }
+
+    #[test]
+    fn a_session_of_any_shape_takes_any_event(mut session in any_session(), event in any_event()) {
+        session.evolve(&event);
+        prop_assert_eq!(session.running().is_some(), session.state().is_busy());
+    }
+
+    #[test]
+    fn a_story_that_does_not_begin_with_a_creation_is_no_session(event in any_event()) {
+        let creates = matches!(event.body, EventBody::SessionCreated { .. });
+        prop_assert_eq!(Session::fold([&event]).is_some(), creates);
+    }
+
+    #[test]
+    fn a_refused_change_names_itself_and_its_state(state in any_state(), index in 0..Transition::ALL.len()) {
+        let change = Transition::ALL[index];
+        if let Err(error) = transition(state, change) {
+            prop_assert_eq!(error, mainstay_model::Error::InvalidTransition { state, change });
+        }
+    }
+}

@@ -1,0 +1,457 @@
+//! Arbitrary values of the vocabulary. Jobs, seqs and texts come from small sets, so that they often meet.
+
+use mainstay_model::diagnostic::{Severity, TextPosition};
+use mainstay_model::event::CancelEnding;
+use mainstay_model::session::WorkerInfo;
+use mainstay_model::{
+    Action, Binding, CommandFingerprint, CommandId, CreateSession, Diagnostic, EnvironmentFingerprint, Error,
+    EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, JobId, Life, Metadata, Outcome,
+    OutputStream, Position, Principal, RaisedError, Response, RunningJob, Seq, Session, SessionCommand,
+    SessionId, SessionKind, SessionState, Source, Timestamp, Transition, WaitReason, WarmUpReason,
+    WorkerExit,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use uuid::Uuid;
+
+pub(crate) fn session_id() -> SessionId {
+    "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap()
+}
+
+pub(crate) fn job_id(number: u128) -> JobId {
+    JobId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn command_id(number: usize) -> CommandId {
+    CommandId::new(format!("c{number}")).unwrap()
+}
+
+pub(crate) fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+pub(crate) fn client() -> Source {
+    Source::Client { principal: Principal::local(), name: "cli".to_owned() }
+}
+
+pub(crate) fn any_job() -> impl Strategy<Value = JobId> {
+    (0_u128..3).prop_map(job_id)
+}
+
+pub(crate) fn any_command_id() -> impl Strategy<Value = CommandId> {
+    select(vec!["a", "c:1", "anon:A_B-2.3"]).prop_map(|text| CommandId::new(text).unwrap())
+}
+
+pub(crate) fn any_moment() -> impl Strategy<Value = Timestamp> {
+    (0_i64..4_000_000_000_000_000).prop_map(|micros| Timestamp::from_microsecond(micros).unwrap())
+}
+
+/// Small, and with everything that a format could stumble over.
+fn any_text() -> impl Strategy<Value = String> {
+    vec(select(vec!["a", "1", " ", "\n", "\0", "\"", "\\", "{", "é", "\u{2028}", "😀"]), 0..6)
+        .prop_map(|parts| parts.concat())
+}
+
+fn any_kind() -> impl Strategy<Value = SessionKind> {
+    select(vec!["fsharp", "python3"]).prop_map(|text| SessionKind::new(text).unwrap())
+}
+
+fn any_fingerprint() -> impl Strategy<Value = CommandFingerprint> {
+    (0_u64..4).prop_map(|number| CommandFingerprint::from_stored(format!("{number:064x}")))
+}
+
+fn any_count() -> impl Strategy<Value = u64> {
+    prop_oneof![0_u64..10, Just(u64::MAX)]
+}
+
+fn any_seq() -> impl Strategy<Value = Seq> {
+    (0_u64..10).prop_map(Seq)
+}
+
+pub(crate) fn any_source() -> impl Strategy<Value = Source> {
+    let client = (select(vec!["local", "ada"]), any_text())
+        .prop_map(|(principal, name)| Source::Client { principal: Principal::new(principal).unwrap(), name });
+    prop_oneof![client, Just(Source::Worker), Just(Source::System)]
+}
+
+fn any_environment() -> impl Strategy<Value = EnvironmentFingerprint> {
+    (any_text(), btree_map(any_text(), any_text(), 0..3))
+        .prop_map(|(hash, assemblies)| EnvironmentFingerprint { hash, assemblies })
+}
+
+pub(crate) fn any_metadata() -> impl Strategy<Value = Metadata> {
+    (any_source(), option::of(any_command_id()), option::of(any_seq()), option::of(any_environment()))
+        .prop_map(|(source, correlation, causation, environment)| Metadata {
+            source,
+            correlation,
+            causation,
+            environment,
+        })
+}
+
+fn any_position() -> impl Strategy<Value = TextPosition> {
+    any::<(u32, u32)>().prop_map(|(line, column)| TextPosition { line, column })
+}
+
+fn any_diagnostic() -> impl Strategy<Value = Diagnostic> {
+    let severity = prop_oneof![
+        Just(Severity::Error),
+        Just(Severity::Warning),
+        Just(Severity::Info),
+        Just(Severity::Hidden)
+    ];
+    (severity, any_text(), any_text(), any_position(), any_position())
+        .prop_map(|(severity, code, message, start, end)| Diagnostic { severity, code, message, start, end })
+}
+
+fn any_binding() -> impl Strategy<Value = Binding> {
+    (any_text(), any_text(), option::of(any_text())).prop_map(|(name, value_type, value)| Binding {
+        name,
+        value_type,
+        value,
+    })
+}
+
+pub(crate) fn any_result() -> impl Strategy<Value = EvalResult> {
+    let plain = (option::of(any_text()), option::of(any_text()), any_text());
+    (plain, vec(any_binding(), 0..3), vec(any_diagnostic(), 0..3)).prop_map(
+        |((value, value_type, display), bindings, diagnostics)| EvalResult {
+            value,
+            value_type,
+            bindings,
+            display,
+            diagnostics,
+        },
+    )
+}
+
+pub(crate) fn any_raised() -> impl Strategy<Value = RaisedError> {
+    (any_text(), any_text(), option::of(any_text())).prop_map(|(kind, message, stack)| RaisedError {
+        kind,
+        message,
+        stack,
+    })
+}
+
+pub(crate) fn any_exit() -> impl Strategy<Value = WorkerExit> {
+    prop_oneof![
+        any::<i32>().prop_map(WorkerExit::Code),
+        prop_oneof![Just(9), any::<i32>()].prop_map(WorkerExit::Signal),
+        Just(WorkerExit::Unknown)
+    ]
+}
+
+fn any_failure() -> impl Strategy<Value = Failure> {
+    prop_oneof![
+        Just(Failure::Rejected),
+        any_raised().prop_map(|error| Failure::Raised { error }),
+        any_exit().prop_map(|exit| Failure::WorkerExited { exit }),
+    ]
+}
+
+pub(crate) fn any_stream() -> impl Strategy<Value = OutputStream> {
+    prop_oneof![Just(OutputStream::Stdout), Just(OutputStream::Stderr)]
+}
+
+fn any_reason() -> impl Strategy<Value = WarmUpReason> {
+    prop_oneof![
+        Just(WarmUpReason::Started),
+        Just(WarmUpReason::Reset),
+        Just(WarmUpReason::HardReset),
+        Just(WarmUpReason::Cancelled),
+        Just(WarmUpReason::WorkerLost),
+        Just(WarmUpReason::DaemonLost),
+    ]
+}
+
+/// Every kind of event, also those that no session would ever decide next.
+pub(crate) fn any_body() -> impl Strategy<Value = EventBody> {
+    prop_oneof![any_session_body(), any_job_body()]
+}
+
+fn any_session_body() -> impl Strategy<Value = EventBody> {
+    let created = (any_kind(), any_text(), any_text(), option::of(any_text())).prop_map(
+        |(kind, name, working_directory, project)| EventBody::SessionCreated {
+            kind,
+            name,
+            working_directory,
+            project,
+        },
+    );
+    let warmed_up = ((any_text(), any_text(), any::<u32>(), any::<u32>()), vec(any_seq(), 0..3), any_count())
+        .prop_map(|((kernel, runtime, pid, replayed), diverged, duration_ms)| EventBody::WarmUpCompleted {
+            kernel,
+            runtime,
+            pid,
+            replayed,
+            diverged,
+            duration_ms,
+        });
+    let exited = (any_exit(), prop_oneof![0_u32..4, Just(u32::MAX)], option::of(any_count())).prop_map(
+        |(exit, attempt, restart_after_ms)| EventBody::WorkerExited { exit, attempt, restart_after_ms },
+    );
+    prop_oneof![
+        1 => created,
+        1 => any_text().prop_map(|name| EventBody::SessionRenamed { name }),
+        3 => any_reason().prop_map(|reason| EventBody::WarmUpStarted { reason }),
+        3 => warmed_up,
+        1 => any_text().prop_map(|message| EventBody::SessionFaulted { message }),
+        1 => Just(EventBody::SessionReset),
+        1 => Just(EventBody::SessionHardReset),
+        1 => Just(EventBody::SessionStopped),
+        1 => exited,
+    ]
+}
+
+fn any_job_body() -> impl Strategy<Value = EventBody> {
+    let requested = (any_job(), any_command_id(), any_fingerprint(), any_text(), option::of(any_text()))
+        .prop_map(|(job, command, fingerprint, code, file)| EventBody::EvalRequested {
+            job,
+            command,
+            fingerprint,
+            code,
+            file,
+        });
+    let output = (option::of(any_job()), any_stream(), any_text())
+        .prop_map(|(job, stream, text)| EventBody::OutputProduced { job, stream, text });
+    let completed = (any_job(), any_result(), any::<bool>(), any_count()).prop_map(
+        |(job, result, changes_state, duration_ms)| EventBody::EvalCompleted {
+            job,
+            result,
+            changes_state,
+            duration_ms,
+        },
+    );
+    let failed = (any_job(), any_failure(), any_result(), any::<bool>(), any_count()).prop_map(
+        |(job, failure, result, changes_state, duration_ms)| EventBody::EvalFailed {
+            job,
+            failure,
+            result,
+            changes_state,
+            duration_ms,
+        },
+    );
+    let ending = prop_oneof![Just(CancelEnding::Yielded), Just(CancelEnding::Killed)];
+    prop_oneof![
+        3 => requested,
+        1 => output,
+        1 => (any_job(), any_count()).prop_map(|(job, limit)| EventBody::OutputCut { job, limit }),
+        1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
+        1 => completed,
+        1 => failed,
+        1 => (any_job(), ending).prop_map(|(job, ending)| EventBody::EvalCancelled { job, ending }),
+        1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
+    ]
+}
+
+pub(crate) fn any_event() -> impl Strategy<Value = Event> {
+    (any_count(), any_count(), any_moment(), any_metadata(), any_body()).prop_map(
+        |(seq, position, at, metadata, body)| Event {
+            session: session_id(),
+            seq: Seq(seq),
+            position: Position(position),
+            at,
+            metadata,
+            body,
+        },
+    )
+}
+
+/// The first event of a session.
+pub(crate) fn creation() -> Event {
+    let body = EventBody::SessionCreated {
+        kind: SessionKind::fsharp(),
+        name: "demo".to_owned(),
+        working_directory: "/home/ada/demo".to_owned(),
+        project: None,
+    };
+    let metadata = Metadata { source: client(), correlation: None, causation: None, environment: None };
+    Event { session: session_id(), seq: Seq(1), position: Position(1), at: second(0), metadata, body }
+}
+
+/// A session's whole history: a creation, then anything at all.
+pub(crate) fn any_history() -> impl Strategy<Value = Vec<Event>> {
+    vec((any_moment(), any_metadata(), any_body()), 0..40).prop_map(|later| {
+        let mut events = vec![creation()];
+        for (at, metadata, body) in later {
+            let seq = Seq(events.len() as u64 + 1);
+            events.push(Event { session: session_id(), seq, position: Position(seq.0), at, metadata, body });
+        }
+        events
+    })
+}
+
+pub(crate) fn any_state() -> impl Strategy<Value = SessionState> {
+    (0..SessionState::ALL.len()).prop_map(|index| SessionState::ALL[index])
+}
+
+fn any_ending() -> impl Strategy<Value = EvalEnding> {
+    prop_oneof![
+        Just(EvalEnding::Completed),
+        Just(EvalEnding::Rejected),
+        any_raised().prop_map(|error| EvalEnding::Raised { error }),
+        Just(EvalEnding::Cancelled),
+        Just(EvalEnding::Interrupted),
+        any_exit().prop_map(|exit| EvalEnding::WorkerExited { exit }),
+    ]
+}
+
+fn any_response() -> impl Strategy<Value = Response> {
+    let evaluated = (any_job(), any_seq(), any_seq(), any_ending(), any_result(), any_count()).prop_map(
+        |(job, requested, completed, ending, result, duration_ms)| {
+            let EvalResult { value, value_type, bindings, display, diagnostics } = result;
+            Response::Evaluated(EvalOutcome {
+                job,
+                requested,
+                completed,
+                ending,
+                value,
+                value_type,
+                bindings,
+                display,
+                diagnostics,
+                duration_ms,
+            })
+        },
+    );
+    prop_oneof![
+        Just(Response::Created { session: session_id() }),
+        evaluated,
+        any_job().prop_map(|job| Response::Cancelling { job }),
+        any_seq().prop_map(|seq| Response::Recorded { seq }),
+    ]
+}
+
+pub(crate) fn any_outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        any_response().prop_map(|response| Outcome::Done { response }),
+        any_error().prop_map(|error| Outcome::Failed { error }),
+    ]
+}
+
+pub(crate) fn any_error() -> impl Strategy<Value = Error> {
+    prop_oneof![
+        (0..error_examples().len()).prop_map(|index| error_examples().swap_remove(index)),
+        (0..Action::ALL.len(), any_state())
+            .prop_map(|(action, state)| Error::NotOffered { action: Action::ALL[action], state }),
+        (0..Transition::ALL.len(), any_state())
+            .prop_map(|(change, state)| Error::InvalidTransition { change: Transition::ALL[change], state }),
+        any_text().prop_map(|reason| Error::BadRequest { reason }),
+        (any_text(), vec(any_text(), 0..3))
+            .prop_map(|(reference, candidates)| Error::SessionAmbiguous { reference, candidates }),
+    ]
+}
+
+/// One of every error.
+pub(crate) fn error_examples() -> Vec<Error> {
+    let text = |text: &str| text.to_owned();
+    vec![
+        Error::SessionNotFound { reference: text("demo") },
+        Error::SessionAmbiguous {
+            reference: text("demo"),
+            candidates: vec![text("099a8057"), text("17e2b4c1")],
+        },
+        Error::NotOffered { action: Action::Eval, state: SessionState::Evaluating },
+        Error::InvalidTransition {
+            state: SessionState::Ready,
+            change: Transition::StartWait(WaitReason::Ask),
+        },
+        Error::SessionOwned,
+        Error::LaneFull { limit: 64 },
+        Error::TooManySessions { limit: 64 },
+        Error::CommandConflict { command: command_id(1) },
+        Error::SessionStopped,
+        Error::CodeTooLarge { bytes: 5, limit: 4 },
+        Error::CodeInvalid { reason: text("it has a NUL at byte 9") },
+        Error::InvalidArgument { argument: text("name"), reason: text("it must not be empty") },
+        Error::KernelUnknown { kind: SessionKind::new("cobol").unwrap() },
+        Error::KernelUnavailable { reason: text("there is no .NET SDK") },
+        Error::WorkerFailed { reason: text("its channel closed") },
+        Error::Timeout { limit_ms: 30_000 },
+        Error::StoreFailed { reason: text("database or disk is full") },
+        Error::StoreNewer { found: 9, known: 1 },
+        Error::StoreLocked,
+        Error::ObjectDamaged { hash: text("af13") },
+        Error::ObjectNotFound { hash: text("af13") },
+        Error::DaemonStopping,
+        Error::DaemonNotRunning,
+        Error::DaemonVersionMismatch { daemon: text("0.1.0"), program: text("0.2.0") },
+        Error::PortTaken { port: 7878 },
+        Error::DaemonFailed { reason: text("it ended with exit code 1") },
+        Error::Unauthorized,
+        Error::ForbiddenOrigin { origin: text("https://example.org") },
+        Error::BadRequest { reason: text("expected value at line 1 column 1") },
+    ]
+}
+
+fn any_running() -> impl Strategy<Value = RunningJob> {
+    (any_job(), any_command_id(), any_source(), any_fingerprint(), any_seq(), any_moment(), any::<bool>())
+        .prop_map(|(job, command, source, fingerprint, requested, requested_at, cancel_requested)| {
+            RunningJob { job, command, source, fingerprint, requested, requested_at, cancel_requested }
+        })
+}
+
+fn any_life() -> impl Strategy<Value = Life> {
+    prop_oneof![
+        Just(Life::Uninitialized),
+        any_reason().prop_map(|reason| Life::WarmingUp { reason }),
+        Just(Life::Ready),
+        any_running().prop_map(|running| Life::Evaluating { running }),
+        any_running().prop_map(|running| Life::Waiting { running, reason: WaitReason::Ask }),
+        any_text().prop_map(|message| Life::Faulted { message }),
+    ]
+}
+
+pub(crate) fn any_session() -> impl Strategy<Value = Session> {
+    let worker = ((any_text(), any_text(), any::<u32>()), any_moment())
+        .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
+    let texts = (any_kind(), (any_text(), any_text(), option::of(any_text())));
+    let numbers = (any_seq(), any_seq(), 0_u64..10, 0_u64..10);
+    (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), vec(any_moment(), 0..4))
+        .prop_map(
+            |(
+                (kind, (name, working_directory, project)),
+                created_at,
+                last_activity,
+                life,
+                (last_seq, definitions_since, evals, failures),
+                worker,
+                losses,
+            )| Session {
+                id: session_id(),
+                kind,
+                name,
+                working_directory,
+                project,
+                created_at,
+                last_activity,
+                life,
+                last_seq,
+                definitions_since,
+                evals,
+                failures,
+                worker,
+                losses,
+            },
+        )
+}
+
+pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
+    prop_oneof![
+        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file }),
+        1 => Just(SessionCommand::Cancel),
+        1 => Just(SessionCommand::Reset),
+        1 => Just(SessionCommand::HardReset),
+        3 => Just(SessionCommand::Start),
+        1 => Just(SessionCommand::Stop),
+        1 => any_text().prop_map(|name| SessionCommand::Rename { name }),
+    ]
+}
+
+pub(crate) fn any_create() -> impl Strategy<Value = CreateSession> {
+    (any_kind(), (any_text(), option::of(any_text()), option::of(any_text()))).prop_map(
+        |(kind, (working_directory, project, name))| CreateSession { kind, working_directory, project, name },
+    )
+}

@@ -1,0 +1,313 @@
+//! The shape of everything that is stored or sent. What these snapshots show may be added to, and never changed.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use crate::support::{
+    any_create, any_error, any_event, any_outcome, any_session, any_session_command, client, command_id,
+    creation, error_examples, job_id, second,
+};
+use mainstay_model::diagnostic::{Severity, TextPosition};
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{
+    Binding, CommandFingerprint, CreateSession, Diagnostic, EnvironmentFingerprint, Error, ErrorCode,
+    EvalResult, Event, EventBody, Failure, Limits, Metadata, Outcome, OutputStream, RaisedError, Seq,
+    Session, SessionCommand, SessionKind, SessionState, Source, WarmUpReason, WorkerExit,
+};
+use proptest::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+fn round_trip<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
+    let text = serde_json::to_string(value).unwrap();
+    assert_eq!(&serde_json::from_str::<T>(&text).unwrap(), value, "{text}");
+}
+
+proptest! {
+    #[test]
+    fn an_event_is_read_back_as_it_was(event in any_event()) {
+        round_trip(&event);
+        round_trip(&event.body);
+        round_trip(&event.metadata);
+    }
+
+    #[test]
+    fn the_kind_of_an_event_is_the_one_that_is_stored(event in any_event()) {
+        let stored = serde_json::to_value(&event).unwrap();
+        prop_assert_eq!(&stored["kind"], event.body.kind());
+    }
+
+    #[test]
+    fn a_session_is_read_back_as_it_was(session in any_session()) {
+        round_trip(&session);
+    }
+
+    #[test]
+    fn an_outcome_is_read_back_as_it_was(outcome in any_outcome()) {
+        round_trip(&outcome);
+    }
+
+    #[test]
+    fn an_error_is_read_back_as_it_was(error in any_error()) {
+        round_trip(&error);
+    }
+
+    #[test]
+    fn a_command_is_read_back_as_it_was(command in any_session_command(), create in any_create()) {
+        round_trip(&command);
+        round_trip(&create);
+    }
+}
+
+#[test]
+fn the_limits_are_read_back_as_they_were() {
+    round_trip(&Limits::default());
+}
+
+#[test]
+fn the_code_of_an_error_is_the_one_that_is_stored() {
+    let mut seen = BTreeSet::new();
+    for error in error_examples() {
+        let stored = serde_json::to_value(&error).unwrap();
+        assert_eq!(stored["error"], error.code().0);
+        seen.insert(error.code().0.to_owned());
+    }
+    assert_eq!(
+        seen,
+        ErrorCode::ALL.iter().map(|code| code.0.to_owned()).collect(),
+        "there is an example of every error"
+    );
+    assert_eq!(seen, known_tags::<Error>("error"));
+}
+
+#[test]
+fn the_shape_of_every_event() {
+    let examples = event_examples();
+    let shown: BTreeSet<&str> = examples.iter().map(EventBody::kind).collect();
+    assert_eq!(
+        shown,
+        known_tags::<EventBody>("kind").iter().map(String::as_str).collect(),
+        "one of every kind"
+    );
+    let stored: Vec<String> = examples.iter().map(|body| serde_json::to_string(body).unwrap()).collect();
+    insta::assert_snapshot!(stored.join("\n"));
+}
+
+#[test]
+fn the_shape_of_an_event_with_its_place() {
+    let body = EventBody::OutputCut { job: job_id(1), limit: 1024 };
+    let environment = EnvironmentFingerprint {
+        hash: "ab12".to_owned(),
+        assemblies: [("a.dll".to_owned(), "cd34".to_owned())].into(),
+    };
+    let metadata = Metadata {
+        source: client(),
+        correlation: Some(command_id(1)),
+        causation: Some(Seq(6)),
+        environment: Some(environment),
+    };
+    let bare = Metadata { source: Source::System, correlation: None, causation: None, environment: None };
+    let events = [
+        Event { seq: Seq(7), metadata, body, ..creation() },
+        Event { seq: Seq(8), metadata: bare, body: EventBody::SessionStopped, ..creation() },
+    ];
+    insta::assert_json_snapshot!(events);
+}
+
+#[test]
+fn every_error_has_a_code_a_message_and_a_next_step() {
+    let mut table = String::new();
+    for error in error_examples() {
+        let stored = serde_json::to_string(&error).unwrap();
+        table.push_str(&format!("{}\n  {error}\n  {}\n  {stored}\n", error.code(), error.next_step()));
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_refusal_says_in_every_state_what_would_help() {
+    let mut table = String::new();
+    for state in SessionState::ALL {
+        for action in mainstay_model::Action::ALL {
+            if mainstay_model::affordance::availability(state, action)
+                == mainstay_model::Availability::Refused
+            {
+                let error = Error::NotOffered { action, state };
+                table.push_str(&format!("{error}. {}\n", error.next_step()));
+            }
+        }
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn the_shape_of_every_command() {
+    let commands = [
+        SessionCommand::Eval { code: "1 + 1".to_owned(), file: None },
+        SessionCommand::Eval { code: "1 + 1".to_owned(), file: Some("/home/ada/a.fsx".to_owned()) },
+        SessionCommand::Cancel,
+        SessionCommand::Reset,
+        SessionCommand::HardReset,
+        SessionCommand::Start,
+        SessionCommand::Stop,
+        SessionCommand::Rename { name: "demo".to_owned() },
+    ];
+    let create = CreateSession {
+        kind: SessionKind::fsharp(),
+        working_directory: "/home/ada/demo".to_owned(),
+        project: None,
+        name: None,
+    };
+    let mut lines: Vec<String> = commands.iter().map(shown_with_fingerprint).collect();
+    lines.push(shown_with_fingerprint(&create));
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// The fingerprint is stored with the outcome: where it drifts, every repeated command becomes a conflict.
+fn shown_with_fingerprint(command: &impl Serialize) -> String {
+    let fingerprint = CommandFingerprint::of("target", command);
+    format!("{}\n  {}", serde_json::to_string(command).unwrap(), fingerprint.as_str())
+}
+
+#[test]
+fn the_shape_of_every_outcome() {
+    use mainstay_model::{EvalEnding, EvalOutcome, Response};
+    let eval = |ending, result: EvalResult| {
+        let EvalResult { value, value_type, bindings, display, diagnostics } = result;
+        let (job, requested, completed) = (job_id(1), Seq(4), Seq(6));
+        let outcome = EvalOutcome {
+            job,
+            requested,
+            completed,
+            ending,
+            value,
+            value_type,
+            bindings,
+            display,
+            diagnostics,
+            duration_ms: 12,
+        };
+        Response::Evaluated(outcome)
+    };
+    let responses = [
+        Response::Created { session: crate::support::session_id() },
+        Response::Cancelling { job: job_id(1) },
+        Response::Recorded { seq: Seq(3) },
+        eval(EvalEnding::Completed, result()),
+        eval(EvalEnding::Rejected, EvalResult::default()),
+        eval(EvalEnding::Raised { error: raised() }, EvalResult::default()),
+        eval(EvalEnding::Cancelled, EvalResult::default()),
+        eval(EvalEnding::Interrupted, EvalResult::default()),
+        eval(EvalEnding::WorkerExited { exit: WorkerExit::Code(3) }, EvalResult::default()),
+    ];
+    let done = responses.into_iter().map(|response| Outcome::Done { response });
+    let outcomes: Vec<Outcome> = done.chain([Outcome::Failed { error: Error::SessionStopped }]).collect();
+    let stored: Vec<String> =
+        outcomes.iter().map(|outcome| serde_json::to_string(outcome).unwrap()).collect();
+    insta::assert_snapshot!(stored.join("\n"));
+}
+
+#[test]
+fn the_shape_of_a_session() {
+    let begun = Session::begin(&creation()).unwrap();
+    let mut evaluating = begun.clone();
+    let bodies = event_examples();
+    for wanted in ["warmUpStarted", "warmUpCompleted", "evalRequested"] {
+        let body = bodies.iter().find(|body| body.kind() == wanted).unwrap().clone();
+        let seq = evaluating.last_seq.next();
+        evaluating.evolve(&Event { seq, at: second(60), body, ..creation() });
+    }
+    evaluating.losses = vec![second(30)];
+    insta::assert_json_snapshot!([begun, evaluating]);
+}
+
+/// The tags that a type can be read from, as serde itself lists them when it meets another.
+fn known_tags<T: DeserializeOwned + Debug>(tag: &str) -> BTreeSet<String> {
+    let unknown: Value = json!({ tag: "?" });
+    let refusal = serde_json::from_value::<T>(unknown).unwrap_err().to_string();
+    let (_, known) = refusal.split_once("expected one of ").unwrap();
+    known.split(", ").map(|name| name.trim_matches('`').to_owned()).collect()
+}
+
+fn raised() -> RaisedError {
+    RaisedError {
+        kind: "System.DivideByZeroException".to_owned(),
+        message: "Attempted to divide by zero.".to_owned(),
+        stack: Some("   at <StartupCode$FSI_0003>.$FSI_0003.main@()".to_owned()),
+    }
+}
+
+fn result() -> EvalResult {
+    EvalResult {
+        value: Some("3".to_owned()),
+        value_type: Some("int".to_owned()),
+        bindings: vec![Binding {
+            name: "x".to_owned(),
+            value_type: "int".to_owned(),
+            value: Some("3".to_owned()),
+        }],
+        display: "val x: int = 3\n".to_owned(),
+        diagnostics: vec![Diagnostic {
+            severity: Severity::Warning,
+            code: "FS0025".to_owned(),
+            message: "Incomplete pattern matches on this expression.".to_owned(),
+            start: TextPosition { line: 1, column: 5 },
+            end: TextPosition { line: 1, column: 9 },
+        }],
+    }
+}
+
+fn event_examples() -> Vec<EventBody> {
+    let (job, text) = (job_id(1), |text: &str| text.to_owned());
+    vec![
+        EventBody::SessionCreated {
+            kind: SessionKind::fsharp(),
+            name: text("demo"),
+            working_directory: text("/home/ada/demo"),
+            project: Some(text("/home/ada/demo/demo.fsproj")),
+        },
+        EventBody::SessionRenamed { name: text("other") },
+        EventBody::WarmUpStarted { reason: WarmUpReason::Started },
+        EventBody::WarmUpCompleted {
+            kernel: text("F# 10.0"),
+            runtime: text(".NET 10.0.1"),
+            pid: 4242,
+            replayed: 2,
+            diverged: vec![Seq(4)],
+            duration_ms: 1200,
+        },
+        EventBody::SessionFaulted { message: text("the kernel cannot be started") },
+        EventBody::SessionReset,
+        EventBody::SessionHardReset,
+        EventBody::SessionStopped,
+        EventBody::WorkerExited { exit: WorkerExit::Signal(9), attempt: 1, restart_after_ms: Some(1000) },
+        EventBody::EvalRequested {
+            job,
+            command: command_id(1),
+            fingerprint: CommandFingerprint::from_stored(text("ab12")),
+            code: text("let x = 1 + 2"),
+            file: Some(text("/home/ada/demo/a.fsx")),
+        },
+        EventBody::OutputProduced { job: Some(job), stream: OutputStream::Stdout, text: text("hello\n") },
+        EventBody::OutputCut { job, limit: 1_048_576 },
+        EventBody::CancelRequested { job },
+        EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
+        EventBody::EvalFailed {
+            job,
+            failure: Failure::Raised { error: raised() },
+            result: EvalResult::default(),
+            changes_state: true,
+            duration_ms: 12,
+        },
+        EventBody::EvalFailed {
+            job,
+            failure: Failure::WorkerExited { exit: WorkerExit::Unknown },
+            result: EvalResult::default(),
+            changes_state: false,
+            duration_ms: 12,
+        },
+        EventBody::EvalCancelled { job, ending: CancelEnding::Killed },
+        EventBody::EvalInterrupted { job },
+    ]
+}
