@@ -1,0 +1,146 @@
+//! The durable log: events, outcomes, projections and objects.
+//!
+//! [`Log`] says what a store does, in plain data; [`sqlite`] is the embedded one. What is appended together is there
+//! together or not at all, and what `append` has answered survives the loss of the process and of the machine.
+//! Nothing here decides anything: the rules are in `model`, and who may append is the engine's.
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use mainstay_model::decide::Answer;
+use mainstay_model::{
+    CommandFingerprint, CommandId, Error, Event, EventBody, Metadata, Outcome, Principal, Seq, Session,
+    SessionId, Timestamp,
+};
+
+pub mod object;
+mod precision;
+pub mod sqlite;
+
+pub use object::ObjectHash;
+pub use sqlite::{SqliteLog, SqliteOptions};
+
+/// A store of sessions.
+#[async_trait]
+pub trait Log: Send + Sync + 'static {
+    /// Appends events, outcomes and the projection in one transaction. Queued when called, in the order of the calls;
+    /// the future is done once all of it is durable, and gives the events with their positions. Dropping the future
+    /// takes nothing back. A session that is not there is created by an append that begins with
+    /// [`EventBody::SessionCreated`], at seq 1 and under [`Epoch::FIRST`]. All moments are cut to the microsecond.
+    ///
+    /// # Errors
+    /// The future fails with [`Error::SessionOwned`] where the epoch is not the newest or the first seq is not the next
+    /// one, with [`Error::SessionNotFound`] where the session is not there and this does not create it, with
+    /// [`Error::CommandConflict`] where a command has an outcome already, with [`Error::StoreFailed`] where the disk
+    /// refuses or too much waits for it already. Then nothing of this append is there; others that were queued beside
+    /// it are untouched.
+    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>>;
+
+    /// Makes the caller the session's owner: appends under earlier epochs are refused from now on.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    async fn claim(&self, session: SessionId) -> Result<Epoch, Error>;
+
+    /// The events of a session after `after`, oldest first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`]; a session that does not exist has no events.
+    async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error>;
+
+    /// The stored answer to a command.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn outcome(
+        &self,
+        principal: &Principal,
+        command: &CommandId,
+    ) -> Result<Option<StoredOutcome>, Error>;
+
+    /// A session's projection.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn session(&self, session: SessionId) -> Result<Option<Session>, Error>;
+
+    /// The sessions that match, most recently active first.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error>;
+
+    /// The sessions whose id, end of id (four hexadecimal digits or more) or name is `reference`.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error>;
+
+    /// Stores bytes under their hash; the same bytes are stored once.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error>;
+
+    /// The bytes of an object, verified against its hash.
+    ///
+    /// # Errors
+    /// [`Error::ObjectNotFound`], [`Error::ObjectDamaged`], [`Error::StoreFailed`].
+    async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error>;
+}
+
+/// How many times a session's ownership has been taken. Only the newest may append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// Held by whoever creates a session.
+    pub const FIRST: Self = Self(1);
+}
+
+/// What is appended together.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// To which session.
+    pub session: SessionId,
+    /// By its owner of this epoch.
+    pub epoch: Epoch,
+    /// The seq of the first event; the others follow without gaps.
+    pub first: Seq,
+    /// The events, in order.
+    pub events: Vec<NewEvent>,
+    /// The outcomes they bring about.
+    pub outcomes: Vec<Answer>,
+    /// The session after them.
+    pub projection: Session,
+}
+
+/// An event before it has its place in the whole log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    /// When it happened.
+    pub at: Timestamp,
+    /// Who caused it.
+    pub metadata: Metadata,
+    /// What happened.
+    pub body: EventBody,
+}
+
+/// An outcome as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredOutcome {
+    /// What the command said.
+    pub fingerprint: CommandFingerprint,
+    /// The answer.
+    pub outcome: Outcome,
+}
+
+/// Which sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    /// Only those that run in this folder.
+    pub working_directory: Option<String>,
+    /// Only those that are not at rest.
+    pub live: bool,
+    /// At most so many; all where absent.
+    pub limit: Option<usize>,
+}

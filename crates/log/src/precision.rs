@@ -1,0 +1,33 @@
+//! Moments as stores keep them: to the microsecond. What is handed in finer is cut before anything else is done with it,
+//! so that what an append answers, what is read back, and what the events fold to are the same.
+
+use mainstay_model::{Life, Session, Timestamp};
+
+use crate::Append;
+
+/// The append with all its moments cut to the microsecond.
+pub(crate) fn to_microseconds(mut append: Append) -> Append {
+    for event in &mut append.events {
+        cut(&mut event.at);
+    }
+    cut_session(&mut append.projection);
+    append
+}
+
+fn cut_session(session: &mut Session) {
+    cut(&mut session.created_at);
+    cut(&mut session.last_activity);
+    session.losses.iter_mut().for_each(cut);
+    if let Some(worker) = &mut session.worker {
+        cut(&mut worker.ready_at);
+    }
+    match &mut session.life {
+        Life::Evaluating { running } | Life::Waiting { running, .. } => cut(&mut running.requested_at),
+        Life::Uninitialized | Life::WarmingUp { .. } | Life::Ready | Life::Faulted { .. } => {}
+    }
+}
+
+fn cut(moment: &mut Timestamp) {
+    // A cut moment lies between two that exist; the fallback is never taken.
+    *moment = Timestamp::from_microsecond(moment.as_microsecond()).unwrap_or(*moment);
+}

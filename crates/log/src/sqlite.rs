@@ -1,0 +1,130 @@
+//! The embedded store: one SQLite database, and a folder with the large objects beside it.
+//!
+//! [`open`](SqliteLog::open) takes the store's lock, brings the schema up to date and starts the threads. Everything that
+//! changes the store goes through one [`writer`]; reads go to a pool of [`readers`] and never wait behind it. What one
+//! append does to the tables is in [`append`], what is read from them in [`queries`].
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session, SessionId};
+
+use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
+
+mod append;
+mod files;
+mod lock;
+mod migrations;
+mod objects;
+mod open;
+mod queries;
+mod readers;
+mod rows;
+mod writer;
+
+use lock::StoreLock;
+use objects::Objects;
+use readers::Readers;
+use writer::Writer;
+
+/// How a store is opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// The largest the database may become, in bytes, whole pages of 4 KiB; as large as the disk allows where absent.
+    /// Large objects and the write-ahead log are not counted.
+    pub max_bytes: Option<u64>,
+}
+
+/// A log in one folder of this machine. Dropping it lets what is queued finish, and blocks until then.
+pub struct SqliteLog {
+    // Dropped in this order: the writer's connection must be the last one, to leave no write-ahead log behind, and the
+    // lock is given up when no thread touches the files any more.
+    readers: Readers,
+    writer: Writer,
+    objects: Objects,
+    _lock: StoreLock,
+}
+
+impl SqliteLog {
+    /// Opens the store in `folder`, and makes it where there is none: the folder with mode 0700, its files with 0600. A
+    /// folder that exists keeps its mode. Blocks for some milliseconds, longer after a crash or for a migration.
+    ///
+    /// # Errors
+    /// [`Error::StoreLocked`] where it is open already, [`Error::StoreNewer`] where a newer program wrote it,
+    /// [`Error::StoreFailed`] where the disk refuses.
+    pub fn open(folder: &Path, options: &SqliteOptions) -> Result<Self, Error> {
+        files::create_folder(folder)?;
+        let lock = StoreLock::take(&folder.join("store.lock"))?;
+        let database = folder.join("mainstay.db");
+        let connection = open::writer(&database, options)?;
+        let readers = Readers::start(&database)?;
+        let writer = Writer::start(connection, writer::Limits::default())?;
+        let objects = Objects::open(folder.join("objects"))?;
+        Ok(Self { readers, writer, objects, _lock: lock })
+    }
+}
+
+#[async_trait]
+impl Log for SqliteLog {
+    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
+        let append = precision::to_microseconds(append);
+        let session = append.session;
+        let queued = append::Rows::encode(&append)
+            .map(|rows| self.writer.submit(rows.bytes(), move |connection| rows.apply(connection)));
+        Box::pin(async move {
+            let first = queued?.await?;
+            Ok(append::placed(session, append.first, first, append.events))
+        })
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
+        self.writer.submit(0, move |connection| append::claim(connection, session)).await
+    }
+
+    async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+        self.readers.run(move |connection| queries::events(connection, session, after, limit)).await
+    }
+
+    async fn outcome(
+        &self,
+        principal: &Principal,
+        command: &CommandId,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        let (principal, command) = (principal.clone(), command.clone());
+        self.readers.run(move |connection| queries::outcome(connection, &principal, &command)).await
+    }
+
+    async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        self.readers.run(move |connection| queries::session(connection, session)).await
+    }
+
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        self.readers.run(move |connection| queries::sessions(connection, &filter)).await
+    }
+
+    async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
+        let reference = reference.to_owned();
+        self.readers.run(move |connection| queries::resolve(connection, &reference)).await
+    }
+
+    async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {
+        let row = self.objects.keep(bytes).await?;
+        let hash = row.hash.clone();
+        self.writer.submit(row.bytes(), move |connection| row.store(connection)).await?;
+        Ok(hash)
+    }
+
+    async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
+        let wanted = hash.clone();
+        match self.readers.run(move |connection| objects::find(connection, &wanted)).await? {
+            Some(inline) => objects::verified(hash, inline),
+            None => self.objects.read(hash).await,
+        }
+    }
+}
+
+/// The error for what a library below refused.
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::StoreFailed { reason: error.to_string() }
+}

@@ -1,0 +1,28 @@
+//! The lock that keeps a store to one log at a time: an exclusive lock on a file, which the kernel gives up with the
+//! process.
+
+use std::fs::File;
+use std::path::Path;
+
+use mainstay_model::Error;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::{failed, files};
+
+/// Held as long as it lives.
+pub(super) struct StoreLock {
+    _file: File,
+}
+
+impl StoreLock {
+    /// Takes the lock, or fails at once with [`Error::StoreLocked`].
+    pub(super) fn take(path: &Path) -> Result<Self, Error> {
+        let file = files::create_file(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self { _file: file }),
+            Err(Errno::WOULDBLOCK) => Err(Error::StoreLocked),
+            Err(error) => Err(failed(error)),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Opening the database: its files, its settings, and the room for its write-ahead log.
+
+use std::fs::OpenOptions;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use mainstay_model::Error;
+use rusqlite::{Connection, OpenFlags};
+
+use super::migrations::{MIGRATIONS, migrate};
+use super::{SqliteOptions, failed, files};
+
+const PAGE_BYTES: u64 = 4096;
+
+/// How far the write-ahead log may grow before it is copied into the database and begun anew, in pages.
+pub(super) const CHECKPOINT_PAGES: i64 = 2048;
+
+/// Only another program that looks into the store can make us wait.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Opens the one connection that writes, with the schema up to date.
+pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connection, Error> {
+    // SQLite gives the files beside the database the mode of the database.
+    files::create_file(database)?;
+    if let Some(folder) = database.parent() {
+        files::sync_folder(folder)?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(database, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    // The writer checkpoints by itself, after it has answered.
+    connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
+    connection.pragma_update(None, "journal_size_limit", 8 * CHECKPOINT_PAGES * 4096).map_err(failed)?;
+    connection.pragma_update(None, "cache_size", -16 * 1024).map_err(failed)?;
+    connection.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    migrate(&mut connection, MIGRATIONS)?;
+    if let Some(bytes) = options.max_bytes {
+        let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX);
+        connection.pragma_update(None, "max_page_count", pages).map_err(failed)?;
+    }
+    reserve_write_ahead_log(database)?;
+    Ok(connection)
+}
+
+/// Opens a connection that reads. The writer's must be open.
+pub(super) fn reader(database: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Fills the write-ahead log's file with zeros up to the size it has when it is begun anew. Flushing a file that grows
+/// costs the file system a commit of its own; SQLite takes zeros after its last frame for the end of the log.
+fn reserve_write_ahead_log(database: &Path) -> Result<(), Error> {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-wal");
+    let path = PathBuf::from(name);
+    fill_up(&path).map_err(|error| files::at(&path, error))
+}
+
+fn fill_up(path: &Path) -> io::Result<()> {
+    let wanted = CHECKPOINT_PAGES.unsigned_abs() * (PAGE_BYTES + 24);
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    io::copy(&mut io::Read::take(io::repeat(0), wanted.saturating_sub(length)), &mut file)?;
+    file.flush()?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What no test that kills a process can see: whether a commit waits for the disk.
+    #[test]
+    fn a_commit_is_flushed_before_it_returns() {
+        let home = tempfile::tempdir().unwrap();
+        let connection = writer(&home.path().join("mainstay.db"), &SqliteOptions::default()).unwrap();
+        let setting =
+            |name| connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
+        assert_eq!(setting("journal_mode"), Ok("wal".to_owned().into()));
+        assert_eq!(setting("synchronous"), Ok(2.into()));
+    }
+}

@@ -1,0 +1,137 @@
+//! Between the model and the columns. Where a value is JSON, it is as the model writes it.
+
+use mainstay_model::{
+    CommandFingerprint, CommandId, Error, Event, EventBody, Metadata, Outcome, Position, Seq, Session,
+    SessionId, Timestamp,
+};
+use rusqlite::Row;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::failed;
+use crate::{NewEvent, StoredOutcome};
+
+/// An event's own columns; its session and place come beside them.
+pub(super) struct EventRow {
+    pub(super) at: i64,
+    pub(super) kind: &'static str,
+    pub(super) body: Option<String>,
+    pub(super) source: String,
+    pub(super) correlation: Option<String>,
+    pub(super) causation: Option<i64>,
+    pub(super) environment: Option<String>,
+}
+
+impl EventRow {
+    /// An event as columns.
+    pub(super) fn encode(event: &NewEvent) -> Result<Self, Error> {
+        let Metadata { source, correlation, causation, environment } = &event.metadata;
+        Ok(Self {
+            at: event.at.as_microsecond(),
+            kind: event.body.kind(),
+            body: encode_body(&event.body)?,
+            source: to_json(source)?,
+            correlation: correlation.as_ref().map(|command| command.as_str().to_owned()),
+            causation: causation.map(|seq| integer(seq.0)),
+            environment: environment.as_ref().map(to_json).transpose()?,
+        })
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        const FIXED: usize = 64;
+        let texts = [&self.body, &self.correlation, &self.environment];
+        FIXED + self.source.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+    }
+}
+
+/// Reads the columns `position, seq, at, kind, body, source, correlation, causation, environment`.
+pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, Error> {
+    let seq = Seq(counter(row, 1)?);
+    let unreadable = |error: Error| {
+        let kind = text(row, 3).unwrap_or("?");
+        let reason = format!("event {seq} of session {session}, of kind `{kind}`, cannot be read: {error}");
+        Error::StoreFailed { reason }
+    };
+    let event = || {
+        let metadata = Metadata {
+            source: from_json(text(row, 5)?)?,
+            correlation: optional_text(row, 6)?.map(CommandId::new).transpose()?,
+            causation: row.get::<_, Option<i64>>(7).map_err(failed)?.map(|seq| Seq(seq.unsigned_abs())),
+            environment: optional_text(row, 8)?.map(from_json).transpose()?,
+        };
+        let body = decode_body(text(row, 3)?, optional_text(row, 4)?)?;
+        Ok(Event { session, seq, position: Position(counter(row, 0)?), at: moment(row, 2)?, metadata, body })
+    };
+    event().map_err(unreadable)
+}
+
+/// Reads the columns `fingerprint, response`.
+pub(super) fn decode_outcome(row: &Row<'_>) -> Result<StoredOutcome, Error> {
+    let fingerprint = CommandFingerprint::from_stored(text(row, 0)?.to_owned());
+    Ok(StoredOutcome { fingerprint, outcome: from_json::<Outcome>(text(row, 1)?)? })
+}
+
+/// Reads the column `projection`.
+pub(super) fn decode_session(row: &Row<'_>) -> Result<Session, Error> {
+    from_json(text(row, 0)?)
+}
+
+/// Reads the column `id`.
+pub(super) fn decode_session_id(row: &Row<'_>) -> Result<SessionId, Error> {
+    let bytes = row.get_ref(0).map_err(failed)?.as_blob().map_err(failed)?;
+    Uuid::from_slice(bytes).map(SessionId::from_uuid).map_err(failed)
+}
+
+/// A count as SQLite keeps integers. No log gets near to where this cuts.
+pub(super) fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A value as JSON.
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(failed)
+}
+
+fn from_json<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
+    serde_json::from_str(json).map_err(failed)
+}
+
+/// How the model writes an event's body.
+#[derive(Deserialize)]
+struct Tagged<'a> {
+    #[serde(borrow)]
+    body: Option<&'a RawValue>,
+}
+
+fn encode_body(body: &EventBody) -> Result<Option<String>, Error> {
+    let json = to_json(body)?;
+    let tagged: Tagged<'_> = serde_json::from_str(&json).map_err(failed)?;
+    Ok(tagged.body.map(|body| body.get().to_owned()))
+}
+
+fn decode_body(kind: &str, body: Option<&str>) -> Result<EventBody, Error> {
+    let kind = to_json(&kind)?;
+    match body {
+        Some(body) => from_json(&format!(r#"{{"kind":{kind},"body":{body}}}"#)),
+        None => from_json(&format!(r#"{{"kind":{kind}}}"#)),
+    }
+}
+
+fn moment(row: &Row<'_>, column: usize) -> Result<Timestamp, Error> {
+    Timestamp::from_microsecond(row.get(column).map_err(failed)?).map_err(failed)
+}
+
+fn counter(row: &Row<'_>, column: usize) -> Result<u64, Error> {
+    row.get::<_, i64>(column).map(i64::unsigned_abs).map_err(failed)
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Error> {
+    row.get_ref(column).map_err(failed)?.as_str().map_err(failed)
+}
+
+fn optional_text<'a>(row: &'a Row<'_>, column: usize) -> Result<Option<&'a str>, Error> {
+    row.get_ref(column).map_err(failed)?.as_str_or_null().map_err(failed)
+}

@@ -1,0 +1,72 @@
+//! What every store of sessions must do, run against each store there is.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mainstay_log::{Log, SqliteLog, SqliteOptions};
+use suite::Store;
+use tempfile::TempDir;
+
+mod suite;
+mod support;
+
+/// Makes a module of tests, one for each function of the suite, over the store that the expression makes.
+macro_rules! conformance {
+    ($name:ident, $store:expr, [$($subject:ident :: $case:ident,)*]) => {
+        mod $name {
+            #[allow(unused_imports, reason = "what the expression needs")]
+            use super::*;
+
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    suite::$subject::$case(&$store).await;
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! conformance_of {
+    ($name:ident, $store:expr) => {
+        conformance!(
+            $name,
+            $store,
+            [
+                appends::what_was_answered_is_what_is_read_back,
+                appends::every_kind_of_event_and_outcome_comes_back_as_it_was,
+                appends::moments_are_cut_to_the_microsecond_everywhere,
+                appends::another_seq_or_epoch_is_refused_and_leaves_nothing,
+                appends::a_session_is_created_once,
+                appends::a_session_that_is_not_there_takes_no_events,
+                appends::an_outcome_is_never_overwritten_and_its_append_fails_whole,
+                appends::each_principal_has_command_ids_of_its_own,
+                appends::outcomes_may_come_without_events,
+                appends::a_refused_append_leaves_those_beside_it,
+                appends::appends_keep_the_order_of_their_calls,
+                appends::what_nobody_waits_for_is_done_all_the_same,
+                appends::only_the_newest_owner_appends,
+                appends::positions_grow_over_all_sessions,
+                reads::events_come_after_a_cursor_and_up_to_a_limit,
+                reads::sessions_are_those_that_match_the_most_recent_first,
+                reads::a_session_is_found_by_its_id_the_end_of_it_or_its_name,
+                objects::bytes_come_back_by_their_hash,
+                objects::the_same_bytes_are_stored_once,
+                objects::a_hash_of_nothing_stored_is_not_found,
+            ]
+        );
+    };
+}
+
+conformance_of!(sqlite, Sqlite(tempfile::tempdir().unwrap()));
+
+struct Sqlite(TempDir);
+
+#[async_trait]
+impl Store for Sqlite {
+    async fn open(&self) -> Arc<dyn Log> {
+        Arc::new(SqliteLog::open(self.0.path(), &SqliteOptions::default()).unwrap())
+    }
+}

@@ -1,0 +1,208 @@
+//! What is the embedded store's own: its files and their modes, its lock, its schema version, damage, and a full disk.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use mainstay_log::{Log, ObjectHash, SqliteLog, SqliteOptions};
+use mainstay_model::{Error, Principal, Seq};
+use rusqlite::Connection;
+use support::{Line, answer, command_id, output};
+use tempfile::TempDir;
+
+mod support;
+
+const LARGE: usize = 100_000;
+
+#[tokio::test]
+async fn the_folder_and_its_files_are_private() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("not/yet/there");
+    let log = open(&folder);
+    log.append(Line::new(1).create()).await.unwrap();
+    log.put_object(vec![1; LARGE]).await.unwrap();
+    let mut seen = Vec::new();
+    walk(&folder, &mut seen);
+    for path in &seen {
+        let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+    }
+    for name in ["mainstay.db", "mainstay.db-wal", "store.lock"] {
+        assert!(seen.contains(&folder.join(name)), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_that_was_there_keeps_its_mode() {
+    let home = tempfile::tempdir().unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    open(home.path());
+    assert_eq!(fs::metadata(home.path()).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn a_store_is_open_once() {
+    let home = tempfile::tempdir().unwrap();
+    let log = open(home.path());
+    assert_eq!(refused(home.path()), Error::StoreLocked);
+    drop(log);
+    open(home.path());
+}
+
+#[tokio::test]
+async fn a_newer_store_is_refused_and_left_as_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    drop(open(home.path()));
+    let database = Connection::open(home.path().join("mainstay.db")).unwrap();
+    database.pragma_update(None, "user_version", 1000).unwrap();
+    assert!(matches!(refused(home.path()), Error::StoreNewer { found: 1000, known: 1.. }));
+    let version: i64 = database.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
+    assert_eq!(version, 1000);
+}
+
+#[test]
+fn what_is_no_store_is_refused_with_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("file");
+    fs::write(&file, "no folder").unwrap();
+    let Error::StoreFailed { reason } = refused(&file.join("store")) else { panic!("another error") };
+    assert!(reason.contains("file"), "{reason}");
+
+    fs::write(home.path().join("mainstay.db"), vec![b'x'; 8192]).unwrap();
+    assert!(matches!(refused(home.path()), Error::StoreFailed { .. }));
+}
+
+#[tokio::test]
+async fn a_large_object_is_a_file_and_a_damaged_one_is_never_given() {
+    let home = tempfile::tempdir().unwrap();
+    let log = open(home.path());
+    let hash = log.put_object(vec![7; LARGE]).await.unwrap();
+    let file = object_file(&home, &hash);
+    let damaged = Err(Error::ObjectDamaged { hash: hash.to_string() });
+
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[LARGE / 2] ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    assert_eq!(log.object(&hash).await, damaged);
+    fs::write(&file, &bytes[..10]).unwrap();
+    assert_eq!(log.object(&hash).await, damaged);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(log.object(&hash).await, damaged);
+
+    assert_eq!(log.put_object(vec![7; LARGE]).await, Ok(hash.clone()));
+    assert!(log.object(&hash).await.unwrap() == vec![7; LARGE], "putting it again mends it");
+}
+
+#[tokio::test]
+async fn a_small_object_that_is_damaged_is_never_given() {
+    let home = tempfile::tempdir().unwrap();
+    let log = open(home.path());
+    let hash = log.put_object(b"some bytes".to_vec()).await.unwrap();
+    change(&home, "UPDATE object SET bytes = x'00'");
+    assert_eq!(log.object(&hash).await, Err(Error::ObjectDamaged { hash: hash.to_string() }));
+    log.put_object(b"some bytes".to_vec()).await.unwrap();
+    assert_eq!(log.object(&hash).await, Ok(b"some bytes".to_vec()));
+}
+
+#[tokio::test]
+async fn what_a_crash_left_of_an_object_is_cleared_away() {
+    let home = tempfile::tempdir().unwrap();
+    drop(open(home.path()));
+    let leftover = home.path().join("objects/unfinished/0");
+    fs::write(&leftover, "half").unwrap();
+    let log = open(home.path());
+    assert!(!leftover.exists());
+
+    let hash = ObjectHash::of(&[3; LARGE]);
+    let file = object_file(&home, &hash);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, vec![3; LARGE]).unwrap();
+    assert_eq!(log.object(&hash).await, Err(Error::ObjectNotFound { hash: hash.to_string() }));
+    log.put_object(vec![3; LARGE]).await.unwrap();
+    assert!(log.object(&hash).await.unwrap() == vec![3; LARGE]);
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_is_named() {
+    for change_of in
+        ["kind = 'fromTheFuture'", "body = '{'", "body = NULL", "source = '\"nobody\"'", "at = 9e18"]
+    {
+        let home = tempfile::tempdir().unwrap();
+        let log = open(home.path());
+        let mut line = Line::new(1);
+        log.append(line.create()).await.unwrap();
+        log.append(line.append(vec![output("one"), output("two")])).await.unwrap();
+        change(&home, &format!("UPDATE event SET {change_of} WHERE seq = 2"));
+        let Err(Error::StoreFailed { reason }) = log.events(line.id, Seq::ZERO, 10).await else {
+            panic!("{change_of} was read");
+        };
+        assert!(reason.contains(&format!("event 2 of session {}", line.id)), "{reason}");
+        assert_eq!(reason.contains("fromTheFuture"), change_of.contains("fromTheFuture"), "{reason}");
+        assert_eq!(log.events(line.id, Seq(2), 10).await.map(|events| events.len()), Ok(1));
+    }
+}
+
+#[tokio::test]
+async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
+    let home = tempfile::tempdir().unwrap();
+    let log = SqliteLog::open(home.path(), &SqliteOptions { max_bytes: Some(256 * 1024) }).unwrap();
+    let mut line = Line::new(1);
+    log.append(line.create()).await.unwrap();
+    let refused = loop {
+        let number = line.last_seq().0;
+        let mut append = line.peek(vec![output("x".repeat(5_000))]);
+        append.outcomes.push(answer(&format!("command-{number}"), append.projection.last_seq));
+        let projection = append.projection.clone();
+        match log.append(append).await {
+            Ok(_) => line.session = Some(projection),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, Error::StoreFailed { .. }), "{refused}");
+    assert!(line.last_seq().0 > 10);
+    let unanswered = command_id(&format!("command-{}", line.last_seq()));
+    assert_eq!(log.outcome(&Principal::local(), &unanswered).await, Ok(None));
+
+    let small = log.append(line.peek(vec![output("small")]));
+    let large = log.append(Line::new(2).append(vec![support::created(&"x".repeat(100_000), "/")]));
+    let other = log.append(line.peek(vec![output("small")]));
+    let (small, large, other) = tokio::join!(small, large, other);
+    assert!(small.is_ok(), "what still fits is taken, whatever is refused beside it");
+    assert!(matches!(large, Err(Error::StoreFailed { .. })));
+    assert_eq!(other, Err(Error::SessionOwned));
+    drop(log);
+
+    let log = open(home.path());
+    let events = log.events(line.id, Seq::ZERO, usize::MAX).await.unwrap();
+    assert_eq!(events.len() as u64, line.last_seq().0 + 1);
+    line.append(vec![output("small")]);
+    assert_eq!(log.session(line.id).await.unwrap(), line.session);
+    log.append(line.append(vec![output("x".repeat(50_000))])).await.unwrap();
+}
+
+fn open(folder: &Path) -> SqliteLog {
+    SqliteLog::open(folder, &SqliteOptions::default()).unwrap()
+}
+
+fn refused(folder: &Path) -> Error {
+    SqliteLog::open(folder, &SqliteOptions::default()).err().unwrap()
+}
+
+fn object_file(home: &TempDir, hash: &ObjectHash) -> PathBuf {
+    home.path().join("objects").join(&hash.as_str()[..2]).join(hash.as_str())
+}
+
+/// Damages the store behind the log's back.
+fn change(home: &TempDir, sql: &str) {
+    Connection::open(home.path().join("mainstay.db")).unwrap().execute(sql, ()).unwrap();
+}
+
+fn walk(folder: &Path, seen: &mut Vec<PathBuf>) {
+    seen.push(folder.to_owned());
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { walk(&path, seen) } else { seen.push(path) }
+    }
+}

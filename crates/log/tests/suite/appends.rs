@@ -1,0 +1,239 @@
+//! Appending: what is there afterwards, and what is refused.
+
+use futures::future::join_all;
+use mainstay_log::{Append, Epoch, StoredOutcome};
+use mainstay_model::decide::Answer;
+use mainstay_model::{Error, EventBody, Principal, Seq, Session, Timestamp};
+
+use super::{Store, assert_same, begun, events};
+use crate::support::{
+    Line, answer, command_id, created, fingerprint, new_event, output, samples, session_id, warm_up,
+};
+
+pub async fn what_was_answered_is_what_is_read_back(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = Line::new(1);
+    let mut answered = log.append(line.create()).await.unwrap();
+    let mut append = line.append(vec![warm_up(), output("a \"quoted\" \u{0} ü 𝄞\n")]);
+    append.outcomes.push(answer("first", Seq(2)));
+    answered.extend(log.append(append).await.unwrap());
+    assert_eq!(events(&*log, &line).await, answered);
+    assert_eq!(log.session(line.id).await.unwrap(), line.session);
+    drop(log);
+
+    let log = store.open().await;
+    assert_eq!(events(&*log, &line).await, answered);
+    assert_same(&*log, &line).await;
+    let stored =
+        StoredOutcome { fingerprint: fingerprint("first"), outcome: answer("first", Seq(2)).outcome };
+    assert_eq!(log.outcome(&Principal::local(), &command_id("first")).await, Ok(Some(stored)));
+    assert_eq!(log.outcome(&Principal::local(), &command_id("second")).await, Ok(None));
+}
+
+pub async fn every_kind_of_event_and_outcome_comes_back_as_it_was(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    let mut append = line.append(samples::bodies());
+    for (event, metadata) in append.events.iter_mut().zip(samples::metadata().into_iter().cycle()) {
+        event.metadata = metadata;
+    }
+    append.projection = samples::session(&append.projection);
+    append.outcomes = samples::answers();
+    let answered = log.append(append.clone()).await.unwrap();
+    assert_eq!(events(&*log, &line).await[1..], answered);
+    let bodies: Vec<_> = answered.into_iter().map(|event| (event.metadata, event.body)).collect();
+    assert_eq!(
+        bodies,
+        append.events.into_iter().map(|event| (event.metadata, event.body)).collect::<Vec<_>>()
+    );
+    assert_eq!(log.session(line.id).await, Ok(Some(append.projection)));
+    for answer in append.outcomes {
+        let stored = StoredOutcome { fingerprint: answer.fingerprint, outcome: answer.outcome };
+        assert_eq!(log.outcome(&answer.principal, &answer.command).await, Ok(Some(stored)));
+    }
+}
+
+pub async fn moments_are_cut_to_the_microsecond_everywhere(store: &dyn Store) {
+    let log = store.open().await;
+    for (number, nanosecond) in [(1, 1_763_000_000_123_456_789), (2, -1_763_000_000_123_456_789)] {
+        let at = Timestamp::from_nanosecond(nanosecond).unwrap();
+        let mut line = Line { at, ..Line::new(number) };
+        let mut answered = log.append(line.create()).await.unwrap();
+        answered.extend(log.append(line.append(samples::busy())).await.unwrap());
+        let stored = events(&*log, &line).await;
+        assert_eq!(stored, answered);
+        assert_eq!(stored[0].at.as_microsecond(), at.as_microsecond());
+        assert_eq!(log.session(line.id).await.unwrap(), Session::fold(&stored));
+        assert!(Session::fold(&stored).unwrap().running().is_some());
+    }
+}
+
+pub async fn another_seq_or_epoch_is_refused_and_leaves_nothing(store: &dyn Store) {
+    let log = store.open().await;
+    let line = begun(&*log, 1, 1).await;
+    let next = line.peek(vec![output("again")]);
+    for (first, epoch) in [(2, 1), (4, 1), (1, 1), (0, 1), (u64::MAX, 1), (3, 0), (3, 2), (3, u64::MAX)] {
+        let mut wrong = Append { first: Seq(first), epoch: Epoch(epoch), ..next.clone() };
+        wrong.outcomes.push(answer("refused", Seq(first)));
+        assert_eq!(log.append(wrong).await, Err(Error::SessionOwned), "seq {first}, epoch {epoch}");
+    }
+    assert_same(&*log, &line).await;
+    assert_eq!(log.outcome(&Principal::local(), &command_id("refused")).await, Ok(None));
+}
+
+pub async fn a_session_is_created_once(store: &dyn Store) {
+    let log = store.open().await;
+    let line = begun(&*log, 1, 0).await;
+    let again = Line::new(1).append(vec![created("again", "/elsewhere")]);
+    assert_eq!(log.append(again.clone()).await, Err(Error::SessionOwned));
+    log.claim(line.id).await.unwrap();
+    assert_eq!(log.append(again).await, Err(Error::SessionOwned));
+    assert_same(&*log, &line).await;
+}
+
+pub async fn a_session_that_is_not_there_takes_no_events(store: &dyn Store) {
+    let log = store.open().await;
+    let creation = Line::new(1).create();
+    let not_found = Error::SessionNotFound { reference: creation.session.to_string() };
+    for wrong in [
+        Append { events: vec![new_event(output("no creation"))], ..creation.clone() },
+        Append { events: vec![], ..creation.clone() },
+        Append { first: Seq(2), ..creation.clone() },
+        Append { epoch: Epoch(2), ..creation.clone() },
+    ] {
+        assert_eq!(log.append(wrong).await, Err(not_found.clone()));
+    }
+    assert_eq!(log.claim(creation.session).await, Err(not_found));
+    assert_eq!(log.events(creation.session, Seq::ZERO, 10).await, Ok(Vec::new()));
+    assert_eq!(log.session(creation.session).await, Ok(None));
+}
+
+pub async fn an_outcome_is_never_overwritten_and_its_append_fails_whole(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    let mut append = line.append(vec![output("first")]);
+    append.outcomes.push(answer("command", Seq(2)));
+    log.append(append).await.unwrap();
+
+    let mut again = line.peek(vec![output("again"), EventBody::SessionRenamed { name: "again".to_owned() }]);
+    again.outcomes = vec![answer("new", Seq(3)), answer("command", Seq(4))];
+    let conflict = Error::CommandConflict { command: command_id("command") };
+    assert_eq!(log.append(again).await, Err(conflict.clone()));
+    let mut other = Line::new(2).create();
+    other.outcomes.push(answer("command", Seq(1)));
+    assert_eq!(log.append(other).await, Err(conflict));
+
+    assert_same(&*log, &line).await;
+    assert_eq!(log.session(session_id(2)).await, Ok(None));
+    assert_eq!(log.outcome(&Principal::local(), &command_id("new")).await, Ok(None));
+    let stored = log.outcome(&Principal::local(), &command_id("command")).await.unwrap().unwrap();
+    assert_eq!(stored.outcome, answer("command", Seq(2)).outcome);
+}
+
+pub async fn each_principal_has_command_ids_of_its_own(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    let principals = ["local", "ann"].map(|name| Principal::new(name).unwrap());
+    for (seq, principal) in (2..).zip(&principals) {
+        let mut append = line.append(vec![output("more")]);
+        append.outcomes.push(Answer { principal: principal.clone(), ..answer("one", Seq(seq)) });
+        log.append(append).await.unwrap();
+    }
+    for (seq, principal) in (2..).zip(&principals) {
+        let stored = log.outcome(principal, &command_id("one")).await.unwrap().unwrap();
+        assert_eq!(stored.outcome, answer("one", Seq(seq)).outcome);
+    }
+}
+
+pub async fn outcomes_may_come_without_events(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    let mut append = line.append(vec![]);
+    append.outcomes.push(answer("nothing-to-do", Seq(1)));
+    assert_eq!(log.append(append).await, Ok(Vec::new()));
+    assert!(log.outcome(&Principal::local(), &command_id("nothing-to-do")).await.unwrap().is_some());
+    assert_same(&*log, &line).await;
+}
+
+pub async fn a_refused_append_leaves_those_beside_it(store: &dyn Store) {
+    let log = store.open().await;
+    let mut lines: Vec<_> = (0..50).map(Line::new).collect();
+    let creations: Vec<_> = lines.iter_mut().map(|line| log.append(line.create())).collect();
+    let mut queued = Vec::new();
+    for (number, line) in lines.iter_mut().enumerate() {
+        let mut refused = line.peek(vec![output("refused")]);
+        match number % 3 {
+            0 => refused.first = refused.first.next(),
+            1 => refused.epoch = Epoch(2),
+            _ => refused.outcomes = vec![answer("same", Seq(2)), answer("same", Seq(2))],
+        }
+        queued.push((false, log.append(refused)));
+        queued.push((true, log.append(line.append(vec![output("taken"), warm_up()]))));
+    }
+    assert!(join_all(creations).await.iter().all(Result::is_ok));
+    for (taken, append) in queued {
+        assert_eq!(append.await.is_ok(), taken);
+    }
+    for line in &lines {
+        assert_same(&*log, line).await;
+    }
+}
+
+pub async fn appends_keep_the_order_of_their_calls(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    let mut queued: Vec<_> =
+        (0..300).map(|number| log.append(line.append(vec![output(number.to_string())]))).collect();
+    queued.reverse();
+    assert!(join_all(queued).await.iter().all(Result::is_ok));
+    let texts: Vec<_> = events(&*log, &line).await.into_iter().skip(1).map(|event| event.body).collect();
+    assert_eq!(texts, (0..300).map(|number| output(number.to_string())).collect::<Vec<_>>());
+    assert_same(&*log, &line).await;
+}
+
+pub async fn what_nobody_waits_for_is_done_all_the_same(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    for number in 0..100 {
+        drop(log.append(line.append(vec![output(number.to_string())])));
+    }
+    drop(log);
+    assert_same(&*store.open().await, &line).await;
+}
+
+pub async fn only_the_newest_owner_appends(store: &dyn Store) {
+    let log = store.open().await;
+    let mut old = begun(&*log, 1, 0).await;
+    let queued_before = log.append(old.append(vec![output("before")]));
+    assert_eq!(log.claim(old.id).await, Ok(Epoch(2)));
+    assert!(queued_before.await.is_ok());
+    let mut new = Line { epoch: Epoch(2), ..old.clone() };
+    assert_eq!(log.append(old.peek(vec![output("too late")])).await, Err(Error::SessionOwned));
+    log.append(new.append(vec![output("in time")])).await.unwrap();
+    drop(log);
+
+    let log = store.open().await;
+    assert_eq!(log.append(old.peek(vec![output("too late")])).await, Err(Error::SessionOwned));
+    assert_eq!(log.claim(old.id).await, Ok(Epoch(3)));
+    assert_same(&*log, &new).await;
+}
+
+pub async fn positions_grow_over_all_sessions(store: &dyn Store) {
+    let log = store.open().await;
+    let mut lines = [begun(&*log, 1, 3).await, begun(&*log, 2, 3).await];
+    let mut last = 0;
+    for line in &lines {
+        last = last.max(events(&*log, line).await.last().unwrap().position.0);
+    }
+    drop(log);
+    let log = store.open().await;
+    for turn in 0..10 {
+        let line = &mut lines[turn % 2];
+        let refused = Append { epoch: Epoch(9), ..line.peek(vec![output("refused")]) };
+        assert!(log.append(refused).await.is_err());
+        for event in log.append(line.append(vec![output("one"), output("two")])).await.unwrap() {
+            assert!(event.position.0 > last);
+            last = event.position.0;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Reading events and finding sessions.
+
+use mainstay_log::{Log, SessionFilter};
+use mainstay_model::{EventBody, Seq, SessionId, Timestamp};
+
+use super::{Store, begun};
+use crate::support::{Line, created, output, session_id, warm_up};
+
+pub async fn events_come_after_a_cursor_and_up_to_a_limit(store: &dyn Store) {
+    let log = store.open().await;
+    let line = begun(&*log, 1, 9).await;
+    begun(&*log, 2, 9).await;
+    let seqs = async |after: u64, limit: usize| -> Vec<u64> {
+        let events = log.events(line.id, Seq(after), limit).await.unwrap();
+        events.iter().inspect(|event| assert_eq!(event.session, line.id)).map(|event| event.seq.0).collect()
+    };
+    assert_eq!(seqs(0, usize::MAX).await, (1..=10).collect::<Vec<_>>());
+    assert_eq!(seqs(0, 3).await, [1, 2, 3]);
+    assert_eq!(seqs(7, 2).await, [8, 9]);
+    assert_eq!(seqs(9, 2).await, [10]);
+    assert_eq!(seqs(10, 2).await, [0; 0]);
+    assert_eq!(seqs(u64::MAX, 2).await, [0; 0]);
+    assert_eq!(seqs(0, 0).await, [0; 0]);
+    assert_eq!(log.events(session_id(3), Seq::ZERO, 10).await, Ok(Vec::new()));
+    assert_eq!(log.session(session_id(3)).await, Ok(None));
+}
+
+pub async fn sessions_are_those_that_match_the_most_recent_first(store: &dyn Store) {
+    let log = store.open().await;
+    active(&*log, 1, "/a", 30, vec![]).await;
+    active(&*log, 2, "/b", 10, vec![warm_up()]).await;
+    active(&*log, 3, "/a", 20, vec![warm_up()]).await;
+    active(&*log, 4, "/a", 40, vec![warm_up(), EventBody::SessionStopped]).await;
+
+    let found = async |folder: Option<&str>, live: bool, limit: Option<usize>| -> Vec<SessionId> {
+        let filter = SessionFilter { working_directory: folder.map(str::to_owned), live, limit };
+        log.sessions(filter).await.unwrap().iter().map(|session| session.id).collect()
+    };
+    assert_eq!(found(None, false, None).await, [4, 1, 3, 2].map(session_id));
+    assert_eq!(found(None, false, Some(2)).await, [4, 1].map(session_id));
+    assert_eq!(found(None, true, None).await, [3, 2].map(session_id));
+    assert_eq!(found(Some("/a"), false, None).await, [4, 1, 3].map(session_id));
+    assert_eq!(found(Some("/a"), true, None).await, [3].map(session_id));
+    assert_eq!(found(Some("/a"), true, Some(0)).await, [0; 0].map(session_id));
+    assert_eq!(found(Some("/c"), false, None).await, [0; 0].map(session_id));
+}
+
+pub async fn a_session_is_found_by_its_id_the_end_of_it_or_its_name(store: &dyn Store) {
+    let log = store.open().await;
+    for (number, name) in [(0xabcd_1234, "one"), (0x5678_1234, "two"), (0x9999, "two"), (0x7777, "1234")] {
+        active(&*log, number, name, 0, vec![]).await;
+    }
+    let renamed = session_id(0x7777);
+    let found = async |reference: &str| log.resolve(reference).await.unwrap();
+    let [one, two, other] = [0xabcd_1234, 0x5678_1234, 0x9999].map(session_id);
+    assert_eq!(found(&one.to_string()).await, [one]);
+    assert_eq!(found(&one.to_string().to_uppercase()).await, [one]);
+    assert_eq!(found("ABCD1234").await, [one]);
+    assert_eq!(found("9999").await, [other]);
+    assert_eq!(found("999").await, []);
+    assert_eq!(found("/one").await, [one]);
+    assert_eq!(found("/two").await, [other, two]);
+    assert_eq!(found("/TWO").await, []);
+    assert_eq!(found("1234").await, [two, one]);
+    assert_eq!(found("/1234").await, [renamed]);
+    assert_eq!(found("%").await, []);
+    assert_eq!(found("").await, []);
+}
+
+/// A session, named after its folder, that was last active at this second.
+async fn active(log: &dyn Log, number: u128, folder: &str, second: i64, then: Vec<EventBody>) {
+    let folder = if folder.starts_with('/') { folder.to_owned() } else { format!("/{folder}") };
+    let mut line = Line { at: Timestamp::from_second(second).unwrap(), ..Line::new(number) };
+    log.append(line.append(vec![created(&folder, &folder)])).await.unwrap();
+    log.append(line.append(then)).await.unwrap();
+    log.append(line.append(vec![output("and more")])).await.unwrap();
+}

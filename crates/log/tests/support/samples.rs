@@ -1,0 +1,183 @@
+//! One of every kind of event, outcome, metadata, and of what a session can be doing.
+
+use std::collections::BTreeMap;
+
+use mainstay_model::decide::Answer;
+use mainstay_model::event::CancelEnding;
+use mainstay_model::session::WorkerInfo;
+use mainstay_model::{
+    Binding, CommandId, Diagnostic, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult,
+    EventBody, Failure, JobId, Life, Metadata, Outcome, OutputStream, Principal, RaisedError, Response,
+    RunningJob, Seq, Session, Severity, Source, TextPosition, WaitReason, WarmUpReason, WorkerExit,
+};
+use uuid::Uuid;
+
+use super::{answer, command_id, created, fingerprint, output, session_id, warm_up};
+
+/// One body of every kind, the optional parts there.
+pub fn bodies() -> Vec<EventBody> {
+    let bodies = vec![
+        created("again", "/work"),
+        EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },
+        warm_up(),
+        warmed_up(),
+        EventBody::SessionFaulted { message: "the worker was lost 6 times".to_owned() },
+        EventBody::SessionReset,
+        EventBody::SessionHardReset,
+        EventBody::SessionStopped,
+        EventBody::WorkerExited { exit: WorkerExit::Signal(9), attempt: 2, restart_after_ms: Some(2_000) },
+        requested(),
+        EventBody::OutputProduced {
+            job: Some(job()),
+            stream: OutputStream::Stderr,
+            text: "\u{1b}[31mred\n".to_owned(),
+        },
+        EventBody::OutputCut { job: job(), limit: u64::MAX },
+        EventBody::CancelRequested { job: job() },
+        EventBody::EvalCompleted { job: job(), result: result(), changes_state: true, duration_ms: 12 },
+        failed(Failure::Rejected),
+        failed(Failure::Raised { error: raised() }),
+        failed(Failure::WorkerExited { exit: WorkerExit::Code(3) }),
+        EventBody::EvalCancelled { job: job(), ending: CancelEnding::Killed },
+        EventBody::EvalInterrupted { job: job() },
+        output(""),
+    ];
+    assert_eq!(bodies.iter().map(EventBody::kind).collect::<std::collections::BTreeSet<_>>().len(), 17);
+    bodies
+}
+
+/// The events after which a session's every moment is set: it lost a worker, has another, and runs a job.
+pub fn busy() -> Vec<EventBody> {
+    let lost =
+        EventBody::WorkerExited { exit: WorkerExit::Unknown, attempt: 1, restart_after_ms: Some(1_000) };
+    let again = EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost };
+    vec![warm_up(), warmed_up(), lost, again, warmed_up(), requested()]
+}
+
+/// Every kind of source, with and without the rest.
+pub fn metadata() -> Vec<Metadata> {
+    let assemblies = BTreeMap::from([("FSharp.Core".to_owned(), "ab12".to_owned())]);
+    let environment = EnvironmentFingerprint { hash: "cd34".to_owned(), assemblies };
+    let client =
+        Source::Client { principal: Principal::new("ann").expect("a name"), name: "mcp:\"x\"".to_owned() };
+    vec![
+        Metadata {
+            source: client,
+            correlation: Some(command_id("a-command")),
+            causation: Some(Seq(1)),
+            environment: Some(environment),
+        },
+        Metadata { source: Source::Worker, correlation: None, causation: Some(Seq(2)), environment: None },
+        Metadata { source: Source::System, correlation: None, causation: None, environment: None },
+    ]
+}
+
+/// The session, waiting in the middle of a job.
+pub fn session(session: &Session) -> Session {
+    let running = RunningJob {
+        job: job(),
+        command: CommandId::from(job()),
+        source: Source::System,
+        fingerprint: fingerprint("a-command"),
+        requested: Seq(2),
+        requested_at: session.last_activity,
+        cancel_requested: true,
+    };
+    let worker = WorkerInfo {
+        kernel: "F# 4.7".to_owned(),
+        runtime: ".NET 3.1".to_owned(),
+        pid: u32::MAX,
+        ready_at: session.created_at,
+    };
+    Session {
+        life: Life::Waiting { running, reason: WaitReason::Ask },
+        worker: Some(worker),
+        losses: vec![session.created_at],
+        project: Some("/work/a.fsproj".to_owned()),
+        ..session.clone()
+    }
+}
+
+/// Answers of every kind.
+pub fn answers() -> Vec<Answer> {
+    let eval = EvalOutcome {
+        job: job(),
+        requested: Seq(2),
+        completed: Seq(3),
+        ending: EvalEnding::Raised { error: raised() },
+        value: Some("2".to_owned()),
+        value_type: Some("int".to_owned()),
+        bindings: result().bindings,
+        display: "val x : int = 2".to_owned(),
+        diagnostics: result().diagnostics,
+        duration_ms: u64::MAX,
+    };
+    let exited = EvalEnding::WorkerExited { exit: WorkerExit::Signal(11) };
+    let outcomes = [
+        Outcome::Done { response: Response::Created { session: session_id(1) } },
+        Outcome::Done { response: Response::Evaluated(EvalOutcome { ending: exited, ..eval.clone() }) },
+        Outcome::Done { response: Response::Evaluated(eval) },
+        Outcome::Done { response: Response::Cancelling { job: job() } },
+        Outcome::Done { response: Response::Recorded { seq: Seq(4) } },
+        Outcome::Failed { error: Error::SessionStopped },
+        Outcome::Failed { error: Error::CommandConflict { command: command_id("other") } },
+    ];
+    let names = (0..).map(|number| format!("answer-{number}"));
+    outcomes
+        .into_iter()
+        .zip(names)
+        .map(|(outcome, name)| Answer { outcome, ..answer(&name, Seq(1)) })
+        .collect()
+}
+
+fn warmed_up() -> EventBody {
+    EventBody::WarmUpCompleted {
+        kernel: "F# 4.7".to_owned(),
+        runtime: ".NET 3.1".to_owned(),
+        pid: 4711,
+        replayed: 3,
+        diverged: vec![Seq(2), Seq(9)],
+        duration_ms: 700,
+    }
+}
+
+fn requested() -> EventBody {
+    EventBody::EvalRequested {
+        job: job(),
+        command: command_id("a-command"),
+        fingerprint: fingerprint("a-command"),
+        code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
+        file: Some("/work/a.fsx".to_owned()),
+    }
+}
+
+fn failed(failure: Failure) -> EventBody {
+    EventBody::EvalFailed { job: job(), failure, result: result(), changes_state: false, duration_ms: 0 }
+}
+
+fn result() -> EvalResult {
+    let binding = Binding { name: "x".to_owned(), value_type: "int".to_owned(), value: Some("2".to_owned()) };
+    let diagnostic = Diagnostic {
+        severity: Severity::Warning,
+        code: "FS0020".to_owned(),
+        message: "implicitly ignored".to_owned(),
+        start: TextPosition { line: 1, column: 2 },
+        end: TextPosition { line: 1, column: u32::MAX },
+    };
+    EvalResult {
+        value: Some("2".to_owned()),
+        value_type: Some("int".to_owned()),
+        bindings: vec![binding],
+        display: "val it : int = 2".to_owned(),
+        diagnostics: vec![diagnostic],
+    }
+}
+
+fn raised() -> RaisedError {
+    let (kind, message) = ("System.Exception".to_owned(), "no".to_owned());
+    RaisedError { kind, message, stack: Some("at f".to_owned()) }
+}
+
+fn job() -> JobId {
+    JobId::from_uuid(Uuid::from_u128(0x0189_0a5d_0000_7000_8000_0000_0000_4711))
+}
