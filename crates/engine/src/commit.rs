@@ -1,0 +1,69 @@
+//! The order after a decision: durable first, then visible, then answered.
+//!
+//! A session's task hands over what it decided and goes on; the committer waits for each append in turn. An append that
+//! fails ends the session's task, since what the task believes is no longer what the log says. Who hears of the failure
+//! hears of it when the task is gone, and so may send the command again at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::future::BoxFuture;
+use mainstay_model::{Error, Event, Outcome, Session, SessionId};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::hub::Hub;
+
+/// Who waits for an outcome.
+pub(crate) type Reply = oneshot::Sender<Result<Outcome, Error>>;
+
+/// One decision on its way to the disk.
+pub(crate) struct Commit {
+    /// Done when the append is durable.
+    pub(crate) appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
+    /// The session after it.
+    pub(crate) after: Arc<Session>,
+    /// Who is told what.
+    pub(crate) replies: Vec<(Reply, Outcome)>,
+}
+
+/// Where commits go.
+pub(crate) type Commits = mpsc::UnboundedSender<Commit>;
+
+/// Commits, publishes and answers, in order, until an append fails or the session's task is gone.
+pub(crate) async fn commit_in_order(
+    session: SessionId,
+    hub: Arc<Hub>,
+    visible: watch::Sender<Arc<Session>>,
+    durable: Arc<AtomicU64>,
+    mut commits: mpsc::UnboundedReceiver<Commit>,
+    failed: oneshot::Sender<()>,
+) {
+    while let Some(commit) = commits.recv().await {
+        match commit.appended.await {
+            Ok(events) => {
+                durable.fetch_add(1, Ordering::Release);
+                visible.send_replace(commit.after);
+                hub.publish(session, events);
+                for (reply, outcome) in commit.replies {
+                    // Who asked may have gone; the outcome is stored.
+                    reply.send(Ok(outcome)).ok();
+                }
+            }
+            Err(error) => {
+                tracing::error!(%session, %error, "an append failed; the session is read anew on its next use");
+                failed.send(()).ok();
+                let mut refused = commit.replies;
+                while let Some(later) = commits.recv().await {
+                    refused.extend(later.replies);
+                }
+                return refuse(refused, &error);
+            }
+        }
+    }
+}
+
+fn refuse(replies: Vec<(Reply, Outcome)>, error: &Error) {
+    for (reply, _) in replies {
+        reply.send(Err(error.clone())).ok();
+    }
+}

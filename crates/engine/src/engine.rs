@@ -1,0 +1,407 @@
+//! The way in: finding sessions, creating them, and passing on what clients ask of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
+use mainstay_model::command::validate_session_name;
+use mainstay_model::decide::Answer;
+use mainstay_model::{
+    Command, CommandFingerprint, CommandId, CreateSession, Diagnostic, Error, Event, EventBody, Limits,
+    Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionId, SessionState, Source,
+    TextPosition,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::hub::Subscription;
+use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
+use crate::session::{Request, SessionHandle, Shared, now, principal_of, spawn};
+
+/// All sessions of one daemon.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+    tasks: Arc<Mutex<Tasks>>,
+    /// Held while a session's task is brought up, so that each session has one.
+    activation: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The tasks of the sessions in use.
+#[derive(Default)]
+struct Tasks {
+    handles: HashMap<SessionId, SessionHandle>,
+    stopping: bool,
+}
+
+/// A session, and what its worker uses.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStatus {
+    /// The session.
+    pub session: Session,
+    /// What its worker uses.
+    pub usage: Option<ResourceUsage>,
+}
+
+impl Engine {
+    /// Opens the engine over a log, and brings back the sessions that were live when the last daemon was lost.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn open(
+        log: Arc<dyn Log>,
+        factories: Vec<Arc<dyn RunnerFactory>>,
+        limits: Limits,
+    ) -> Result<Self, Error> {
+        let starts = std::thread::available_parallelism().map_or(1, usize::from);
+        let shared = Shared {
+            log,
+            hub: Arc::default(),
+            factories,
+            starts: Arc::new(Semaphore::new(starts)),
+            live: Arc::new(Semaphore::new(limits.live_sessions.min(Semaphore::MAX_PERMITS))),
+            limits,
+            claims: Arc::default(),
+        };
+        let engine = Self { shared: Arc::new(shared), tasks: Arc::default(), activation: Arc::default() };
+        let live = SessionFilter { live: true, ..SessionFilter::default() };
+        for session in engine.shared.log.sessions(live).await? {
+            engine.handle(session.id).await?;
+        }
+        Ok(engine)
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Creates a session and starts it.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
+    /// [`Error::StoreFailed`].
+    pub async fn create(
+        &self,
+        id: CommandId,
+        source: Source,
+        create: CreateSession,
+    ) -> Result<Outcome, Error> {
+        let principal = principal_of(&source);
+        let fingerprint = CommandFingerprint::of("server", &create);
+        if let Some(stored) = self.shared.log.outcome(&principal, &id).await? {
+            return replayed(&id, &fingerprint, stored);
+        }
+        self.check_creation(&create)?;
+        let session = SessionId::from_uuid(Uuid::now_v7());
+        let name = create.name.unwrap_or_else(|| folder_name(&create.working_directory));
+        let metadata = Metadata {
+            source: source.clone(),
+            correlation: Some(id.clone()),
+            causation: None,
+            environment: None,
+        };
+        let body = EventBody::SessionCreated {
+            kind: create.kind,
+            name,
+            working_directory: create.working_directory,
+            project: create.project,
+        };
+        let outcome = Outcome::Done { response: Response::Created { session } };
+        let answer = Answer {
+            principal: principal.clone(),
+            command: id.clone(),
+            fingerprint: fingerprint.clone(),
+            outcome: outcome.clone(),
+        };
+        match self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await {
+            Err(Error::CommandConflict { .. }) => {
+                return self.first_creation(&principal, id, &fingerprint).await;
+            }
+            appended => appended?,
+        }
+        let start = Command {
+            id: CommandId::from(mainstay_model::JobId::from_uuid(Uuid::now_v7())),
+            source,
+            admission: mainstay_model::Admission::Now,
+            body: mainstay_model::SessionCommand::Start,
+        };
+        self.submit(session, start).await?;
+        Ok(outcome)
+    }
+
+    /// The outcome of the same creation, sent twice at once, of which the other was quicker.
+    async fn first_creation(
+        &self,
+        principal: &Principal,
+        id: CommandId,
+        fingerprint: &CommandFingerprint,
+    ) -> Result<Outcome, Error> {
+        match self.shared.log.outcome(principal, &id).await? {
+            Some(stored) => replayed(&id, fingerprint, stored),
+            None => Err(Error::CommandConflict { command: id }),
+        }
+    }
+
+    fn check_creation(&self, create: &CreateSession) -> Result<(), Error> {
+        if !self.shared.factories.iter().any(|factory| factory.serves(&create.kind)) {
+            return Err(Error::KernelUnknown { kind: create.kind.clone() });
+        }
+        if let Some(name) = &create.name {
+            validate_session_name(name)?;
+        }
+        if !std::path::Path::new(&create.working_directory).is_absolute() {
+            return Err(Error::InvalidArgument {
+                argument: "workingDirectory".to_owned(),
+                reason: "it must be an absolute path".to_owned(),
+            });
+        }
+        match self.shared.live.available_permits() {
+            0 => Err(Error::TooManySessions { limit: self.shared.limits.live_sessions }),
+            _ => Ok(()),
+        }
+    }
+
+    async fn append_creation(
+        &self,
+        session: SessionId,
+        event: NewEvent,
+        answer: Answer,
+    ) -> Result<(), Error> {
+        let first = Event {
+            session,
+            seq: Seq(1),
+            position: Position::ZERO,
+            at: event.at,
+            metadata: event.metadata.clone(),
+            body: event.body.clone(),
+        };
+        let Some(projection) = Session::begin(&first) else {
+            return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
+        };
+        let append = Append {
+            session,
+            epoch: Epoch::FIRST,
+            first: Seq(1),
+            events: vec![event],
+            outcomes: vec![answer],
+            projection,
+        };
+        self.shared.log.append(append).await.map(drop)
+    }
+
+    /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
+    ///
+    /// # Errors
+    /// What `model` refuses; [`Error::SessionNotFound`], [`Error::CommandConflict`], [`Error::LaneFull`],
+    /// [`Error::TooManySessions`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
+    pub async fn submit(&self, session: SessionId, command: Command) -> Result<Outcome, Error> {
+        let fingerprint = CommandFingerprint::of(&session.to_string(), &command.body);
+        self.ask(session, |reply| Request::Submit { command, fingerprint, reply }).await?
+    }
+
+    /// Checks code without running it.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`], [`Error::Timeout`], [`Error::WorkerFailed`], [`Error::SessionNotFound`], and what is wrong
+    /// with the code's form.
+    pub async fn check(
+        &self,
+        session: SessionId,
+        code: String,
+        file: Option<String>,
+    ) -> Result<Vec<Diagnostic>, Error> {
+        mainstay_model::command::validate_code(&code, &self.shared.limits)?;
+        self.ask(session, |reply| Request::Check { code, file, reply }).await?
+    }
+
+    /// Completes at a cursor.
+    ///
+    /// # Errors
+    /// As [`Engine::check`].
+    pub async fn complete(
+        &self,
+        session: SessionId,
+        code: String,
+        cursor: TextPosition,
+    ) -> Result<Completions, Error> {
+        mainstay_model::command::validate_code(&code, &self.shared.limits)?;
+        self.ask(session, |reply| Request::Complete { code, cursor, reply }).await?
+    }
+
+    /// Lists what a namespace, module or type holds.
+    ///
+    /// # Errors
+    /// As [`Engine::check`]; [`Error::InvalidArgument`] where nothing has that name.
+    pub async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
+        self.ask(session, |reply| Request::Explore { name, reply }).await?
+    }
+
+    /// The session `reference` names: an id, the end of one, or a name.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::SessionAmbiguous`], [`Error::StoreFailed`].
+    pub async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
+        let candidates = self.shared.log.resolve(reference).await?;
+        match candidates.as_slice() {
+            [] => Err(Error::SessionNotFound { reference: reference.to_owned() }),
+            [session] => Ok(*session),
+            [_, ..] => Err(Error::SessionAmbiguous {
+                reference: reference.to_owned(),
+                candidates: candidates.iter().map(SessionId::short).collect(),
+            }),
+        }
+    }
+
+    /// A session as committed, and what its worker uses.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    pub async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
+        let stored = self.shared.log.session(session).await?;
+        let session = stored.ok_or_else(|| not_found(session))?;
+        Ok(SessionStatus { usage: self.usage(session.id).await, session })
+    }
+
+    /// The sessions that match, most recently active first.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        self.shared.log.sessions(filter).await
+    }
+
+    /// The events of a session after a cursor, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+        self.shared.log.events(session, after, limit).await
+    }
+
+    /// Every event of a session after a cursor, then live ones.
+    pub fn subscribe(&self, session: SessionId, after: Seq) -> Subscription {
+        self.shared.hub.subscribe(Arc::clone(&self.shared.log), session, after)
+    }
+
+    /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    pub async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
+        let mut visible = self.handle(session).await?.visible;
+        let has_settled = |session: &Arc<Session>| match session.state() {
+            SessionState::Uninitialized | SessionState::WarmingUp => false,
+            SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_)
+            | SessionState::Faulted => true,
+        };
+        // Whether it settled or not, the caller sees the state.
+        timeout(limit, visible.wait_for(has_settled)).await.ok();
+        Ok(Arc::clone(&visible.borrow()))
+    }
+
+    /// What a live session's worker uses.
+    pub async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
+        let handle = self.lock().handles.get(&session).cloned()?;
+        let (reply, answer) = oneshot::channel();
+        handle.requests.send(Request::Usage { reply }).await.ok()?;
+        answer.await.ok().flatten()
+    }
+
+    /// Puts every session to rest, refuses what comes later, and ends all subscriptions. Done when all of it is durable.
+    pub async fn shut_down(&self) {
+        let handles: Vec<SessionHandle> = {
+            let mut tasks = self.lock();
+            tasks.stopping = true;
+            tasks.handles.drain().map(|(_, handle)| handle).collect()
+        };
+        for handle in &handles {
+            let (reply, done) = oneshot::channel();
+            if handle.requests.send(Request::ShutDown { reply }).await.is_ok() {
+                done.await.ok();
+            }
+        }
+        for mut handle in handles {
+            // The sender goes when the last commit is through.
+            while handle.visible.changed().await.is_ok() {}
+        }
+        self.shared.hub.close();
+    }
+
+    /// Asks a session's task, bringing the task up where it is not.
+    async fn ask<T>(
+        &self,
+        session: SessionId,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, Error> {
+        let handle = self.handle(session).await?;
+        let (reply, answer) = oneshot::channel();
+        let gone = || match self.lock().stopping {
+            true => Error::DaemonStopping,
+            false => {
+                Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
+            }
+        };
+        handle.requests.send(request(reply)).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())
+    }
+
+    async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {
+        if let Some(handle) = self.live_handle(session)? {
+            return Ok(handle);
+        }
+        let _one_at_a_time = self.activation.lock().await;
+        if let Some(handle) = self.live_handle(session)? {
+            return Ok(handle);
+        }
+        let epoch = self.shared.log.claim(session).await?;
+        let stored = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
+        let mut tasks = self.lock();
+        if tasks.stopping {
+            return Err(Error::DaemonStopping);
+        }
+        let handle = spawn(Arc::clone(&self.shared), stored, epoch);
+        tasks.handles.insert(session, handle.clone());
+        Ok(handle)
+    }
+
+    fn live_handle(&self, session: SessionId) -> Result<Option<SessionHandle>, Error> {
+        let tasks = self.lock();
+        if tasks.stopping {
+            return Err(Error::DaemonStopping);
+        }
+        Ok(tasks.handles.get(&session).filter(|handle| !handle.requests.is_closed()).cloned())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn replayed(
+    command: &CommandId,
+    fingerprint: &CommandFingerprint,
+    stored: mainstay_log::StoredOutcome,
+) -> Result<Outcome, Error> {
+    if stored.fingerprint == *fingerprint {
+        Ok(stored.outcome)
+    } else {
+        Err(Error::CommandConflict { command: command.clone() })
+    }
+}
+
+fn not_found(session: SessionId) -> Error {
+    Error::SessionNotFound { reference: session.to_string() }
+}
+
+/// The name of a session that was given none: its folder's.
+fn folder_name(path: &str) -> String {
+    let name = std::path::Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| path.to_owned())
+}

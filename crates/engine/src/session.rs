@@ -1,0 +1,579 @@
+//! One session at run time: the task that owns its state, its lane and its worker.
+//!
+//! Everything that changes the session comes through here one at a time, and what `model::decide` answers is handed to
+//! the committer and carried out. What only reads (check, completions, exploration) is passed to the worker and never
+//! waits behind a job.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use mainstay_log::{Append, Epoch, Log, NewEvent};
+use mainstay_model::affordance::{Availability, availability};
+use mainstay_model::decide::Answer;
+use mainstay_model::{
+    Action, Admission, Command, CommandFingerprint, CommandId, Decision, Diagnostic, Effect, Error, Event,
+    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, Principal, RunnerNotice, Session,
+    SessionCommand, SessionState, Source, TextPosition, Timestamp, WorkerExit, decide,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until, timeout};
+use uuid::Uuid;
+
+use crate::accepted::{Accepted, Arrival, Claims};
+use crate::commit::{Commit, Commits, Reply, commit_in_order};
+use crate::hub::Hub;
+use crate::output::{OutputBuffer, Piece};
+use crate::runner::{Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, Submission};
+use crate::warm_up::{FromWorker, WarmUp, exited};
+use crate::worker::{Order, Worker, reset};
+
+/// How long output is held back to be joined with what follows.
+const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);
+/// Requests that may be on their way to one session; more wait at the sender.
+const MAILBOX: usize = 128;
+/// Notices that may be on their way from one worker; then its pipes fill up and it waits.
+const NOTICES: usize = 64;
+
+/// What a session's task is asked.
+pub(crate) enum Request {
+    /// A command, and who waits for its outcome.
+    Submit { command: Command, fingerprint: CommandFingerprint, reply: Reply },
+    /// Check code.
+    Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
+    /// Complete at a cursor.
+    Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
+    /// List members.
+    Explore { name: String, reply: oneshot::Sender<Result<Members, Error>> },
+    /// What the worker uses.
+    Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
+    /// The daemon goes down; answered when the session is at rest.
+    ShutDown { reply: oneshot::Sender<()> },
+}
+
+/// The way to a session's task.
+#[derive(Clone)]
+pub(crate) struct SessionHandle {
+    /// Requests.
+    pub(crate) requests: mpsc::Sender<Request>,
+    /// The session as committed.
+    pub(crate) visible: watch::Receiver<Arc<Session>>,
+}
+
+/// What every session's task shares with the engine.
+pub(crate) struct Shared {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) limits: Limits,
+    pub(crate) factories: Vec<Arc<dyn RunnerFactory>>,
+    /// How many workers may start at once.
+    pub(crate) starts: Arc<Semaphore>,
+    /// How many more sessions may be live.
+    pub(crate) live: Arc<Semaphore>,
+    pub(crate) claims: Arc<Claims>,
+}
+
+/// Starts the task of a session that was read from the log, or has just been created.
+///
+/// A session that the log says is live has lost its worker with the daemon that had it, and is brought back.
+pub(crate) fn spawn(shared: Arc<Shared>, session: Session, epoch: Epoch) -> SessionHandle {
+    let (requests, mailbox) = mpsc::channel(MAILBOX);
+    let (visible_in, visible) = watch::channel(Arc::new(session.clone()));
+    let (commits, commits_out) = mpsc::unbounded_channel();
+    let (failed_in, failed) = oneshot::channel();
+    let durable = Arc::new(AtomicU64::new(0));
+    let hub = Arc::clone(&shared.hub);
+    tokio::spawn(commit_in_order(session.id, hub, visible_in, Arc::clone(&durable), commits_out, failed_in));
+    let (worker_in, from_worker) = mpsc::channel(NOTICES);
+    let mut task = SessionTask {
+        output: OutputBuffer::new(shared.limits.output_bytes_per_job),
+        accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
+        shared,
+        session,
+        epoch,
+        commits,
+        lane: VecDeque::new(),
+        worker: None,
+        from_worker,
+        worker_in,
+        flush_at: None,
+        grace: None,
+        live: None,
+    };
+    // Before anyone can ask: a job that was cut off has its outcome before its command can come again.
+    task.notice(Notice::DaemonLost);
+    tokio::spawn(task.run(mailbox, failed));
+    SessionHandle { requests, visible }
+}
+
+/// A command that waits for its turn.
+struct Queued {
+    command: Command,
+    fingerprint: CommandFingerprint,
+}
+
+struct SessionTask {
+    shared: Arc<Shared>,
+    session: Session,
+    epoch: Epoch,
+    commits: Commits,
+    accepted: Accepted,
+    lane: VecDeque<Queued>,
+    worker: Option<Worker>,
+    from_worker: mpsc::Receiver<FromWorker>,
+    worker_in: mpsc::Sender<FromWorker>,
+    output: OutputBuffer,
+    flush_at: Option<Instant>,
+    grace: Option<(Instant, JobId)>,
+    /// Held while the session is not at rest, except by one of too many that were brought back.
+    live: Option<OwnedSemaphorePermit>,
+}
+
+impl SessionTask {
+    async fn run(mut self, mut mailbox: mpsc::Receiver<Request>, mut failed: oneshot::Receiver<()>) {
+        loop {
+            let timer = [self.flush_at, self.grace.map(|(at, _)| at)].into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                _ = &mut failed => break,
+                request = mailbox.recv() => match request {
+                    Some(Request::ShutDown { reply }) => {
+                        self.shut_down();
+                        // The engine waits for all sessions; it need not be there any more.
+                        reply.send(()).ok();
+                        break;
+                    }
+                    Some(request) => self.serve(request).await,
+                    None => break,
+                },
+                // Before the worker, which may never stop talking.
+                () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => self.on_timer(),
+                Some(word) = self.from_worker.recv() => self.hear(word),
+            }
+        }
+        mailbox.close();
+    }
+
+    async fn serve(&mut self, request: Request) {
+        match request {
+            Request::Submit { command, fingerprint, reply } => self.admit(command, fingerprint, reply).await,
+            Request::Check { code, file, reply } => {
+                self.query(Action::Check, reply, |runner| async move { runner.check(code, file).await });
+            }
+            Request::Complete { code, cursor, reply } => {
+                self.query(Action::Complete, reply, move |runner| async move {
+                    runner.complete(code, cursor).await
+                });
+            }
+            Request::Explore { name, reply } => {
+                self.query(Action::Explore, reply, |runner| async move { runner.explore(name).await });
+            }
+            Request::Usage { reply } => {
+                let usage = self.runner().and_then(|runner| runner.usage());
+                reply.send(usage).ok();
+            }
+            Request::ShutDown { .. } => {}
+        }
+    }
+
+    /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
+    /// refused.
+    async fn admit(&mut self, command: Command, fingerprint: CommandFingerprint, reply: Reply) {
+        let key = (principal_of(&command.source), command.id.clone());
+        let reply = match self.accepted.arrive(&key, &fingerprint, reply) {
+            Arrival::New(reply) => reply,
+            Arrival::Joined => return,
+            Arrival::Follow(reply, outcome) => {
+                return self.hand_over(ready(Ok(Vec::new())).boxed(), vec![(reply, outcome)]);
+            }
+            Arrival::Conflict(reply) => {
+                return drop(reply.send(Err(Error::CommandConflict { command: key.1 })));
+            }
+        };
+        let known = match self.shared.log.outcome(&key.0, &key.1).await {
+            Ok(None) => None,
+            Ok(Some(stored)) if stored.fingerprint == fingerprint => Some(Ok(stored.outcome)),
+            Ok(Some(_)) => Some(Err(Error::CommandConflict { command: key.1.clone() })),
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(answer) = known {
+            self.accepted.give_up(&key);
+            return drop(reply.send(answer));
+        }
+        match self.admissible(&command) {
+            Ok(place) => {
+                self.accepted.accept(key, fingerprint.clone(), reply);
+                match place {
+                    Place::Now => self.carry_out(command, fingerprint),
+                    Place::Lane => self.queue(command, fingerprint),
+                }
+            }
+            Err(error) => {
+                self.accepted.give_up(&key);
+                reply.send(Err(error)).ok();
+            }
+        }
+    }
+
+    /// Where a command goes, if it goes anywhere.
+    fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
+        command.body.validate(&self.shared.limits)?;
+        let place = self.place(command)?;
+        self.take_slot(&command.body)?;
+        Ok(place)
+    }
+
+    fn queue(&mut self, command: Command, fingerprint: CommandFingerprint) {
+        if self.session.state() == SessionState::Uninitialized {
+            self.start_for(&command);
+        }
+        self.lane.push_back(Queued { command, fingerprint });
+    }
+
+    /// Takes a place among the live sessions for a session at rest that is to start.
+    fn take_slot(&mut self, command: &SessionCommand) -> Result<(), Error> {
+        let starts = match command {
+            SessionCommand::Start | SessionCommand::HardReset => true,
+            SessionCommand::Eval { .. } | SessionCommand::Reset => true,
+            SessionCommand::Cancel | SessionCommand::Stop | SessionCommand::Rename { .. } => false,
+        };
+        if starts && self.session.state() == SessionState::Uninitialized {
+            let slot = Arc::clone(&self.shared.live).try_acquire_owned();
+            let full = |_| Error::TooManySessions { limit: self.shared.limits.live_sessions };
+            self.live = Some(slot.map_err(full)?);
+        }
+        Ok(())
+    }
+
+    /// Gives the place up when the session rests; takes one, where one is left, when it was brought back.
+    fn keep_slot(&mut self) {
+        if self.session.state() == SessionState::Uninitialized {
+            self.live = None;
+        } else if self.live.is_none() {
+            self.live = Arc::clone(&self.shared.live).try_acquire_owned().ok();
+        }
+    }
+
+    fn place(&self, command: &Command) -> Result<Place, Error> {
+        let (state, action) = (self.session.state(), command.body.action());
+        let is_offered = availability(state, action) != Availability::Refused;
+        if is_offered && (self.lane.is_empty() || !command.body.is_serial()) {
+            return Ok(Place::Now);
+        }
+        let can_wait = command.body.is_serial()
+            && command.admission == Admission::Queue
+            && state != SessionState::Faulted;
+        if !can_wait {
+            return Err(Error::NotOffered { action, state });
+        }
+        let limit = self.shared.limits.lane_commands;
+        if self.lane.len() >= limit {
+            return Err(Error::LaneFull { limit });
+        }
+        Ok(Place::Lane)
+    }
+
+    /// Starts a session at rest because a command waits for it.
+    fn start_for(&mut self, command: &Command) {
+        let id = CommandId::from(JobId::from_uuid(Uuid::now_v7()));
+        let body = SessionCommand::Start;
+        let fingerprint = CommandFingerprint::of(&self.session.id.to_string(), &body);
+        let start = Command { id, source: command.source.clone(), admission: Admission::Now, body };
+        self.carry_out(start, fingerprint);
+    }
+
+    fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint) {
+        let key = (principal_of(&command.source), command.id.clone());
+        let job = JobId::from_uuid(Uuid::now_v7());
+        if matches!(command.body, SessionCommand::HardReset | SessionCommand::Stop) {
+            self.hear_out();
+        }
+        if let Err(error) = self.decide(Input::Command { command, fingerprint, job }) {
+            self.accepted.refuse(&key, &error);
+        }
+    }
+
+    fn hear(&mut self, word: FromWorker) {
+        match word {
+            FromWorker::Started(runner) => {
+                if let Some(worker) = &mut self.worker {
+                    worker.is_up(runner);
+                }
+            }
+            FromWorker::Notice(Notice::Runner(RunnerNotice::Output { job, stream, text })) => {
+                let pieces = self.output.push(job, stream, &text);
+                self.record_output(pieces);
+            }
+            FromWorker::Notice(notice) => self.notice(notice),
+        }
+    }
+
+    /// Hears what the worker has said already, before it is killed for what it has not.
+    fn hear_out(&mut self) {
+        for _ in 0..NOTICES {
+            let Ok(word) = self.from_worker.try_recv() else { return };
+            self.hear(word);
+        }
+    }
+
+    fn flush_output(&mut self) {
+        let held = self.output.flush();
+        self.record_output(held);
+    }
+
+    fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        for piece in pieces {
+            let notice = match piece {
+                Piece::Chunk(output) => Notice::Runner(output),
+                Piece::Cut(job) => {
+                    Notice::OutputCut { job, limit: self.shared.limits.output_bytes_per_job as u64 }
+                }
+            };
+            self.notice(notice);
+        }
+        self.flush_at = match (self.output.is_pending(), self.flush_at) {
+            (false, _) => None,
+            (true, Some(at)) => Some(at),
+            (true, None) => Some(Instant::now() + OUTPUT_INTERVAL),
+        };
+    }
+
+    fn on_timer(&mut self) {
+        let now = Instant::now();
+        if self.flush_at.is_some_and(|at| at <= now) {
+            self.flush_output();
+        }
+        if let Some((at, job)) = self.grace
+            && at <= now
+        {
+            self.grace = None;
+            self.hear_out();
+            self.notice(Notice::GraceExpired { job });
+        }
+    }
+
+    /// Nothing refuses a notice; one that comes too late decides nothing.
+    fn notice(&mut self, notice: Notice) {
+        if let Err(error) = self.decide(Input::Notice(notice)) {
+            tracing::error!(session = %self.session.id, %error, "a notice was refused");
+        }
+    }
+
+    /// The one road of every change: decide, take in, hand to the committer, carry out, and look at the lane again.
+    fn decide(&mut self, input: Input) -> Result<(), Error> {
+        if !is_output(&input) {
+            self.flush_output();
+        }
+        let now = now();
+        let Decision { events, outcomes, effects } = decide(&self.session, input, now, &self.shared.limits)?;
+        if !events.is_empty() || !outcomes.is_empty() {
+            self.commit(now, events, outcomes);
+        }
+        for effect in effects {
+            self.carry_out_effect(effect);
+        }
+        self.keep_slot();
+        self.advance_lane();
+        Ok(())
+    }
+
+    fn commit(&mut self, at: Timestamp, events: Vec<(Metadata, EventBody)>, outcomes: Vec<Answer>) {
+        let first = self.session.last_seq.next();
+        let mut new_events = Vec::with_capacity(events.len());
+        for (metadata, body) in events {
+            let (session, seq) = (self.session.id, self.session.last_seq.next());
+            // The position is the log's to give, and nothing here depends on it.
+            let event = Event { session, seq, position: Position::ZERO, at, metadata, body };
+            self.session.evolve(&event);
+            new_events.push(NewEvent { at, metadata: event.metadata, body: event.body });
+        }
+        let replies = outcomes.iter().flat_map(|answer| self.decided(answer)).collect();
+        let appended = self.shared.log.append(Append {
+            session: self.session.id,
+            epoch: self.epoch,
+            first,
+            events: new_events,
+            outcomes,
+            projection: self.session.clone(),
+        });
+        self.hand_over(appended, replies);
+    }
+
+    fn hand_over(
+        &mut self,
+        appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
+        replies: Vec<(Reply, Outcome)>,
+    ) {
+        self.accepted.commit_handed_over();
+        // The committer outlives this task.
+        self.commits.send(Commit { appended, after: Arc::new(self.session.clone()), replies }).ok();
+    }
+
+    fn decided(&mut self, answer: &Answer) -> Vec<(Reply, Outcome)> {
+        let key = (answer.principal.clone(), answer.command.clone());
+        self.accepted.decided(key, answer.fingerprint.clone(), &answer.outcome)
+    }
+
+    fn carry_out_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::StartWorker { after } => self.start_worker(after),
+            Effect::ResetWorker => self.reset_worker(),
+            Effect::KillWorker => self.drop_worker(),
+            Effect::Run { job, code, file } => self.run_job(job, code, file),
+            Effect::Interrupt { job } => {
+                let grace = Duration::from_millis(self.shared.limits.cancel_grace_ms);
+                self.grace = Some((Instant::now() + grace, job));
+                // Where no worker takes it, none runs the job, and its exit is on its way.
+                self.order(Order::Interrupt);
+            }
+        }
+    }
+
+    fn start_worker(&mut self, after: Duration) {
+        self.drop_worker();
+        let kind = self.session.kind.clone();
+        let Some(factory) = self.shared.factories.iter().find(|factory| factory.serves(&kind)) else {
+            let unknown = Notice::WarmUpFailed { error: Error::KernelUnknown { kind } };
+            return self.tell_later(FromWorker::Notice(unknown));
+        };
+        let warm_up = WarmUp {
+            factory: Arc::clone(factory),
+            spec: RunnerSpec {
+                session: self.session.id,
+                kind,
+                working_directory: PathBuf::from(&self.session.working_directory),
+            },
+            log: Arc::clone(&self.shared.log),
+            limits: self.shared.limits.clone(),
+            starts: Arc::clone(&self.shared.starts),
+            after,
+            definitions_since: self.session.definitions_since,
+            tell: self.worker_in.clone(),
+        };
+        self.worker = Some(Worker::start(warm_up));
+    }
+
+    /// Kills the worker. The channel is replaced with it, so that nothing it still says is taken for its successor's.
+    fn drop_worker(&mut self) {
+        self.worker = None;
+        self.grace = None;
+        (self.worker_in, self.from_worker) = mpsc::channel(NOTICES);
+    }
+
+    fn reset_worker(&mut self) {
+        let Some(runner) = self.runner() else { return self.start_worker(Duration::ZERO) };
+        let limit = Duration::from_millis(self.shared.limits.worker_start_ms);
+        tokio::spawn(reset(runner, limit, self.worker_in.clone()));
+    }
+
+    fn run_job(&mut self, job: JobId, code: String, file: Option<String>) {
+        if !self.order(Order::Run(Submission { job, code, file })) {
+            self.tell_later(FromWorker::Notice(exited(WorkerExit::Unknown)));
+        }
+    }
+
+    fn order(&self, order: Order) -> bool {
+        self.worker.as_ref().is_some_and(|worker| worker.order(order))
+    }
+
+    /// Says something to this task as if the worker had, once the present decision is through.
+    fn tell_later(&self, word: FromWorker) {
+        let tell = self.worker_in.clone();
+        tokio::spawn(async move { tell.send(word).await });
+    }
+
+    /// Lets the commands in the lane go as far as the state allows; refuses them where it never will.
+    fn advance_lane(&mut self) {
+        while let Some(next) = self.lane.front() {
+            let (state, action) = (self.session.state(), next.command.body.action());
+            let error = match state {
+                SessionState::Faulted => Some(Error::NotOffered { action, state }),
+                SessionState::Uninitialized => Some(Error::SessionStopped),
+                SessionState::WarmingUp
+                | SessionState::Ready
+                | SessionState::Evaluating
+                | SessionState::Waiting(_) => None,
+            };
+            if error.is_none() && availability(state, action) == Availability::Refused {
+                return;
+            }
+            let Some(Queued { command, fingerprint }) = self.lane.pop_front() else { return };
+            match error {
+                Some(error) => self.fail(command, fingerprint, error),
+                None => return self.carry_out(command, fingerprint),
+            }
+        }
+    }
+
+    /// Answers a command that was accepted and will not be carried out.
+    fn fail(&mut self, command: Command, fingerprint: CommandFingerprint, error: Error) {
+        let (principal, outcome) = (principal_of(&command.source), Outcome::Failed { error });
+        self.commit(now(), Vec::new(), vec![Answer { principal, command: command.id, fingerprint, outcome }]);
+    }
+
+    /// Passes a query to the worker without waiting for it.
+    fn query<T, F, A>(&self, action: Action, reply: oneshot::Sender<Result<T, Error>>, ask: A)
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send,
+        A: FnOnce(Arc<dyn Runner>) -> F + Send + 'static,
+    {
+        let state = self.session.state();
+        let runner = match self.runner() {
+            Some(runner) if availability(state, action) != Availability::Refused => runner,
+            Some(_) | None => {
+                reply.send(Err(Error::NotOffered { action, state })).ok();
+                return;
+            }
+        };
+        let limit_ms = self.shared.limits.query_ms;
+        tokio::spawn(async move {
+            let answer = timeout(Duration::from_millis(limit_ms), ask(runner)).await;
+            reply.send(answer.unwrap_or(Err(Error::Timeout { limit_ms }))).ok();
+        });
+    }
+
+    fn runner(&self) -> Option<Arc<dyn Runner>> {
+        self.worker.as_ref()?.runner().cloned()
+    }
+
+    /// Commands that wait are turned away rather than answered for good: the next daemon takes them.
+    fn shut_down(&mut self) {
+        for Queued { command, .. } in std::mem::take(&mut self.lane) {
+            self.accepted.refuse(&(principal_of(&command.source), command.id), &Error::DaemonStopping);
+        }
+        self.hear_out();
+        self.notice(Notice::DaemonStopping);
+    }
+}
+
+/// Output alone does not make held output leave.
+fn is_output(input: &Input) -> bool {
+    matches!(input, Input::Notice(Notice::Runner(RunnerNotice::Output { .. }) | Notice::OutputCut { .. }))
+}
+
+/// Where a command goes.
+enum Place {
+    /// It is carried out.
+    Now,
+    /// It waits for its turn.
+    Lane,
+}
+
+/// Whose command it is. What the daemon does by itself is the local principal's.
+pub(crate) fn principal_of(source: &Source) -> Principal {
+    match source {
+        Source::Client { principal, .. } => principal.clone(),
+        Source::Worker | Source::System => Principal::local(),
+    }
+}
+
+/// The present moment, as exact as the log keeps it.
+pub(crate) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}

@@ -1,0 +1,92 @@
+//! A session's worker as its task holds it: being brought up, then up and taking orders.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mainstay_model::{Error, Notice, WorkerExit};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::runner::{Runner, Submission};
+use crate::warm_up::{FromWorker, WarmUp, exited};
+
+/// A worker. Dropping it kills it.
+pub(crate) struct Worker {
+    task: AbortHandle,
+    up: Option<Up>,
+}
+
+/// A worker that accepts code.
+struct Up {
+    runner: Arc<dyn Runner>,
+    orders: mpsc::UnboundedSender<Order>,
+}
+
+/// What a worker is told to do.
+pub(crate) enum Order {
+    /// Run code.
+    Run(Submission),
+    /// Stop running it.
+    Interrupt,
+}
+
+impl Worker {
+    /// Begins to bring a worker up.
+    pub(crate) fn start(warm_up: WarmUp) -> Self {
+        Self { task: tokio::spawn(warm_up.run()).abort_handle(), up: None }
+    }
+
+    /// Notes that it accepts code now.
+    pub(crate) fn is_up(&mut self, runner: Arc<dyn Runner>) {
+        let (orders, ordered) = mpsc::unbounded_channel();
+        tokio::spawn(deliver(Arc::clone(&runner), ordered));
+        self.up = Some(Up { runner, orders });
+    }
+
+    /// The worker itself, once it accepts code.
+    pub(crate) fn runner(&self) -> Option<&Arc<dyn Runner>> {
+        self.up.as_ref().map(|up| &up.runner)
+    }
+
+    /// Passes an order on without waiting for it; says whether there is a worker to take it.
+    pub(crate) fn order(&self, order: Order) -> bool {
+        self.up.as_ref().is_some_and(|up| up.orders.send(order).is_ok())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.task.abort();
+        if let Some(up) = &self.up {
+            up.runner.kill();
+        }
+    }
+}
+
+/// One order after another: an interrupt neither overtakes the job it is meant for nor lags behind into the next.
+async fn deliver(runner: Arc<dyn Runner>, mut orders: mpsc::UnboundedReceiver<Order>) {
+    while let Some(order) = orders.recv().await {
+        match order {
+            Order::Run(submission) => runner.run(submission).await,
+            Order::Interrupt => runner.interrupt().await,
+        }
+    }
+}
+
+/// Resets a worker, and tells the session's task what came of it. One that does not reset counts as lost.
+pub(crate) async fn reset(runner: Arc<dyn Runner>, limit: Duration, tell: mpsc::Sender<FromWorker>) {
+    let began = Instant::now();
+    let reset = timeout(limit, runner.reset())
+        .await
+        .unwrap_or(Err(Error::Timeout { limit_ms: limit.as_millis() as u64 }));
+    let notice = match reset {
+        Ok(runner) => Notice::WarmedUp { runner, replayed: 0, diverged: Vec::new(), took: began.elapsed() },
+        Err(error) => {
+            tracing::warn!(%error, "a worker did not reset");
+            exited(WorkerExit::Unknown)
+        }
+    };
+    // The session's task may have dropped this worker meanwhile.
+    tell.send(FromWorker::Notice(notice)).await.ok();
+}

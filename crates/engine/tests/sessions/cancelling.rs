@@ -1,0 +1,129 @@
+//! Ending a job before its end.
+
+use std::time::Duration;
+
+use mainstay_model::{Action, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionState};
+use proptest::prelude::*;
+
+use crate::support::{Daemon, breathe, ending, evaluated, patient, quick};
+
+#[tokio::test]
+async fn a_job_that_yields_is_cancelled_and_its_worker_stays() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let before = session.now().await;
+    let running = session.begin("loop").await;
+    let answer = session.submit(SessionCommand::Cancel).await.unwrap();
+    let outcome = evaluated(running.await.unwrap());
+    assert_eq!(answer, Outcome::Done { response: Response::Cancelling { job: outcome.job } });
+    assert_eq!(outcome.ending, EvalEnding::Cancelled);
+    assert_eq!(session.story_after(before).await, ["eval loop", "cancel", "cancelled, Yielded"]);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    assert_eq!(daemon.workers.started(), 1);
+}
+
+#[tokio::test]
+async fn a_stubborn_job_costs_its_worker_and_the_session_comes_back_with_its_definitions() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let before = session.now().await;
+    let running = session.begin("stubborn").await;
+    session.submit(SessionCommand::Cancel).await.unwrap();
+    assert_eq!(ending(running).await, EvalEnding::Cancelled);
+    session.until_count("warmUpCompleted", 2).await;
+    let story = session.story_after(before).await;
+    let expected =
+        ["eval stubborn", "cancel", "cancelled, Killed", "warming up, Cancelled", "ready, 1 replayed"];
+    assert_eq!(story, expected);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    assert_eq!((daemon.workers.started(), daemon.workers.alive()), (2, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_never_stops_talking_is_killed_all_the_same() {
+    for limit in [0, 1024, usize::MAX] {
+        let daemon = Daemon::with(Limits { output_bytes_per_job: limit, ..quick() }).await;
+        let session = daemon.session().await;
+        let running = session.begin("noisy").await;
+        session.submit(SessionCommand::Cancel).await.unwrap();
+        assert_eq!(ending(running).await, EvalEnding::Cancelled);
+        assert_eq!(session.eval("pure 1").await.value.as_deref(), Some("1"));
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_on_the_heels_of_its_eval_reaches_it() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    for _ in 0..20 {
+        let running = session.queue("loop");
+        while let Err(error) = session.submit(SessionCommand::Cancel).await {
+            assert_eq!(error, Error::NotOffered { action: Action::Cancel, state: SessionState::Ready });
+        }
+        assert_eq!(ending(running).await, EvalEnding::Cancelled);
+    }
+    assert_eq!(daemon.workers.started(), 1);
+}
+
+#[tokio::test]
+async fn a_second_cancel_changes_nothing() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let running = session.begin("stubborn").await;
+    let first = session.submit(SessionCommand::Cancel).await.unwrap();
+    assert_eq!(session.submit(SessionCommand::Cancel).await.unwrap(), first);
+    session.submit(SessionCommand::Stop).await.unwrap();
+    assert_eq!(ending(running).await, EvalEnding::Cancelled);
+    assert_eq!(session.story().await.iter().filter(|event| *event == "cancel").count(), 1);
+}
+
+#[tokio::test]
+async fn where_nothing_runs_there_is_nothing_to_cancel() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let error = session.submit(SessionCommand::Cancel).await.unwrap_err();
+    assert_eq!(error, Error::NotOffered { action: Action::Cancel, state: SessionState::Ready });
+    assert_eq!(error.next_step(), "Nothing runs; there is nothing to cancel.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_grace_of_a_job_that_yielded_is_not_its_successors() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let first = session.begin("loop").await;
+    session.submit(SessionCommand::Cancel).await.unwrap();
+    assert_eq!(ending(first).await, EvalEnding::Cancelled);
+    let second = session.begin("loop").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((session.state().await, daemon.workers.started()), (SessionState::Evaluating, 1));
+    second.abort();
+}
+
+/// Cancels that come whenever they like. Whatever they meet, every eval ends, the next one is not harmed, and no worker
+/// is left behind.
+#[test]
+fn a_cancel_that_races_with_the_end_harms_nobody() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let daemon = runtime.block_on(Daemon::with(patient()));
+    let session = runtime.block_on(daemon.session());
+    proptest!(ProptestConfig::with_cases(64), |(pause in 0_usize..40)| {
+        runtime.block_on(async {
+            let first = session.queue("pure 1");
+            let second = session.queue("pure 2");
+            for _ in 0..pause {
+                tokio::task::yield_now().await;
+            }
+            match session.submit(SessionCommand::Cancel).await {
+                Ok(_) | Err(Error::NotOffered { action: Action::Cancel, .. }) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+            for running in [first, second] {
+                assert_eq!(ending(running).await, EvalEnding::Completed);
+            }
+            breathe().await;
+        });
+    });
+    assert_eq!((daemon.workers.started(), daemon.workers.alive()), (1, 1));
+}

@@ -1,0 +1,177 @@
+//! Workers that end, and workers that do not come up.
+
+use std::time::Duration;
+
+use mainstay_model::{Error, EvalEnding, EventBody, Limits, SessionCommand, SessionState};
+use tokio::time::Instant;
+
+use crate::scripted::Start;
+use crate::support::{Client, Daemon, exited, quick};
+
+#[tokio::test]
+async fn code_that_ends_its_worker_is_told_so_and_the_session_comes_back() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let before = session.now().await;
+    assert_eq!(session.eval("print bye\nexit 3").await.ending, exited(3));
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    let expected = [
+        "eval print bye; exit 3",
+        "Stdout bye",
+        "ended its worker by exit code 3",
+        "lost the worker by exit code 3, 1 in a row",
+        "warming up, WorkerLost",
+        "ready, 1 replayed",
+        "eval names",
+        "completed",
+    ];
+    assert_eq!(session.story_after(before).await, expected);
+}
+
+#[tokio::test]
+async fn a_job_whose_worker_was_killed_from_outside_was_interrupted() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    assert_eq!(session.eval("signal 9").await.ending, EvalEnding::Interrupted);
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+#[tokio::test]
+async fn a_worker_that_vanishes_without_a_word_is_replaced() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    assert_eq!(session.eval("vanish").await.ending.name(), "workerExited");
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_wait_before_a_replacement_doubles() {
+    let daemon = Daemon::with(Limits::default()).await;
+    let session = daemon.session().await;
+    for (nth, seconds) in [1, 2, 4].into_iter().enumerate() {
+        let lost = Instant::now();
+        session.eval("exit 1").await;
+        session.until_count("warmUpCompleted", nth + 2).await;
+        let waited = lost.elapsed();
+        assert!(
+            waited >= Duration::from_secs(seconds) && waited < Duration::from_secs(2 * seconds),
+            "{waited:?}"
+        );
+    }
+}
+
+/// Loses five workers.
+async fn unlucky(daemon: &Daemon) -> Client {
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    for _ in 0..5 {
+        session.eval("exit 1").await;
+    }
+    session.eval("names").await;
+    session
+}
+
+#[tokio::test]
+async fn after_the_fifth_replacement_the_session_gives_up_until_it_is_reset() {
+    for reset in [SessionCommand::Reset, SessionCommand::HardReset] {
+        let daemon = Daemon::start().await;
+        let session = unlucky(&daemon).await;
+        let before = session.now().await;
+        assert_eq!(session.eval("exit 1").await.ending, exited(1));
+        session.until("sessionFaulted").await;
+        let story = session.story_after(before).await;
+        assert_eq!(story[3], "faulted: the worker was lost 6 times in a row, last by exit code 1");
+        assert_eq!((session.state().await, daemon.workers.alive()), (SessionState::Faulted, 0));
+        session.submit(reset).await.unwrap();
+        assert_eq!(session.eval("names").await.value.as_deref(), Some(""));
+        session.eval("exit 1").await;
+        assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed, "the count begins anew");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_gave_up_can_rest_and_come_back_with_its_definitions() {
+    let daemon = Daemon::start().await;
+    let session = unlucky(&daemon).await;
+    session.eval("exit 1").await;
+    session.until("sessionFaulted").await;
+    session.submit(SessionCommand::Stop).await.unwrap();
+    session.submit(SessionCommand::Start).await.unwrap();
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn a_kernel_that_this_machine_lacks_faults_the_session_with_what_to_do() {
+    let daemon = Daemon::start().await;
+    let error = Error::KernelUnavailable { reason: "there is no SDK".to_owned() };
+    daemon.workers.next_starts([Start::Fails(error.clone())]);
+    let session = daemon.starting_session().await;
+    session.until("sessionFaulted").await;
+    let story = session.story().await;
+    assert_eq!(story[2..], [format!("faulted: {error}. {}", error.next_step())]);
+    session.submit(SessionCommand::HardReset).await.unwrap();
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+#[tokio::test]
+async fn a_worker_that_does_not_come_up_is_tried_again() {
+    let daemon = Daemon::start().await;
+    let failing = Start::Fails(Error::WorkerFailed { reason: "no channel".to_owned() });
+    daemon.workers.next_starts([failing.clone(), failing]);
+    let session = daemon.starting_session().await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+    let lost = "lost the worker by an unknown cause, 2 in a row".to_owned();
+    assert!(session.story().await.contains(&lost));
+}
+
+#[tokio::test]
+async fn a_start_that_takes_too_long_is_tried_again() {
+    let daemon = Daemon::with(Limits { worker_start_ms: 20, ..quick() }).await;
+    daemon.workers.next_starts([Start::Hangs]);
+    let session = daemon.starting_session().await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+#[tokio::test]
+async fn what_ends_otherwise_when_it_is_replayed_is_named() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let strange = session.eval("again raise").await;
+    session.eval("define a").await;
+    session.eval("exit 1").await;
+    session.until_count("warmUpCompleted", 2).await;
+    let events = daemon.engine.events(session.id, strange.completed, 100).await.unwrap();
+    let diverged = events.iter().find_map(|event| match &event.body {
+        EventBody::WarmUpCompleted { replayed: 2, diverged, .. } => Some(diverged.clone()),
+        _ => None,
+    });
+    assert_eq!(diverged, Some(vec![strange.requested]));
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn code_that_ends_every_worker_it_is_replayed_in_faults_the_session() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("again exit 7").await;
+    session.eval("exit 1").await;
+    session.until("sessionFaulted").await;
+    let story = session.story().await;
+    assert_eq!(story.last().unwrap(), "faulted: the worker was lost 6 times in a row, last by exit code 7");
+    assert_eq!(daemon.workers.alive(), 0);
+}
+
+#[tokio::test]
+async fn a_replay_that_takes_too_long_faults_the_session() {
+    let daemon = Daemon::with(Limits { replay_ms: 20, ..quick() }).await;
+    let session = daemon.session().await;
+    session.eval("again stubborn").await;
+    session.eval("exit 1").await;
+    session.until("sessionFaulted").await;
+    let story = session.story().await;
+    let reason = "the worker failed: replaying the session took longer than 20 ms";
+    let next_step = "Hard-reset the session; see the daemon's log for more.";
+    assert_eq!(story.last().unwrap(), &format!("faulted: {reason}. {next_step}"));
+    assert_eq!(daemon.workers.alive(), 0);
+}

@@ -1,0 +1,17 @@
+//! Sessions as their clients see them, over the real store and a worker that does what its code says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
+mod anything;
+mod cancelling;
+mod evals;
+mod following;
+mod lanes;
+mod losses;
+mod repeats;
+mod resets;
+mod restarts;
+mod scripted;
+mod store_double;
+mod stores;
+mod support;

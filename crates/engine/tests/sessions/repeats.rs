@@ -1,0 +1,175 @@
+//! The same command id again: the same answer, whatever happened in between.
+
+use mainstay_model::{Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand};
+
+use crate::support::{
+    Daemon, breathe, cli, command, create, ending, eval, evaluated, id, next_id, patient, quick,
+};
+
+#[tokio::test]
+async fn a_command_sent_again_while_it_runs_waits_for_the_same_outcome() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let same = || command(id("same"), Admission::Now, eval("loop"));
+    let first = session.send(same());
+    session.until("evalRequested").await;
+    let second = session.send(same());
+    breathe().await;
+    session.submit(SessionCommand::Cancel).await.unwrap();
+    let outcome = first.await.unwrap();
+    assert_eq!(second.await.unwrap(), outcome);
+    assert_eq!(daemon.engine.submit(session.id, same()).await, outcome);
+    assert_eq!(daemon.workers.ran(), ["loop"]);
+}
+
+#[tokio::test]
+async fn a_command_sent_again_while_it_waits_for_its_turn_runs_once() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let running = session.begin("loop").await;
+    let same = || command(id("same"), Admission::Queue, eval("pure 1"));
+    let (first, second) = (session.send(same()), session.send(same()));
+    breathe().await;
+    session.submit(SessionCommand::Cancel).await.unwrap();
+    ending(running).await;
+    assert_eq!(first.await.unwrap(), second.await.unwrap());
+    assert_eq!(daemon.workers.ran(), ["loop", "pure 1"]);
+}
+
+#[tokio::test]
+async fn a_command_sent_again_while_its_outcome_is_on_its_way_to_the_disk_gets_it_after_the_disk_has_it() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    daemon.store.hold(true);
+    let same = || command(id("same"), Admission::Now, eval("pure 1"));
+    let first = session.send(same());
+    // The store has it, and the engine does not know yet.
+    while session.story().await.last().unwrap() != "completed" {
+        tokio::task::yield_now().await;
+    }
+    let second = session.send(same());
+    breathe().await;
+    assert!(!first.is_finished() && !second.is_finished());
+    daemon.store.hold(false);
+    assert_eq!(first.await.unwrap(), second.await.unwrap());
+    assert_eq!(daemon.workers.ran(), ["pure 1"]);
+}
+
+#[tokio::test]
+async fn a_command_sent_again_to_the_next_daemon_gets_the_same_outcome() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let same = || command(id("same"), Admission::Now, eval("define a"));
+    let first = daemon.engine.submit(session.id, same()).await.unwrap();
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    assert_eq!(daemon.engine.submit(session, same()).await.unwrap(), first);
+    let session = daemon.client(session);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    assert_eq!(session.story().await.iter().filter(|event| *event == "eval define a").count(), 1);
+}
+
+#[tokio::test]
+async fn every_kind_of_command_has_its_outcome_stored() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let commands = [
+        SessionCommand::Rename { name: "other".to_owned() },
+        SessionCommand::HardReset,
+        SessionCommand::Stop,
+        SessionCommand::Start,
+    ];
+    for body in commands {
+        let same = command(next_id(), Admission::Now, body);
+        let first = daemon.engine.submit(session.id, same.clone()).await.unwrap();
+        let seq = session.now().await;
+        assert_eq!(daemon.engine.submit(session.id, same).await.unwrap(), first);
+        let story = session.story_after(seq).await;
+        assert!(story.is_empty() || story == ["ready"], "{story:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_command_under_the_same_id_is_a_conflict_and_nothing_runs() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let conflict = Err(Error::CommandConflict { command: id("same") });
+    let send = async |code| {
+        daemon.engine.submit(session.id, command(id("same"), Admission::Queue, eval(code))).await
+    };
+    let running = session.send(command(id("same"), Admission::Now, eval("loop")));
+    session.until("evalRequested").await;
+    assert_eq!(send("pure 1").await, conflict, "while it runs");
+    session.submit(SessionCommand::Cancel).await.unwrap();
+    assert_eq!(ending(running).await, EvalEnding::Cancelled);
+    assert_eq!(send("pure 1").await, conflict, "after it");
+    assert_eq!(daemon.workers.ran(), ["loop"]);
+}
+
+#[tokio::test]
+async fn one_id_belongs_to_one_session() {
+    let daemon = Daemon::with(patient()).await;
+    let (one, other) = (daemon.session().await, daemon.session().await);
+    let conflict = Err(Error::CommandConflict { command: id("same") });
+    let same = || command(id("same"), Admission::Now, eval("loop"));
+    let running = one.send(same());
+    one.until("evalRequested").await;
+    assert_eq!(daemon.engine.submit(other.id, same()).await, conflict, "while it runs");
+    one.submit(SessionCommand::Cancel).await.unwrap();
+    ending(running).await;
+    assert_eq!(daemon.engine.submit(other.id, same()).await, conflict, "after it");
+    assert_eq!(daemon.engine.create(id("same"), cli(), create("third")).await, conflict);
+}
+
+#[tokio::test]
+async fn an_id_is_free_again_where_its_command_was_not_accepted() {
+    let daemon = Daemon::with(patient()).await;
+    let (one, other) = (daemon.session().await, daemon.session().await);
+    let running = one.begin("loop").await;
+    let same = || command(id("same"), Admission::Now, eval("pure 1"));
+    assert!(matches!(daemon.engine.submit(one.id, same()).await, Err(Error::NotOffered { .. })));
+    assert_eq!(evaluated(daemon.engine.submit(other.id, same()).await).value.as_deref(), Some("1"));
+    one.submit(SessionCommand::Cancel).await.unwrap();
+    ending(running).await;
+}
+
+#[tokio::test]
+async fn two_principals_may_use_one_id() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    for (name, value) in [("ada", "1"), ("grace", "2")] {
+        let mut theirs = command(id("same"), Admission::Now, eval(&format!("pure {value}")));
+        let principal = mainstay_model::Principal::new(name).unwrap();
+        theirs.source = mainstay_model::Source::Client { principal, name: "cli".to_owned() };
+        let outcome = evaluated(daemon.engine.submit(session.id, theirs).await);
+        assert_eq!(outcome.value.as_deref(), Some(value));
+    }
+}
+
+#[tokio::test]
+async fn a_replay_is_free_of_limits() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let same = || command(id("same"), Admission::Now, eval("pure 12345"));
+    let first = daemon.engine.submit(session.id, same()).await.unwrap();
+    let session = session.leave();
+    let tight = Limits { code_bytes: 1, lane_commands: 0, live_sessions: 0, ..quick() };
+    let daemon = daemon.reopen(tight).await;
+    assert_eq!(daemon.engine.submit(session, same()).await.unwrap(), first);
+    let longer = command(next_id(), Admission::Queue, eval("pure 12345"));
+    assert!(matches!(daemon.engine.submit(session, longer).await, Err(Error::CodeTooLarge { .. })));
+}
+
+#[tokio::test]
+async fn a_creation_sent_twice_makes_one_session() {
+    let daemon = Daemon::start().await;
+    let send = || daemon.engine.create(id("same"), cli(), create("demo"));
+    let (first, second) = tokio::join!(send(), send());
+    assert_eq!(first, second);
+    assert_eq!(send().await, first);
+    let sessions = daemon.engine.sessions(mainstay_log::SessionFilter::default()).await.unwrap();
+    let Outcome::Done { response: Response::Created { session } } = first.unwrap() else { panic!() };
+    assert_eq!(sessions.iter().map(|session| session.id).collect::<Vec<_>>(), [session]);
+    let other = daemon.engine.create(id("same"), cli(), create("other")).await;
+    assert_eq!(other, Err(Error::CommandConflict { command: id("same") }));
+}

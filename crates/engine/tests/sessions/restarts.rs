@@ -1,0 +1,126 @@
+//! Sessions beyond the life of the daemon that served them.
+
+use std::time::Duration;
+
+use mainstay_model::{Admission, Error, EvalEnding, SessionCommand, SessionState};
+
+use crate::scripted::Start;
+use crate::support::{Daemon, breathe, command, ending, eval, evaluated, eventually, id, patient};
+
+#[tokio::test]
+async fn a_job_that_was_cut_off_with_its_daemon_is_interrupted_and_the_session_comes_back() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let before = session.now().await;
+    let same = || command(id("cut-off"), Admission::Now, eval("define b\nloop"));
+    let running = session.send(same());
+    session.until_count("evalRequested", 2).await;
+    running.abort();
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    let session = daemon.client(session);
+    let outcome = evaluated(daemon.engine.submit(session.id, same()).await);
+    assert_eq!(outcome.ending, EvalEnding::Interrupted);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    let expected = [
+        "eval define b; loop",
+        "interrupted",
+        "warming up, DaemonLost",
+        "ready, 1 replayed",
+        "eval names",
+        "completed",
+    ];
+    assert_eq!(session.story_after(before).await, expected);
+    assert_eq!(daemon.workers.alive(), 1);
+}
+
+#[tokio::test]
+async fn a_session_comes_back_without_being_asked_for() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await.leave();
+    let daemon = daemon.crash().await;
+    let settled = daemon.engine.settled(session, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(settled.state(), SessionState::Ready);
+}
+
+#[tokio::test]
+async fn a_session_that_was_warming_up_comes_back() {
+    let daemon = Daemon::start().await;
+    daemon.workers.next_starts([Start::Hangs]);
+    let session = daemon.starting_session().await.leave();
+    eventually(|| daemon.workers.asked() == 1).await;
+    let daemon = daemon.crash().await;
+    assert_eq!(daemon.client(session).eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+#[tokio::test]
+async fn a_session_at_rest_stays_at_rest() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.submit(SessionCommand::Stop).await.unwrap();
+    let before = session.now().await;
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    breathe().await;
+    let session = daemon.client(session);
+    assert_eq!((session.now().await, daemon.workers.alive()), (before, 0));
+}
+
+#[tokio::test]
+async fn shutting_down_puts_every_session_to_rest_and_interrupts_its_job() {
+    let daemon = Daemon::start().await;
+    let (idle, busy) = (daemon.session().await, daemon.session().await);
+    idle.eval("define a").await;
+    let running = busy.begin("stubborn").await;
+    daemon.engine.shut_down().await;
+    assert_eq!(daemon.workers.alive(), 0);
+    assert_eq!(ending(running).await, EvalEnding::Interrupted);
+    assert_eq!(idle.story().await.last().unwrap(), "stopped");
+    assert_eq!(busy.story().await[3..], ["eval stubborn", "interrupted", "stopped"]);
+
+    assert_eq!(idle.submit(eval("names")).await, Err(Error::DaemonStopping));
+    let idle = idle.leave();
+    drop(busy);
+    let daemon = daemon.crash().await;
+    assert_eq!(daemon.client(idle).state().await, SessionState::Uninitialized);
+    assert_eq!(daemon.client(idle).eval("names").await.value.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn shutting_down_turns_waiting_commands_away_and_the_next_daemon_takes_them() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let running = session.begin("loop").await;
+    let waiting = || command(id("waits"), Admission::Queue, eval("pure 1"));
+    let sent = session.send(waiting());
+    breathe().await;
+    daemon.engine.shut_down().await;
+    assert_eq!(ending(running).await, EvalEnding::Interrupted);
+    assert_eq!(sent.await.unwrap(), Err(Error::DaemonStopping));
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    let outcome = evaluated(daemon.engine.submit(session, waiting()).await);
+    assert_eq!(outcome.value.as_deref(), Some("1"));
+}
+
+#[tokio::test]
+async fn shutting_down_twice_and_with_a_start_that_hangs_ends() {
+    let daemon = Daemon::start().await;
+    daemon.workers.next_starts([Start::Hangs]);
+    let session = daemon.starting_session().await;
+    daemon.engine.shut_down().await;
+    daemon.engine.shut_down().await;
+    assert_eq!(session.story().await, ["created demo", "warming up, Started", "stopped"]);
+}
+
+#[tokio::test]
+async fn a_daemon_lost_again_and_again_loses_nothing() {
+    let mut daemon = Daemon::start().await;
+    let session = daemon.session().await.leave();
+    for round in 0..4 {
+        daemon.client(session).eval(&format!("define n{round}")).await;
+        daemon = daemon.crash().await;
+    }
+    assert_eq!(daemon.client(session).eval("names").await.value.as_deref(), Some("n0 n1 n2 n3"));
+}

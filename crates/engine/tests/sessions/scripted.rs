@@ -1,0 +1,318 @@
+//! A worker whose code says how it behaves, one statement a line:
+//!
+//! | statement | what it does |
+//! |---|---|
+//! | `define NAME` | changes the session's state |
+//! | `names` | gives the names that are defined |
+//! | `pure VALUE` | gives a value |
+//! | `print TEXT`, `error TEXT` | writes to standard output, standard error |
+//! | `loop` | runs until it is interrupted |
+//! | `stubborn` | runs until it is killed |
+//! | `noisy` | prints until it is killed |
+//! | `exit CODE`, `signal NUMBER` | ends the worker |
+//! | `vanish` | ends the worker without a word |
+//! | `raise`, `reject` | fails |
+//! | `again STATEMENT` | changes the session's state the first time, and does STATEMENT whenever it is run again |
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{
+    CompletionItem, Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Submission,
+};
+use mainstay_model::{
+    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
+    RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+/// How the next start goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Start {
+    /// It fails so.
+    Fails(Error),
+    /// It never ends.
+    Hangs,
+    /// The worker comes up, and resets itself no more.
+    WithoutReset,
+}
+
+/// Starts workers, and remembers what they were asked to run.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    starts: Mutex<VecDeque<Start>>,
+    ran: Arc<Mutex<Vec<String>>>,
+    asked: AtomicU32,
+    started: AtomicU32,
+    alive: Arc<AtomicUsize>,
+}
+
+impl Scripted {
+    /// Says how the next starts go; those after them succeed.
+    pub(crate) fn next_starts(&self, starts: impl IntoIterator<Item = Start>) {
+        self.starts.lock().unwrap().extend(starts);
+    }
+
+    /// Every submission that any worker was given, replayed ones included.
+    pub(crate) fn ran(&self) -> Vec<String> {
+        self.ran.lock().unwrap().clone()
+    }
+
+    /// How many workers are there.
+    pub(crate) fn alive(&self) -> usize {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    /// How many workers were asked for so far.
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// How many workers came up so far.
+    pub(crate) fn started(&self) -> u32 {
+        self.started.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl RunnerFactory for Scripted {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        *kind == SessionKind::fsharp()
+    }
+
+    async fn start(&self, _spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let start = self.starts.lock().unwrap().pop_front();
+        let resets = match start {
+            Some(Start::Fails(error)) => return Err(error),
+            Some(Start::Hangs) => std::future::pending().await,
+            Some(Start::WithoutReset) => false,
+            None => true,
+        };
+        let pid = self.started.fetch_add(1, Ordering::SeqCst) + 1;
+        let (notices, said) = mpsc::channel(4);
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let current = Arc::<Mutex<VecDeque<Arc<Notify>>>>::default();
+        let process =
+            Process { notices, current: Arc::clone(&current), names: Vec::new(), ran: Arc::clone(&self.ran) };
+        self.alive.fetch_add(1, Ordering::SeqCst);
+        let alive = Alive(Arc::clone(&self.alive));
+        let process = tokio::spawn(async move {
+            let _alive = alive;
+            process.serve(ordered).await;
+        });
+        let runner = ScriptedRunner { pid, resets, orders, current, process: process.abort_handle() };
+        Ok(StartedRunner { runner: Arc::new(runner), notices: said })
+    }
+}
+
+struct Alive(Arc<AtomicUsize>);
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+enum Order {
+    Run(Submission, Arc<Notify>),
+    Reset(oneshot::Sender<()>),
+}
+
+struct ScriptedRunner {
+    pid: u32,
+    resets: bool,
+    orders: mpsc::UnboundedSender<Order>,
+    /// Interrupts for the jobs that the worker has, the running one first.
+    current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
+    process: AbortHandle,
+}
+
+impl ScriptedRunner {
+    fn info(&self) -> RunnerInfo {
+        RunnerInfo { kernel: "scripted 1".to_owned(), runtime: "tokio".to_owned(), pid: self.pid }
+    }
+}
+
+impl Drop for ScriptedRunner {
+    fn drop(&mut self) {
+        self.process.abort();
+    }
+}
+
+#[async_trait]
+impl Runner for ScriptedRunner {
+    fn info(&self) -> RunnerInfo {
+        self.info()
+    }
+
+    async fn run(&self, submission: Submission) {
+        // A pipe to a process takes its time.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+        let interrupted = Arc::new(Notify::new());
+        self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
+        self.orders.send(Order::Run(submission, interrupted)).ok();
+    }
+
+    async fn interrupt(&self) {
+        let running = self.current.lock().unwrap().front().cloned();
+        if let Some(running) = running {
+            running.notify_one();
+        }
+    }
+
+    async fn reset(&self) -> Result<RunnerInfo, Error> {
+        let (done_in, done) = oneshot::channel();
+        if !self.resets || self.orders.send(Order::Reset(done_in)).is_err() || done.await.is_err() {
+            return Err(Error::WorkerFailed { reason: "it did not reset".to_owned() });
+        }
+        Ok(self.info())
+    }
+
+    async fn check(&self, code: String, _file: Option<String>) -> Result<Vec<Diagnostic>, Error> {
+        let place = TextPosition { line: 1, column: 1 };
+        let severity = Severity::Info;
+        Ok(vec![Diagnostic { severity, code: "S1".to_owned(), message: code, start: place, end: place }])
+    }
+
+    async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
+        let item = CompletionItem { label: code, kind: "word".to_owned(), detail: None, documentation: None };
+        Ok(Completions { items: vec![item], start: Some(cursor) })
+    }
+
+    async fn explore(&self, name: String) -> Result<Members, Error> {
+        match name.as_str() {
+            "slow" => std::future::pending().await,
+            _ => Ok(Members { name, kind: "module".to_owned(), members: Vec::new() }),
+        }
+    }
+
+    fn kill(&self) {
+        self.process.abort();
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        Some(ResourceUsage { resident_bytes: 1, cpu_ms: 1 })
+    }
+}
+
+/// The worker's side.
+struct Process {
+    notices: mpsc::Sender<RunnerNotice>,
+    current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
+    names: Vec<String>,
+    ran: Arc<Mutex<Vec<String>>>,
+}
+
+/// Where a submission leads, if not to its end.
+enum Diverted {
+    Ends(JobEnding),
+    Exits(Option<WorkerExit>),
+}
+
+impl Process {
+    async fn serve(mut self, mut orders: mpsc::UnboundedReceiver<Order>) {
+        while let Some(order) = orders.recv().await {
+            match order {
+                Order::Reset(done) => {
+                    self.names.clear();
+                    done.send(()).ok();
+                }
+                Order::Run(submission, interrupted) => match self.run(&submission, &interrupted).await {
+                    Ok(report) => {
+                        self.current.lock().unwrap().pop_front();
+                        self.say(RunnerNotice::Finished { job: submission.job, report }).await;
+                    }
+                    Err(Some(exit)) => return self.say(RunnerNotice::Exited { exit }).await,
+                    Err(None) => return,
+                },
+            }
+        }
+    }
+
+    async fn run(
+        &mut self,
+        submission: &Submission,
+        interrupted: &Notify,
+    ) -> Result<JobReport, Option<WorkerExit>> {
+        let Submission { job, code, .. } = submission;
+        let was_run = self.ran.lock().unwrap().contains(code);
+        self.ran.lock().unwrap().push(code.clone());
+        let mut report = JobReport {
+            ending: JobEnding::Completed,
+            result: EvalResult::default(),
+            changes_state: false,
+            took: Duration::from_millis(1),
+        };
+        for statement in code.lines() {
+            match self.step(*job, statement, was_run, interrupted, &mut report).await {
+                Ok(()) => {}
+                Err(Diverted::Exits(exit)) => return Err(exit),
+                Err(Diverted::Ends(ending)) => {
+                    report.ending = ending;
+                    break;
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    async fn step(
+        &mut self,
+        job: JobId,
+        statement: &str,
+        was_run: bool,
+        interrupted: &Notify,
+        report: &mut JobReport,
+    ) -> Result<(), Diverted> {
+        let (verb, rest) = statement.split_once(' ').unwrap_or((statement, ""));
+        match verb {
+            "define" => {
+                self.names.push(rest.to_owned());
+                report.changes_state = true;
+            }
+            "names" => report.result.value = Some(self.names.join(" ")),
+            "pure" => report.result.value = Some(rest.to_owned()),
+            "print" => self.print(job, OutputStream::Stdout, rest).await,
+            "error" => self.print(job, OutputStream::Stderr, rest).await,
+            "loop" => {
+                interrupted.notified().await;
+                return Err(Diverted::Ends(JobEnding::Interrupted));
+            }
+            "stubborn" => std::future::pending().await,
+            "noisy" => loop {
+                self.print(job, OutputStream::Stdout, "x").await;
+            },
+            "exit" => return Err(Diverted::Exits(Some(WorkerExit::Code(rest.parse().unwrap())))),
+            "signal" => return Err(Diverted::Exits(Some(WorkerExit::Signal(rest.parse().unwrap())))),
+            "vanish" => return Err(Diverted::Exits(None)),
+            "raise" => return Err(raised(report)),
+            "reject" => return Err(Diverted::Ends(JobEnding::Rejected)),
+            "again" if was_run => return Box::pin(self.step(job, rest, was_run, interrupted, report)).await,
+            "again" => report.changes_state = true,
+            unknown => panic!("`{unknown}` is no statement"),
+        }
+        Ok(())
+    }
+
+    async fn print(&self, job: JobId, stream: OutputStream, text: &str) {
+        self.say(RunnerNotice::Output { job: Some(job), stream, text: text.to_owned() }).await;
+    }
+
+    async fn say(&self, notice: RunnerNotice) {
+        self.notices.send(notice).await.ok();
+    }
+}
+
+fn raised(report: &mut JobReport) -> Diverted {
+    report.changes_state = true;
+    let error = RaisedError { kind: "Boom".to_owned(), message: "boom".to_owned(), stack: None };
+    Diverted::Ends(JobEnding::Raised(error))
+}

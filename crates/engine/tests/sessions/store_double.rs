@@ -1,0 +1,87 @@
+//! A store that can be told to refuse, or to keep its callers waiting.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
+use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session, SessionId};
+use tokio::sync::watch;
+
+/// Passes everything on to the real store, unless it is told otherwise.
+pub(crate) struct StoreDouble {
+    inner: Arc<dyn Log>,
+    refusals: AtomicUsize,
+    held: watch::Sender<bool>,
+}
+
+impl StoreDouble {
+    pub(crate) fn over(inner: Arc<dyn Log>) -> Self {
+        Self { inner, refusals: AtomicUsize::new(0), held: watch::Sender::new(false) }
+    }
+
+    /// Lets the append after the next `skipped` ones fail.
+    pub(crate) fn refuse_after(&self, skipped: usize) {
+        self.refusals.store(skipped + 1, Ordering::SeqCst);
+    }
+
+    /// Keeps the news of what is durable back, until told otherwise.
+    pub(crate) fn hold(&self, held: bool) {
+        self.held.send_replace(held);
+    }
+}
+
+#[async_trait]
+impl Log for StoreDouble {
+    fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
+        let count_down = |left: usize| left.checked_sub(1);
+        if self.refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count_down) == Ok(1) {
+            return ready(Err(Error::StoreFailed { reason: "the disk is full".to_owned() })).boxed();
+        }
+        let appended = self.inner.append(append);
+        let mut held = self.held.subscribe();
+        Box::pin(async move {
+            let appended = appended.await;
+            held.wait_for(|held| !held).await.ok();
+            appended
+        })
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
+        self.inner.claim(session).await
+    }
+
+    async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+        self.inner.events(session, after, limit).await
+    }
+
+    async fn outcome(
+        &self,
+        principal: &Principal,
+        command: &CommandId,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        self.inner.outcome(principal, command).await
+    }
+
+    async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        self.inner.session(session).await
+    }
+
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        self.inner.sessions(filter).await
+    }
+
+    async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
+        self.inner.resolve(reference).await
+    }
+
+    async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {
+        self.inner.put_object(bytes).await
+    }
+
+    async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
+        self.inner.object(hash).await
+    }
+}

@@ -1,0 +1,99 @@
+//! A store that refuses.
+
+use mainstay_model::{Admission, Error, EvalEnding, SessionCommand, SessionId, SessionState};
+use uuid::Uuid;
+
+use crate::support::{Daemon, breathe, command, eval, evaluated, id, patient};
+
+fn disk_full() -> Error {
+    Error::StoreFailed { reason: "the disk is full".to_owned() }
+}
+
+#[tokio::test]
+async fn a_command_whose_append_fails_is_told_and_may_be_sent_again_at_once() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    for round in 0..10 {
+        let rename = command(
+            id(&format!("r{round}")),
+            Admission::Now,
+            SessionCommand::Rename { name: "b".to_owned() },
+        );
+        daemon.store.refuse_after(0);
+        assert_eq!(daemon.engine.submit(session.id, rename.clone()).await, Err(disk_full()));
+        assert!(daemon.engine.submit(session.id, rename).await.is_ok());
+    }
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    assert_eq!(daemon.workers.alive(), 1);
+    assert_eq!(session.story().await.iter().filter(|event| *event == "renamed b").count(), 10);
+}
+
+#[tokio::test]
+async fn an_eval_whose_acceptance_or_outcome_cannot_be_stored_is_told() {
+    for skipped in [0, 1] {
+        let daemon = Daemon::start().await;
+        let session = daemon.session().await;
+        session.eval("define a").await;
+        daemon.store.refuse_after(skipped);
+        let same = || command(id("same"), Admission::Queue, eval("define b"));
+        let refused = daemon.engine.submit(session.id, same()).await;
+        assert!(matches!(refused, Err(Error::StoreFailed { .. })), "{refused:?}");
+        let ending = evaluated(daemon.engine.submit(session.id, same()).await).ending;
+        let names = session.eval("names").await.value.unwrap();
+        match skipped {
+            0 => {
+                assert_eq!((ending, names.as_str()), (EvalEnding::Completed, "a b"), "it was never accepted")
+            }
+            _ => assert_eq!((ending, names.as_str()), (EvalEnding::Interrupted, "a"), "its end was lost"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn commands_that_wait_when_the_store_fails_are_told_too() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let running = session.begin("loop").await;
+    let waiting = session.queue("pure 1");
+    breathe().await;
+    daemon.store.refuse_after(0);
+    assert_eq!(session.submit(SessionCommand::Rename { name: "other".to_owned() }).await, Err(disk_full()));
+    for command in [running, waiting] {
+        assert!(matches!(command.await.unwrap(), Err(Error::StoreFailed { .. })));
+    }
+    assert_eq!(session.eval("pure 2").await.ending, EvalEnding::Completed);
+    assert_eq!(session.state().await, SessionState::Ready);
+    assert_eq!(daemon.workers.alive(), 1);
+}
+
+#[tokio::test]
+async fn no_answer_leaves_before_the_store_has_it() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    daemon.store.hold(true);
+    let running = session.queue("pure 1");
+    breathe().await;
+    breathe().await;
+    assert!(!running.is_finished());
+    daemon.store.hold(false);
+    assert!(running.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_daemon_whose_store_fails_as_it_shuts_down_ends_nevertheless() {
+    let daemon = Daemon::start().await;
+    daemon.session().await;
+    daemon.store.refuse_after(0);
+    daemon.engine.shut_down().await;
+    assert_eq!(daemon.workers.alive(), 0);
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_is_not_found() {
+    let daemon = Daemon::start().await;
+    let nobody = SessionId::from_uuid(Uuid::nil());
+    let error = Error::SessionNotFound { reference: nobody.to_string() };
+    assert_eq!(daemon.client(nobody).submit(eval("pure 1")).await, Err(error.clone()));
+    assert_eq!(daemon.engine.status(nobody).await.map(|status| status.session), Err(error));
+}

@@ -1,0 +1,279 @@
+//! A daemon in a temporary folder, and clients of its sessions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mainstay_engine::Engine;
+use mainstay_log::Log;
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::{
+    Admission, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome, EventBody, Failure, Limits,
+    Outcome, Principal, Response, Seq, SessionCommand, SessionId, SessionKind, SessionState, Source,
+    WorkerExit,
+};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use crate::scripted::Scripted;
+use crate::store_double::StoreDouble;
+
+/// Limits under which nothing takes long.
+pub(crate) fn quick() -> Limits {
+    Limits { cancel_grace_ms: 20, restart_first_ms: 1, restart_longest_ms: 2, ..Limits::default() }
+}
+
+/// Limits under which a cancelled job has all the time it wants.
+pub(crate) fn patient() -> Limits {
+    Limits { cancel_grace_ms: 600_000, ..quick() }
+}
+
+/// An engine over a store of its own.
+pub(crate) struct Daemon {
+    pub(crate) engine: Engine,
+    pub(crate) workers: Arc<Scripted>,
+    pub(crate) store: Arc<StoreDouble>,
+    limits: Limits,
+    folder: TempDir,
+}
+
+impl Daemon {
+    pub(crate) async fn start() -> Self {
+        Self::with(quick()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
+        Self::open(limits, Arc::default(), tempfile::tempdir().unwrap()).await
+    }
+
+    async fn open(limits: Limits, workers: Arc<Scripted>, folder: TempDir) -> Self {
+        let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
+        let store = Arc::new(StoreDouble::over(Arc::new(log)));
+        let log: Arc<dyn Log> = Arc::clone(&store) as Arc<dyn Log>;
+        let engine = Engine::open(log, vec![Arc::clone(&workers) as _], limits.clone()).await.unwrap();
+        Self { engine, workers, store, limits, folder }
+    }
+
+    /// Loses the engine with all its workers, and opens another over the same store.
+    pub(crate) async fn crash(self) -> Self {
+        let limits = self.limits.clone();
+        self.reopen(limits).await
+    }
+
+    /// As [`Daemon::crash`], under other limits.
+    pub(crate) async fn reopen(self, limits: Limits) -> Self {
+        let Self { engine, workers, mut store, folder, .. } = self;
+        drop(engine);
+        // The tasks of its sessions hold the store until they notice.
+        for _ in 0..1_000_000 {
+            if Arc::get_mut(&mut store).is_some() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        assert!(
+            Arc::get_mut(&mut store).is_some(),
+            "a client or a command still holds the engine that was lost"
+        );
+        drop(store);
+        Self::open(limits, workers, folder).await
+    }
+
+    /// A new session, Ready.
+    pub(crate) async fn session(&self) -> Client {
+        let client = self.starting_session().await;
+        client.until("warmUpCompleted").await;
+        client
+    }
+
+    /// A new session, warming up.
+    pub(crate) async fn starting_session(&self) -> Client {
+        match self.engine.create(next_id(), cli(), create("demo")).await.unwrap() {
+            Outcome::Done { response: Response::Created { session } } => self.client(session),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) fn client(&self, session: SessionId) -> Client {
+        Client { engine: self.engine.clone(), id: session }
+    }
+}
+
+/// A client of one session.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) engine: Engine,
+    pub(crate) id: SessionId,
+}
+
+impl Client {
+    /// Hangs up: nothing of this client holds the engine any more.
+    pub(crate) fn leave(self) -> SessionId {
+        self.id
+    }
+
+    pub(crate) async fn submit(&self, body: SessionCommand) -> Result<Outcome, Error> {
+        self.engine.submit(self.id, command(next_id(), Admission::Now, body)).await
+    }
+
+    /// Runs code to its end, in its turn.
+    pub(crate) async fn eval(&self, code: &str) -> EvalOutcome {
+        evaluated(self.engine.submit(self.id, command(next_id(), Admission::Queue, eval(code))).await)
+    }
+
+    /// Runs code; comes back once it is accepted.
+    pub(crate) async fn begin(&self, code: &str) -> Running {
+        let requests = self.count("evalRequested").await;
+        let running = self.queue(code);
+        self.until_count("evalRequested", requests + 1).await;
+        running
+    }
+
+    /// Sends code for its turn, without waiting for anything.
+    pub(crate) fn queue(&self, code: &str) -> Running {
+        self.send(command(next_id(), Admission::Queue, eval(code)))
+    }
+
+    /// Sends a command, without waiting for anything.
+    pub(crate) fn send(&self, command: Command) -> Running {
+        let client = self.clone();
+        tokio::spawn(async move { client.engine.submit(client.id, command).await })
+    }
+
+    pub(crate) async fn state(&self) -> SessionState {
+        self.engine.status(self.id).await.unwrap().session.state()
+    }
+
+    /// What has happened so far, a line an event.
+    pub(crate) async fn story(&self) -> Vec<String> {
+        self.story_after(Seq::ZERO).await
+    }
+
+    pub(crate) async fn story_after(&self, seq: Seq) -> Vec<String> {
+        let events = self.engine.events(self.id, seq, usize::MAX).await.unwrap();
+        events.iter().map(|event| told(&event.body)).collect()
+    }
+
+    /// The newest event.
+    pub(crate) async fn now(&self) -> Seq {
+        self.engine.status(self.id).await.unwrap().session.last_seq
+    }
+
+    /// Waits for the first event of a kind.
+    pub(crate) async fn until(&self, kind: &str) {
+        self.until_count(kind, 1).await;
+    }
+
+    /// Waits for so many events of a kind.
+    pub(crate) async fn until_count(&self, kind: &str, wanted: usize) {
+        let mut events = self.engine.subscribe(self.id, Seq::ZERO);
+        let mut seen = 0;
+        while seen < wanted {
+            if events.next().await.unwrap().body.kind() == kind {
+                seen += 1;
+            }
+        }
+    }
+
+    async fn count(&self, kind: &str) -> usize {
+        let events = self.engine.events(self.id, Seq::ZERO, usize::MAX).await.unwrap();
+        events.iter().filter(|event| event.body.kind() == kind).count()
+    }
+}
+
+/// A command on its way.
+pub(crate) type Running = JoinHandle<Result<Outcome, Error>>;
+
+/// Lets everything run that can run at once.
+pub(crate) async fn breathe() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until it is so.
+pub(crate) async fn eventually(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) fn next_id() -> CommandId {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    id(&format!("auto-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+pub(crate) fn id(text: &str) -> CommandId {
+    CommandId::new(text).unwrap()
+}
+
+pub(crate) fn cli() -> Source {
+    Source::Client { principal: Principal::local(), name: "cli".to_owned() }
+}
+
+pub(crate) fn create(name: &str) -> CreateSession {
+    CreateSession {
+        kind: SessionKind::fsharp(),
+        working_directory: "/".to_owned(),
+        project: None,
+        name: Some(name.to_owned()),
+    }
+}
+
+pub(crate) fn eval(code: &str) -> SessionCommand {
+    SessionCommand::Eval { code: code.to_owned(), file: None }
+}
+
+pub(crate) fn command(id: CommandId, admission: Admission, body: SessionCommand) -> Command {
+    Command { id, source: cli(), admission, body }
+}
+
+pub(crate) fn evaluated(answer: Result<Outcome, Error>) -> EvalOutcome {
+    match answer.unwrap() {
+        Outcome::Done { response: Response::Evaluated(outcome) } => outcome,
+        other => panic!("{other:?} is no eval's outcome"),
+    }
+}
+
+pub(crate) async fn ending(running: Running) -> EvalEnding {
+    evaluated(running.await.unwrap()).ending
+}
+
+/// An event in few words.
+fn told(body: &EventBody) -> String {
+    match body {
+        EventBody::SessionCreated { name, .. } => format!("created {name}"),
+        EventBody::SessionRenamed { name } => format!("renamed {name}"),
+        EventBody::WarmUpStarted { reason } => format!("warming up, {reason:?}"),
+        EventBody::WarmUpCompleted { replayed: 0, .. } => "ready".to_owned(),
+        EventBody::WarmUpCompleted { replayed, diverged, .. } if diverged.is_empty() => {
+            format!("ready, {replayed} replayed")
+        }
+        EventBody::WarmUpCompleted { replayed, diverged, .. } => {
+            format!("ready, {replayed} replayed, {} diverged", diverged.len())
+        }
+        EventBody::SessionFaulted { message } => format!("faulted: {message}"),
+        EventBody::SessionReset => "reset".to_owned(),
+        EventBody::SessionHardReset => "hard reset".to_owned(),
+        EventBody::SessionStopped => "stopped".to_owned(),
+        EventBody::WorkerExited { exit, attempt, .. } => {
+            format!("lost the worker by {exit}, {attempt} in a row")
+        }
+        EventBody::EvalRequested { code, .. } => format!("eval {}", code.replace('\n', "; ")),
+        EventBody::OutputProduced { stream, text, .. } => format!("{stream:?} {text}"),
+        EventBody::OutputCut { limit, .. } => format!("output cut at {limit}"),
+        EventBody::CancelRequested { .. } => "cancel".to_owned(),
+        EventBody::EvalCompleted { .. } => "completed".to_owned(),
+        EventBody::EvalFailed { failure, .. } => match failure {
+            Failure::Rejected => "rejected".to_owned(),
+            Failure::Raised { error } => format!("raised {}", error.kind),
+            Failure::WorkerExited { exit } => format!("ended its worker by {exit}"),
+        },
+        EventBody::EvalCancelled { ending, .. } => format!("cancelled, {ending:?}"),
+        EventBody::EvalInterrupted { .. } => "interrupted".to_owned(),
+    }
+}
+
+/// The worker ended by itself with this code.
+pub(crate) fn exited(code: i32) -> EvalEnding {
+    EvalEnding::WorkerExited { exit: WorkerExit::Code(code) }
+}
