@@ -1,0 +1,131 @@
+//! The channel to a worker: a local socket of this one start, and the first frames on it.
+
+use std::path::{Path, PathBuf};
+
+use futures::{SinkExt, StreamExt};
+use mainstay_model::{Error, RunnerInfo};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
+use uuid::Uuid;
+
+use crate::protocol::{FromWorker, PROTOCOL, ToWorker, decode, encode, frames};
+
+/// Frames from the worker.
+pub(crate) type Incoming = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
+/// Frames to the worker.
+pub(crate) type Outgoing = FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>;
+
+/// The id of the request that begins a session; those after it count on.
+pub(crate) const HELLO_ID: u64 = 1;
+
+/// A socket that waits for one worker.
+pub(crate) struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+    token: String,
+}
+
+impl Door {
+    /// Opens a socket in `folder`, which must be the user's alone.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where it cannot be made.
+    pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(format!("{}.sock", Uuid::new_v4().simple()));
+        let listener = UnixListener::bind(&path)
+            .map_err(|error| failed(format!("the socket `{}` cannot be made: {error}", path.display())))?;
+        Ok(Self { listener, path, token: Uuid::new_v4().simple().to_string() })
+    }
+
+    /// What the worker is told.
+    pub(crate) fn address(&self) -> String {
+        format!("unix:{}", self.path.display())
+    }
+
+    /// The secret the worker shows.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Waits for the worker; whoever shows another token is sent away.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where the socket fails.
+    pub(crate) async fn accept(&self) -> Result<(Incoming, Outgoing), Error> {
+        loop {
+            let (stream, _) = self.listener.accept().await.map_err(|error| failed(error.to_string()))?;
+            let (mut incoming, outgoing) = split(stream);
+            let Some(Ok(frame)) = incoming.next().await else { continue };
+            match decode(&frame) {
+                Ok(FromWorker::Attach { token, protocol: PROTOCOL }) if token == self.token => {
+                    return Ok((incoming, outgoing));
+                }
+                Ok(FromWorker::Attach { token, protocol }) if token == self.token => {
+                    return Err(failed(format!("the worker speaks protocol {protocol}, not {PROTOCOL}")));
+                }
+                Ok(_) | Err(_) => tracing::warn!("a stranger knocked at a worker's socket"),
+            }
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // A socket that stays behind does no harm; its folder goes with the daemon.
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+/// Begins a session of the language, and waits until it accepts code.
+///
+/// # Errors
+/// [`Error::WorkerFailed`] where the worker refuses or goes away.
+pub(crate) async fn greet(
+    incoming: &mut Incoming,
+    outgoing: &mut Outgoing,
+    working_directory: &Path,
+) -> Result<RunnerInfo, Error> {
+    let hello = ToWorker::Hello {
+        id: HELLO_ID,
+        protocol: PROTOCOL,
+        working_directory: working_directory.display().to_string(),
+        references: Vec::new(),
+        arguments: Vec::new(),
+    };
+    outgoing.send(encode(&hello)?).await.map_err(|error| failed(error.to_string()))?;
+    loop {
+        let frame = match incoming.next().await {
+            Some(frame) => frame.map_err(|error| failed(error.to_string()))?,
+            None => return Err(failed("it ended before it was ready".to_owned())),
+        };
+        match decode(&frame)? {
+            FromWorker::Ready { id: HELLO_ID, kernel, version, runtime, pid } => {
+                return Ok(RunnerInfo { kernel: kernel_name(&kernel, &version), runtime, pid });
+            }
+            FromWorker::Failed { message, .. } => return Err(failed(message)),
+            FromWorker::Progress { phase, message } => tracing::debug!(phase, message, "a worker starts"),
+            FromWorker::Attach { .. }
+            | FromWorker::Ready { .. }
+            | FromWorker::Result(_)
+            | FromWorker::Diagnostics { .. }
+            | FromWorker::Completions { .. }
+            | FromWorker::Members { .. }
+            | FromWorker::Interrupted { .. } => {}
+        }
+    }
+}
+
+/// How a kernel is called in events: its kind and the version of the language tool.
+pub(crate) fn kernel_name(kernel: &str, version: &str) -> String {
+    format!("{kernel} {version}")
+}
+
+fn split(stream: UnixStream) -> (Incoming, Outgoing) {
+    let (read, write) = stream.into_split();
+    (FramedRead::new(read, frames()), FramedWrite::new(write, frames()))
+}
+
+fn failed(reason: String) -> Error {
+    Error::WorkerFailed { reason }
+}

@@ -1,0 +1,312 @@
+//! Builds the F# worker with the user's own SDK, once for each SDK and version of the worker.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf, absolute};
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::{Instant, interval};
+
+use super::cache::{Cache, WorkerProgram, describe};
+use super::command::{self, CommandError};
+use super::folder::{FileError, Lock, Staging, failed};
+use super::icu::Cultures;
+use super::progress::{OnProgress, Progress};
+use super::recipe::{self, Recipe};
+use super::sdk::{Sdk, Unusable};
+use super::sources::{self, SourceFile};
+use super::version::SdkVersion;
+
+/// How long one run of the compiler may take. On two slow cores it takes four seconds.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// The worker was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The SDK cannot run F# kernels.
+    #[error(
+        "the .NET SDK {version} in {} cannot run F# kernels: {reason}; choose another, or run \
+         `mainstay kernel install fsharp`",
+        .root.display()
+    )]
+    Unusable {
+        /// The SDK's version.
+        version: SdkVersion,
+        /// Its root.
+        root: PathBuf,
+        /// Why.
+        reason: Unusable,
+    },
+    /// The compiler did not do its work.
+    #[error(
+        "the .NET SDK {version} could not compile the F# worker: {source} (everything it printed is in {}); \
+         try another SDK, and report this with that file",
+        .log.display()
+    )]
+    Compiler {
+        /// The SDK's version.
+        version: SdkVersion,
+        /// What happened, with the end of what the compiler printed.
+        source: CommandError,
+        /// The file with everything the compiler printed.
+        log: PathBuf,
+    },
+}
+
+/// How to start the worker on `sdk`, built first if need be. `home` is Mainstay's own folder; a worker is kept under
+/// `kernels/fsharp` in it. Two processes that build at once get the same one.
+///
+/// # Errors
+/// [`BuildError`]; its text says what to do.
+pub async fn build(home: &Path, sdk: &Sdk, progress: OnProgress<'_>) -> Result<WorkerProgram, BuildError> {
+    build_from(sources::WORKER, home, sdk, progress).await
+}
+
+async fn build_from(
+    sources: &[SourceFile],
+    home: &Path,
+    sdk: &Sdk,
+    progress: OnProgress<'_>,
+) -> Result<WorkerProgram, BuildError> {
+    let unusable =
+        |reason| BuildError::Unusable { version: sdk.version.clone(), root: sdk.root.clone(), reason };
+    let recipe = Recipe::of(sdk, sdk.parts().map_err(unusable)?);
+    // The worker is started from other working directories than this process has.
+    let home = absolute(home).map_err(failed("resolve", home))?;
+    let cache = Cache::of(&home, sdk, sources);
+    if let Some(program) = cache.program(&recipe) {
+        return Ok(program);
+    }
+    create(&home.join("kernels/fsharp"))?;
+    let _lock = Lock::acquire(&cache.beside("lock"), || progress(Progress::Waiting)).await?;
+    if let Some(program) = cache.program(&recipe) {
+        return Ok(program);
+    }
+    let staging = Staging::create(&cache.beside("staging"))?;
+    let workshop = Workshop::open(staging.folder(), &recipe, cache.beside("log"))?;
+    let cultures = ticking(workshop.make(sources), sdk, progress).await?;
+    staging.publish(workshop.product, cache.folder().to_owned()).await?;
+    Ok(cache.start(&recipe, &cultures))
+}
+
+/// Awaits `work`, telling about once a second that it goes on, and at last that it is done.
+async fn ticking<T>(
+    work: impl Future<Output = Result<T, BuildError>>,
+    sdk: &Sdk,
+    progress: OnProgress<'_>,
+) -> Result<T, BuildError> {
+    let start = Instant::now();
+    let mut ticks = interval(Duration::from_secs(1));
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => {
+                let done = done?;
+                progress(Progress::Built { sdk: sdk.version.clone(), elapsed: start.elapsed() });
+                return Ok(done);
+            }
+            _ = ticks.tick() => progress(Progress::Building { sdk: sdk.version.clone(), elapsed: start.elapsed() }),
+        }
+    }
+}
+
+/// The folders in which a worker is made.
+struct Workshop<'a> {
+    recipe: &'a Recipe,
+    /// Sources and logs.
+    bench: PathBuf,
+    /// What becomes the worker's folder.
+    product: PathBuf,
+    /// Where the output of a compiler that failed is kept.
+    log: PathBuf,
+}
+
+impl<'a> Workshop<'a> {
+    fn open(folder: &Path, recipe: &'a Recipe, log: PathBuf) -> Result<Self, FileError> {
+        let workshop = Self { recipe, bench: folder.join("bench"), product: folder.join("product"), log };
+        create(&workshop.bench)?;
+        create(&workshop.product)?;
+        Ok(workshop)
+    }
+
+    /// Everything in the worker's folder. Tells how the worker gets its cultures.
+    async fn make(&self, sources: &[SourceFile]) -> Result<Cultures, BuildError> {
+        for file in self.recipe.beside() {
+            self.link(&file)?;
+        }
+        let config = self.product.join(format!("{}.runtimeconfig.json", recipe::WORKER));
+        write(&config, &self.recipe.runtime_config())?;
+        let ((), cultures) = tokio::try_join!(self.worker(sources), self.surroundings())?;
+        describe(&self.product, self.recipe, &cultures)?;
+        Ok(cultures)
+    }
+
+    async fn worker(&self, sources: &[SourceFile]) -> Result<(), BuildError> {
+        let mut files = Vec::new();
+        for source in sources {
+            let file = self.bench.join(source.name);
+            write(&file, source.text)?;
+            files.push(file);
+        }
+        self.compile(recipe::WORKER, |output| self.recipe.worker(&files, output)).await
+    }
+
+    /// What is compiled beside the worker, and tried out. One after the other: memory matters on small machines.
+    async fn surroundings(&self) -> Result<Cultures, BuildError> {
+        let empty = self.bench.join("Empty.fs");
+        write(&empty, recipe::EMPTY)?;
+        for name in self.recipe.stand_ins() {
+            self.compile(name, |output| self.recipe.stand_in(&empty, output)).await?;
+        }
+        Ok(Cultures::probe(&self.recipe.parts, &self.bench.join("cultures.log")).await)
+    }
+
+    /// Compiles the assembly `name`; `arguments` are the host's, given the file to write.
+    async fn compile(
+        &self,
+        name: &str,
+        arguments: impl FnOnce(&Path) -> Vec<OsString>,
+    ) -> Result<(), BuildError> {
+        let mut compiler = Command::new(&self.recipe.parts.host);
+        compiler.args(arguments(&self.product.join(format!("{name}.dll"))));
+        compiler.envs(self.recipe.compiler_environment()).current_dir(&self.bench);
+        let output = self.bench.join(format!("{name}.log"));
+        match command::run(&mut compiler, &output, LIMIT).await {
+            Ok(()) => Ok(()),
+            Err(source) => {
+                fs::copy(&output, &self.log).map_err(failed("write", &self.log))?;
+                let version = self.recipe.sdk.version.clone();
+                Err(BuildError::Compiler { version, source, log: self.log.clone() })
+            }
+        }
+    }
+
+    /// Puts a file of the SDK beside the worker: a link where the file system has links, else a copy.
+    fn link(&self, file: &Path) -> Result<(), FileError> {
+        let Some(name) = file.file_name() else { return Ok(()) };
+        let place = self.product.join(name);
+        symlink(file, &place).or_else(|_| fs::copy(file, &place).map(drop)).map_err(failed("link", &place))
+    }
+}
+
+fn create(folder: &Path) -> Result<(), FileError> {
+    fs::create_dir_all(folder).map_err(failed("create", folder))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    fs::write(path, text).map_err(failed("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::fsharp::sdk::Origin;
+    use crate::fsharp::testing::{NET_3_1, NET_8, Tree};
+
+    const SOURCES: &[SourceFile] = &[SourceFile { name: "Program.fs", text: "()" }];
+
+    /// A host that notes that it ran, and writes an empty file for every `-o:`.
+    const COMPILES: &str = r#"echo "$@" >> "$(dirname "$0")/runs"
+for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
+
+    /// A fake SDK with a host of this script, and a home beside it.
+    fn machine(files: &str, host: &str) -> (Tree, Sdk) {
+        let tree = Tree::of(files);
+        tree.script("dotnet", host);
+        let version = if files == NET_8 { "8.0.404" } else { "3.1.102" };
+        let sdk = Sdk { root: tree.root(), version: version.parse().unwrap(), origin: Origin::Path };
+        (tree, sdk)
+    }
+
+    async fn build_in(tree: &Tree, sdk: &Sdk) -> Result<WorkerProgram, BuildError> {
+        build_from(SOURCES, &tree.path("home"), sdk, &|_| ()).await
+    }
+
+    fn runs(tree: &Tree) -> usize {
+        fs::read_to_string(tree.path("runs")).unwrap_or_default().lines().count()
+    }
+
+    fn folder_of(program: &WorkerProgram) -> PathBuf {
+        Path::new(&program.arguments[1]).parent().unwrap().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_worker_is_built_once_and_then_recognised() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        let seen = Mutex::new(Vec::new());
+        let progress = |step| seen.lock().unwrap().push(step);
+        let first = build_from(SOURCES, &tree.path("home"), &sdk, &progress).await.unwrap();
+        assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
+        let after_first = runs(&tree);
+        assert_eq!(after_first, 2, "the worker, and the probe for cultures");
+        assert_eq!(build_in(&tree, &sdk).await.unwrap(), first);
+        assert_eq!(runs(&tree), after_first);
+        assert_eq!(first.program, tree.path("dotnet"));
+        assert!(first.environment.contains(&("DOTNET_ROOT".into(), tree.root().into())));
+    }
+
+    #[tokio::test]
+    async fn other_sources_make_another_worker() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        let first = build_in(&tree, &sdk).await.unwrap();
+        let other = [SourceFile { name: "Program.fs", text: "printfn \"\"" }];
+        let second = build_from(&other, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
+        assert_ne!(folder_of(&first), folder_of(&second));
+    }
+
+    #[tokio::test]
+    async fn a_worker_whose_links_dangle_is_built_anew() {
+        let (tree, sdk) = machine(NET_3_1, COMPILES);
+        let first = build_in(&tree, &sdk).await.unwrap();
+        tree.remove("shared/Microsoft.NETCore.App/3.1.2");
+        tree.write("shared/Microsoft.NETCore.App/3.1.3/System.Runtime.dll", "");
+        let before = runs(&tree);
+        let second = build_in(&tree, &sdk).await.unwrap();
+        assert_eq!(first, second);
+        assert!(runs(&tree) > before);
+        assert!(folder_of(&second).join("System.Runtime.dll").exists());
+    }
+
+    #[tokio::test]
+    async fn two_builds_at_once_compile_once() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        let (first, second) = tokio::join!(build_in(&tree, &sdk), build_in(&tree, &sdk));
+        assert_eq!(first.unwrap(), second.unwrap());
+        assert_eq!(runs(&tree), 2);
+    }
+
+    #[tokio::test]
+    async fn what_the_compiler_says_is_in_the_error_and_in_a_file_that_stays() {
+        let (tree, sdk) = machine(NET_8, "echo 'Program.fs(1,1): error FS0039: no such thing'; exit 1");
+        let error = build_in(&tree, &sdk).await.unwrap_err();
+        assert!(error.to_string().contains("error FS0039: no such thing"), "{error}");
+        let BuildError::Compiler { log, .. } = error else { panic!("{error}") };
+        assert!(fs::read_to_string(&log).unwrap().contains("FS0039"));
+        let left = fs::read_dir(log.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+        assert!(left.into_iter().all(|path| path.is_file()), "no folder is left");
+    }
+
+    #[tokio::test]
+    async fn without_icu_the_worker_runs_with_the_invariant_culture() {
+        let refuses = format!("{COMPILES}\ncase \"$*\" in *--help*) exit 134;; esac");
+        let (tree, sdk) = machine(NET_8, &refuses);
+        let program = build_in(&tree, &sdk).await.unwrap();
+        assert!(program.environment.contains(&("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT".into(), "1".into())));
+        assert_eq!(build_in(&tree, &sdk).await.unwrap(), program);
+    }
+
+    #[tokio::test]
+    async fn an_sdk_without_fsharp_is_refused_with_the_reason() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        tree.remove("sdk/8.0.404/FSharp");
+        let message = build_in(&tree, &sdk).await.unwrap_err().to_string();
+        assert!(message.contains("it has no F# folder"), "{message}");
+    }
+}

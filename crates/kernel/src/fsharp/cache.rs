@@ -1,0 +1,138 @@
+//! Where a built worker lies, and whether it is still whole. Only files are looked at: a finished worker is recognised
+//! without running anything.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{FileError, failed};
+use super::icu::{Cultures, installed_versions};
+use super::recipe::{self, Recipe};
+use super::sdk::Sdk;
+use super::sources::SourceFile;
+use super::version::SdkVersion;
+
+/// How many digits of the hash a folder's name has.
+const DIGITS: usize = 12;
+const MANIFEST: &str = "worker.json";
+
+/// Everything needed to start the worker, besides the channel's own variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerProgram {
+    /// The executable.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What to add to the inherited environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The SDK that built it and that it runs on.
+    pub sdk: SdkVersion,
+}
+
+/// Whether the worker is ready to be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WorkerState {
+    /// It is built and whole.
+    Built,
+    /// It was built, but what it was built for has changed. The next start builds it anew.
+    Stale,
+    /// It was never built for this SDK and this version of Mainstay. The next start builds it.
+    NotBuilt,
+}
+
+/// The place of the worker that an SDK builds from given sources.
+#[derive(Debug)]
+pub(super) struct Cache {
+    folder: PathBuf,
+}
+
+/// What a built worker was built for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    cultures: Cultures,
+    /// The ICU libraries `cultures` was found with.
+    icu: Vec<u32>,
+    /// Everything that must be there to start it: names in the folder, and paths outside.
+    needs: BTreeSet<PathBuf>,
+}
+
+impl Cache {
+    /// `home` is Mainstay's own folder. SDKs of one version at two places have a worker each, since it is linked to
+    /// files of its SDK.
+    pub(super) fn of(home: &Path, sdk: &Sdk, sources: &[SourceFile]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &[u8]| {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        };
+        add(&recipe::VERSION.to_le_bytes());
+        add(sdk.root.as_os_str().as_encoded_bytes());
+        for source in sources {
+            add(source.name.as_bytes());
+            add(source.text.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex();
+        Self { folder: home.join("kernels/fsharp").join(format!("{}-{}", sdk.version, &hash[..DIGITS])) }
+    }
+
+    /// The folder of the finished worker.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A place beside it: the same name with `.suffix`.
+    pub(super) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut path = self.folder.clone().into_os_string();
+        path.push(".");
+        path.push(suffix);
+        path.into()
+    }
+
+    pub(super) fn state(&self) -> WorkerState {
+        match self.whole() {
+            Some(_) => WorkerState::Built,
+            None if self.folder.exists() => WorkerState::Stale,
+            None => WorkerState::NotBuilt,
+        }
+    }
+
+    /// How to start the worker, if it is built and whole.
+    pub(super) fn program(&self, recipe: &Recipe) -> Option<WorkerProgram> {
+        self.whole().map(|manifest| self.start(recipe, &manifest.cultures))
+    }
+
+    /// How to start the worker once it is built.
+    pub(super) fn start(&self, recipe: &Recipe, cultures: &Cultures) -> WorkerProgram {
+        WorkerProgram {
+            program: recipe.parts.host.clone(),
+            arguments: vec!["exec".into(), self.folder.join(format!("{}.dll", recipe::WORKER)).into()],
+            environment: recipe.environment(cultures),
+            sdk: recipe.sdk.version.clone(),
+        }
+    }
+
+    fn whole(&self) -> Option<Manifest> {
+        let manifest: Manifest = serde_json::from_slice(&fs::read(self.folder.join(MANIFEST)).ok()?).ok()?;
+        // `exists` follows links: one that dangles since its SDK was removed does not count.
+        let there = manifest.needs.iter().all(|need| self.folder.join(need).exists());
+        (there && manifest.icu == installed_versions()).then_some(manifest)
+    }
+}
+
+/// Writes what [`Cache`] recognises a finished worker by into the folder it was made in.
+///
+/// # Errors
+/// [`FileError`] when the folder cannot be read or written.
+pub(super) fn describe(folder: &Path, recipe: &Recipe, cultures: &Cultures) -> Result<(), FileError> {
+    let entries = fs::read_dir(folder).map_err(failed("read", folder))?.flatten();
+    let mut needs: BTreeSet<PathBuf> = entries.map(|entry| entry.file_name().into()).collect();
+    needs.extend([recipe.parts.host.clone(), recipe.parts.runtime.folder.clone()]);
+    let manifest =
+        serde_json::json!(Manifest { cultures: cultures.clone(), icu: installed_versions(), needs });
+    let path = folder.join(MANIFEST);
+    fs::write(&path, format!("{manifest:#}\n")).map_err(failed("write", &path))
+}

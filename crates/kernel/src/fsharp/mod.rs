@@ -1,0 +1,49 @@
+//! The F# kernel, before it runs: an SDK is found (`discover`) or installed (`install`), the worker is built with it
+//! (`build`) and kept, and the whole can be examined (`doctor`). Nothing here starts a worker or speaks its protocol.
+
+mod build;
+mod cache;
+mod command;
+mod discover;
+mod doctor;
+mod folder;
+mod icu;
+mod install;
+mod progress;
+mod recipe;
+mod sdk;
+mod sources;
+#[cfg(test)]
+mod testing;
+mod version;
+
+pub use build::{BuildError, build};
+pub use cache::{WorkerProgram, WorkerState};
+pub use command::CommandError;
+pub use discover::{Found, NoSdk, Search, choose, discover};
+pub use doctor::{Problem, Report, Tool, examine};
+pub use folder::FileError;
+pub use install::{Attempt, Failure, InstallError, install};
+pub use progress::{OnProgress, Progress, Source};
+pub use sdk::{CompilerLibrary, Origin, Parts, Runtime, Sdk, Unusable};
+pub use version::{InvalidVersion, SdkVersion};
+
+/// No worker can be started.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// There is no SDK to build it with.
+    #[error(transparent)]
+    NoSdk(#[from] NoSdk),
+    /// It could not be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+/// How to start an F# worker on this machine: the preferred SDK is chosen, and the worker built with it if need be.
+///
+/// # Errors
+/// [`PrepareError`]; its text says what to do, which is `mainstay kernel install fsharp` where there is no SDK.
+pub async fn prepare(search: &Search, progress: OnProgress<'_>) -> Result<WorkerProgram, PrepareError> {
+    let sdk = choose(search)?;
+    Ok(build(&search.home, &sdk, progress).await?)
+}

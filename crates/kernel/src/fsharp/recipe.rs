@@ -1,0 +1,237 @@
+//! How the F# worker is made from an SDK: compiler arguments, the files that lie beside it, and how it is started. Pure,
+//! apart from listing folders of the SDK; `build` carries it out.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::icu::Cultures;
+use super::sdk::{CompilerLibrary, Parts, Sdk};
+
+/// Raised when the same sources must be built anew, because what is made of them here has changed.
+pub(super) const VERSION: u32 = 2;
+/// The stack of threads of the pool, in hexadecimal: SDK 3.1 checks code on one of them, and deeply nested code would overflow
+/// a usual one and end the process. Only what is used of it takes memory.
+const POOL_STACK_BYTES: &str = "4000000";
+
+/// The worker's assembly, without its extension.
+pub(super) const WORKER: &str = "mainstay-fsharp-worker";
+
+/// The file that [`Recipe::stand_in`] compiles: an assembly of nothing.
+pub(super) const EMPTY: &str = "namespace Empty\n";
+
+/// How one SDK makes the worker.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    pub(super) sdk: Sdk,
+    pub(super) parts: Parts,
+    references: Vec<PathBuf>,
+}
+
+impl Recipe {
+    pub(super) fn of(sdk: &Sdk, parts: Parts) -> Self {
+        Self { references: assemblies_in(&parts.references), sdk: sdk.clone(), parts }
+    }
+
+    /// The host's arguments that compile `sources` to `output`.
+    pub(super) fn worker(&self, sources: &[PathBuf], output: &Path) -> Vec<OsString> {
+        let mut arguments = self.compiler("exe");
+        arguments.push("--optimize+".into());
+        if matches!(self.parts.library, CompilerLibrary::Service(_)) {
+            arguments.push("--define:FCS_NEW".into());
+        }
+        arguments.extend(
+            [self.parts.library.path(), &self.interactive_settings()].map(|path| option("-r:", path)),
+        );
+        arguments.push(option("-o:", output));
+        arguments.extend(sources.iter().map(OsString::from));
+        arguments
+    }
+
+    /// The host's arguments that compile [`EMPTY`], in `source`, to the assembly `output`.
+    pub(super) fn stand_in(&self, source: &Path, output: &Path) -> Vec<OsString> {
+        let mut arguments = self.compiler("library");
+        arguments.extend(["--nowarn:988".into(), option("-o:", output), source.into()]);
+        arguments
+    }
+
+    /// The names of assemblies that must lie beside the worker, and may be empty. The interactive checker of SDK 3.1
+    /// looks there for everything .NET Framework had.
+    pub(super) fn stand_ins(&self) -> &'static [&'static str] {
+        match self.parts.library {
+            CompilerLibrary::Service(_) => &[],
+            CompilerLibrary::Private(_) => &[
+                "System.Runtime.Remoting",
+                "System.Runtime.Serialization.Formatters.Soap",
+                "System.Web.Services",
+                "System.Windows.Forms",
+            ],
+        }
+    }
+
+    /// Files of the SDK that must lie beside the worker.
+    pub(super) fn beside(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.core(), self.parts.library.path().to_owned(), self.interactive_settings()];
+        match self.parts.library {
+            CompilerLibrary::Service(_) => {
+                let nuget = self.parts.fsharp.join("FSharp.DependencyManager.Nuget.dll");
+                files.extend(Some(nuget).filter(|path| path.is_file()));
+            }
+            CompilerLibrary::Private(_) => {
+                let wanted = |name: &str| {
+                    name.starts_with("System") || ["mscorlib.dll", "netstandard.dll"].contains(&name)
+                };
+                let mut of_runtime = assemblies_in(&self.parts.runtime.folder);
+                of_runtime.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(wanted));
+                files.extend(of_runtime);
+            }
+        }
+        files
+    }
+
+    /// The text of the file that tells the host which runtime the worker wants.
+    pub(super) fn runtime_config(&self) -> String {
+        let config = serde_json::json!({
+            "runtimeOptions": {
+                "tfm": self.sdk.version.target_framework(),
+                "framework": { "name": "Microsoft.NETCore.App", "version": self.parts.runtime.version },
+                "configProperties": {
+                    "System.GC.Concurrent": false,
+                    "System.GC.Server": false,
+                    "System.Runtime.TieredCompilation.QuickJitForLoops": true,
+                    "System.Runtime.TieredPGO": false,
+                },
+            }
+        });
+        format!("{config:#}\n")
+    }
+
+    /// What the compiler's environment must hold. It prints nothing that depends on cultures.
+    pub(super) fn compiler_environment(&self) -> Vec<(OsString, OsString)> {
+        self.environment(&Cultures::Invariant)
+    }
+
+    /// What the environment of a program of this SDK must hold.
+    pub(super) fn environment(&self, cultures: &Cultures) -> Vec<(OsString, OsString)> {
+        let mut environment = vec![
+            ("DOTNET_ROOT".into(), self.sdk.root.clone().into()),
+            ("DOTNET_CLI_TELEMETRY_OPTOUT".into(), "1".into()),
+            ("DOTNET_NOLOGO".into(), "1".into()),
+            ("COMPlus_DefaultStackSize".into(), POOL_STACK_BYTES.into()),
+            ("DOTNET_DefaultStackSize".into(), POOL_STACK_BYTES.into()),
+        ];
+        environment.extend(cultures.variable().map(|(name, value)| (name.into(), value.into())));
+        environment
+    }
+
+    /// Without `--debug-`, the compiler of SDK 3.1 wants OpenSSL 1.1 for the hash of the debug file, and aborts.
+    fn compiler(&self, target: &str) -> Vec<OsString> {
+        let mut arguments =
+            vec!["exec".into(), self.parts.compiler.clone().into(), format!("--target:{target}").into()];
+        let flags =
+            ["--nologo", "--targetprofile:netcore", "--noframework", "--debug-", "--nocopyfsharpcore"];
+        arguments.extend(flags.map(OsString::from));
+        arguments.extend(self.references.iter().chain([&self.core()]).map(|path| option("-r:", path)));
+        arguments
+    }
+
+    fn core(&self) -> PathBuf {
+        self.parts.fsharp.join("FSharp.Core.dll")
+    }
+
+    fn interactive_settings(&self) -> PathBuf {
+        self.parts.fsharp.join("FSharp.Compiler.Interactive.Settings.dll")
+    }
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(path);
+    option
+}
+
+/// The assemblies in a folder, by name. A folder that cannot be read has none, which the compiler will tell.
+fn assemblies_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "dll")).collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fsharp::sdk::Origin;
+    use crate::fsharp::testing::{NET_3_1, NET_8, Tree};
+
+    fn recipe(tree: &Tree, version: &str) -> Recipe {
+        let sdk = Sdk { root: tree.root(), version: version.parse().unwrap(), origin: Origin::Path };
+        Recipe::of(&sdk, sdk.parts().unwrap())
+    }
+
+    /// Arguments as one text, with the tree's own folder left out.
+    fn text(tree: &Tree, arguments: &[OsString]) -> String {
+        let words: Vec<_> = arguments.iter().map(|word| word.to_str().unwrap()).collect();
+        words.join("\n").replace(&format!("{}/", tree.root().display()), "")
+    }
+
+    fn names(paths: &[PathBuf]) -> Vec<&str> {
+        paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn sdk_8_compiles_against_its_reference_pack_and_the_compiler_service() {
+        let tree = Tree::of(&[NET_3_1, NET_8].concat());
+        let arguments = recipe(&tree, "8.0.404").worker(&["A.fs".into(), "B.fs".into()], Path::new("w.dll"));
+        let expected = "exec
+sdk/8.0.404/FSharp/fsc.dll
+--target:exe
+--nologo
+--targetprofile:netcore
+--noframework
+--debug-
+--nocopyfsharpcore
+-r:packs/Microsoft.NETCore.App.Ref/8.0.11/ref/net8.0/System.Runtime.dll
+-r:sdk/8.0.404/FSharp/FSharp.Core.dll
+--optimize+
+--define:FCS_NEW
+-r:sdk/8.0.404/FSharp/FSharp.Compiler.Service.dll
+-r:sdk/8.0.404/FSharp/FSharp.Compiler.Interactive.Settings.dll
+-o:w.dll
+A.fs
+B.fs";
+        assert_eq!(text(&tree, &arguments), expected);
+    }
+
+    #[test]
+    fn sdk_8_needs_only_the_compilers_assemblies_beside_the_worker() {
+        let tree = Tree::of(NET_8);
+        let recipe = recipe(&tree, "8.0.404");
+        let expected = [
+            "FSharp.Core.dll",
+            "FSharp.Compiler.Service.dll",
+            "FSharp.Compiler.Interactive.Settings.dll",
+            "FSharp.DependencyManager.Nuget.dll",
+        ];
+        assert_eq!(names(&recipe.beside()), expected);
+        assert!(recipe.stand_ins().is_empty());
+        assert!(recipe.runtime_config().contains("\"tfm\": \"net8.0\""));
+    }
+
+    #[test]
+    fn sdk_3_1_needs_the_runtimes_assemblies_and_stand_ins_too() {
+        let tree = Tree::of(NET_3_1);
+        let recipe = recipe(&tree, "3.1.102");
+        let expected = [
+            "FSharp.Core.dll",
+            "FSharp.Compiler.Private.dll",
+            "FSharp.Compiler.Interactive.Settings.dll",
+            "System.Runtime.dll",
+            "mscorlib.dll",
+        ];
+        assert_eq!(names(&recipe.beside()), expected);
+        assert_eq!(recipe.stand_ins().len(), 4);
+        let arguments = text(&tree, &recipe.worker(&[], Path::new("w.dll")));
+        assert!(!arguments.contains("FCS_NEW"), "{arguments}");
+    }
+}

@@ -1,0 +1,127 @@
+//! A worker's process: started in a group of its own with captured output, killed with all that it started.
+
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mainstay_engine::runner::ResourceUsage;
+use mainstay_model::{Error, WorkerExit};
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+/// How a worker is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// What it finds in its environment beside the daemon's own.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The process group of a worker, as long as it is known to be there.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    leader: Arc<Mutex<Option<Pid>>>,
+}
+
+impl Group {
+    /// Kills every process of the group.
+    pub(crate) fn kill(&self) {
+        let leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(leader) = *leader {
+            // It fails only where the group is gone already.
+            kill_process_group(leader, Signal::KILL).ok();
+        }
+    }
+
+    /// Kills what the leader left behind, and forgets the group: its number may be given to others from now on.
+    pub(crate) fn leader_is_gone(&self) {
+        self.kill();
+        *self.leader.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What the leader uses now.
+    pub(crate) fn usage(&self) -> Option<ResourceUsage> {
+        let leader = (*self.leader.lock().unwrap_or_else(PoisonError::into_inner))?;
+        usage_of(leader.as_raw_nonzero().get())
+    }
+}
+
+/// Starts a worker's process.
+///
+/// # Errors
+/// [`Error::KernelUnavailable`] where the program cannot be started.
+pub(crate) fn start(
+    launch: &Launch,
+    working_directory: &Path,
+    channel: [(&str, &str); 2],
+) -> Result<(Child, Group), Error> {
+    let unavailable = |reason: String| Error::KernelUnavailable { reason };
+    let child = Command::new(&launch.program)
+        .args(&launch.arguments)
+        .envs(launch.environment.iter().map(|(name, value)| (name, value)))
+        .envs(channel)
+        .current_dir(working_directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| match working_directory.is_dir() {
+            true => unavailable(format!("`{}` could not be started: {error}", launch.program.display())),
+            false => unavailable(format!("the folder `{}` is not there", working_directory.display())),
+        })?;
+    let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    Ok((child, Group { leader: Arc::new(Mutex::new(leader)) }))
+}
+
+/// How a process ended.
+pub(crate) fn exit_of(status: std::io::Result<ExitStatus>) -> WorkerExit {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => WorkerExit::Code(code),
+            (None, Some(signal)) => WorkerExit::Signal(signal),
+            (None, None) => WorkerExit::Unknown,
+        },
+        Err(_) => WorkerExit::Unknown,
+    }
+}
+
+/// Reads all that stands in a pipe now, without waiting. Bypasses tokio's idea of readiness, which may lag behind.
+pub(crate) fn drain(pipe: &impl AsFd) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        match rustix::io::read(pipe, &mut buffer) {
+            Ok(0) => return all,
+            Ok(count) => all.extend_from_slice(&buffer[..count]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return all,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn usage_of(pid: i32) -> Option<ResourceUsage> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let resident_pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses and may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let page = rustix::param::page_size() as u64;
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    Some(ResourceUsage { resident_bytes: resident_pages * page, cpu_ms: (user + system) * 1000 / ticks })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn usage_of(_pid: i32) -> Option<ResourceUsage> {
+    None
+}

@@ -1,0 +1,177 @@
+//! The messages between daemon and worker. The contract is `docs/worker-protocol.md`.
+
+use bytes::Bytes;
+use mainstay_engine::runner::{CompletionItem, Member};
+use mainstay_model::{Binding, Diagnostic, Error, RaisedError, TextPosition};
+use serde::{Deserialize, Serialize};
+use tokio_util::codec::LengthDelimitedCodec;
+
+/// The version of the protocol spoken here.
+pub(crate) const PROTOCOL: u32 = 1;
+/// The largest frame either side sends, in bytes.
+pub(crate) const MAX_FRAME_BYTES: usize = 64 * 1024 * 1024;
+/// Tells the worker where the daemon listens.
+pub(crate) const ADDRESS_VARIABLE: &str = "MAINSTAY_WORKER_ADDRESS";
+/// Tells the worker the secret it shows.
+pub(crate) const TOKEN_VARIABLE: &str = "MAINSTAY_WORKER_TOKEN";
+
+/// What the daemon asks of a worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum ToWorker {
+    /// Start a session of the language.
+    Hello { id: u64, protocol: u32, working_directory: String, references: Vec<String>, arguments: Vec<String> },
+    /// Run code.
+    Eval { id: u64, code: String, file: Option<String> },
+    /// Check code without running it.
+    Check { id: u64, code: String, file: Option<String> },
+    /// Complete at a cursor.
+    Complete { id: u64, code: String, line: u32, column: u32 },
+    /// List members.
+    Explore { id: u64, name: String },
+    /// Ask the running eval to stop.
+    Interrupt { id: u64 },
+    /// Start afresh.
+    Reset { id: u64 },
+}
+
+/// What a worker says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum FromWorker {
+    /// First of all: that it is the one that was started.
+    Attach { token: String, protocol: u32 },
+    /// Something slow is under way.
+    Progress { phase: String, message: String },
+    /// A fresh session accepts evals.
+    Ready { id: u64, kernel: String, version: String, runtime: String, pid: u32 },
+    /// An eval ended.
+    Result(WorkerResult),
+    /// The answer to a check.
+    Diagnostics { id: u64, diagnostics: Vec<Diagnostic> },
+    /// The answer to a completion.
+    Completions { id: u64, items: Vec<CompletionItem>, start: TextPosition },
+    /// The answer to an exploration.
+    Members { id: u64, name: String, kind: String, members: Vec<Member> },
+    /// The interrupt was tried.
+    Interrupted { id: u64 },
+    /// A request could not be served.
+    Failed { id: Option<u64>, code: FailureCode, message: String },
+}
+
+/// Why a worker could not serve a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FailureCode {
+    /// The request has no known form.
+    BadRequest,
+    /// Nothing has the name that was asked for.
+    NotFound,
+    /// It cannot be done while a job runs.
+    Busy,
+    /// The worker is at fault.
+    Internal,
+}
+
+/// What came of an eval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorkerResult {
+    /// Of the request.
+    pub(crate) id: u64,
+    /// How it ended.
+    pub(crate) outcome: WorkerOutcome,
+    /// The last expression's value, as printed.
+    pub(crate) value: Option<String>,
+    /// Its type.
+    pub(crate) value_type: Option<String>,
+    /// What the code defined.
+    #[serde(default)]
+    pub(crate) bindings: Vec<Binding>,
+    /// What the language's prompt would have printed.
+    #[serde(default)]
+    pub(crate) display: String,
+    /// Warnings and errors.
+    #[serde(default)]
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The exception that escaped.
+    pub(crate) error: Option<RaisedError>,
+    /// Whether it must run again to rebuild the session.
+    pub(crate) changes_state: bool,
+    /// How long it ran, in milliseconds.
+    pub(crate) duration_ms: u64,
+}
+
+/// How an eval ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum WorkerOutcome {
+    /// It ran to its end.
+    Completed,
+    /// The code has errors.
+    Rejected,
+    /// An exception escaped.
+    Raised,
+    /// It yielded to an interrupt.
+    Interrupted,
+}
+
+impl FromWorker {
+    /// The request it answers, where it answers one.
+    pub(crate) fn answers(&self) -> Option<u64> {
+        match self {
+            Self::Attach { .. } | Self::Progress { .. } => None,
+            Self::Ready { id, .. }
+            | Self::Diagnostics { id, .. }
+            | Self::Completions { id, .. }
+            | Self::Members { id, .. }
+            | Self::Interrupted { id } => Some(*id),
+            Self::Result(result) => Some(result.id),
+            Self::Failed { id, .. } => *id,
+        }
+    }
+}
+
+/// Cuts the byte stream into frames: four bytes of length, big-endian, then JSON.
+pub(crate) fn frames() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder().max_frame_length(MAX_FRAME_BYTES).new_codec()
+}
+
+/// Writes a message as the body of a frame.
+///
+/// # Errors
+/// [`Error::WorkerFailed`] where it cannot be written as JSON.
+pub(crate) fn encode(message: &ToWorker) -> Result<Bytes, Error> {
+    serde_json::to_vec(message)
+        .map(Bytes::from)
+        .map_err(|error| Error::WorkerFailed { reason: format!("a request could not be written: {error}") })
+}
+
+/// Reads the body of a frame.
+///
+/// # Errors
+/// [`Error::WorkerFailed`] where it is not a message of the protocol.
+pub(crate) fn decode(frame: &[u8]) -> Result<FromWorker, Error> {
+    serde_json::from_slice(frame)
+        .map_err(|error| Error::WorkerFailed { reason: format!("a frame of the worker is not understood: {error}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_read_with_absent_members() {
+        let frame = r#"{"type":"result","id":7,"success":true,"outcome":"completed","value":"2","valueType":"int",
+            "display":"val it : int = 2\n","changesState":false,"durationMs":3}"#;
+        let FromWorker::Result(result) = decode(frame.as_bytes()).unwrap() else { panic!("not a result") };
+        assert_eq!((result.id, result.value.as_deref(), result.error), (7, Some("2"), None));
+    }
+
+    #[test]
+    fn garbage_is_an_error() {
+        for garbage in ["", "{}", "[]", r#"{"type":"ready"}"#, "\u{0}"] {
+            assert!(decode(garbage.as_bytes()).is_err(), "{garbage:?}");
+        }
+    }
+}

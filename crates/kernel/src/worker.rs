@@ -1,0 +1,384 @@
+//! A live worker as the engine sees it: requests out, answers and output in, and its end.
+//!
+//! One task reads the channel and both pipes. A job's end is passed on only after the pipes were read empty, so that all
+//! it printed comes before it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::{SinkExt, StreamExt};
+use mainstay_engine::runner::{Completions, Members, ResourceUsage, Runner, StartedRunner, Submission};
+use mainstay_model::{
+    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo, RunnerNotice,
+    TextPosition, WorkerExit,
+};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, ChildStdout};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
+use crate::process::{Group, Launch, drain, exit_of, start};
+use crate::protocol::{ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode, encode};
+use crate::text::Utf8Stream;
+
+/// Notices on their way to the session; then the pipes fill up and the code that prints waits.
+const NOTICES: usize = 64;
+/// How long a process may live on after it closed its channel.
+const LAST_BREATH: Duration = Duration::from_secs(2);
+
+/// Starts a worker and waits until it accepts code.
+///
+/// # Errors
+/// [`Error::KernelUnavailable`] where the program does not start, [`Error::WorkerFailed`] where it does not get ready.
+pub async fn launch(
+    launch: &Launch,
+    working_directory: &Path,
+    socket_folder: &Path,
+) -> Result<StartedRunner, Error> {
+    let door = Door::open(socket_folder)?;
+    let address = door.address();
+    let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
+    let (mut child, group) = start(launch, working_directory, channel)?;
+    let mut unready = KillOnDrop(Some(group.clone()));
+    let (mut incoming, mut outgoing) = tokio::select! {
+        accepted = door.accept() => accepted?,
+        status = child.wait() => return Err(died_early(child, exit_of(status))),
+    };
+    drop(door);
+    let info = greet(&mut incoming, &mut outgoing, working_directory).await?;
+    unready.0 = None;
+    let (notices_in, notices) = mpsc::channel(NOTICES);
+    let calls = Arc::new(Calls::default());
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Error::WorkerFailed { reason: "its output is not captured".to_owned() });
+    };
+    let reader = Reader {
+        incoming,
+        stdout: Pipe::new(OutputStream::Stdout, stdout),
+        stderr: Pipe::new(OutputStream::Stderr, stderr),
+        child,
+        group: group.clone(),
+        calls: Arc::clone(&calls),
+        notices: notices_in,
+    };
+    tokio::spawn(reader.run());
+    let worker = Worker { info, outgoing: tokio::sync::Mutex::new(outgoing), calls, group };
+    Ok(StartedRunner { runner: Arc::new(worker), notices })
+}
+
+/// Kills a worker whose start is given up.
+struct KillOnDrop(Option<Group>);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        if let Some(group) = &self.0 {
+            group.kill();
+        }
+    }
+}
+
+fn died_early(mut child: Child, exit: WorkerExit) -> Error {
+    let said = child.stderr.take().map(|pipe| drain(&pipe)).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let last_words = said.trim();
+    Error::WorkerFailed { reason: format!("it ended with {exit} before it was ready: {last_words}") }
+}
+
+/// What was asked and is not answered yet.
+#[derive(Default)]
+struct Calls {
+    last: AtomicU64,
+    queries: Mutex<HashMap<u64, oneshot::Sender<FromWorker>>>,
+    running: Mutex<Option<(u64, JobId)>>,
+}
+
+impl Calls {
+    fn next_id(&self) -> u64 {
+        HELLO_ID + 1 + self.last.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn expect(&self, id: u64) -> oneshot::Receiver<FromWorker> {
+        let (answer, receiver) = oneshot::channel();
+        self.queries.lock().unwrap_or_else(PoisonError::into_inner).insert(id, answer);
+        receiver
+    }
+
+    fn answer(&self, id: u64, message: FromWorker) {
+        let waiting = self.queries.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        if let Some(waiting) = waiting {
+            // Who asked may have given up.
+            waiting.send(message).ok();
+        }
+    }
+
+    fn abandon(&self) {
+        self.queries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn running_job(&self) -> Option<JobId> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, job)| job)
+    }
+
+    fn end_job(&self, id: u64) -> Option<JobId> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(running, _)| *running == id).map(|(_, job)| job)
+    }
+}
+
+struct Worker {
+    info: RunnerInfo,
+    outgoing: tokio::sync::Mutex<Outgoing>,
+    calls: Arc<Calls>,
+    group: Group,
+}
+
+impl Worker {
+    async fn send(&self, message: &ToWorker) -> Result<(), Error> {
+        let frame = encode(message)?;
+        let sent = self.outgoing.lock().await.send(frame).await;
+        sent.map_err(|error| Error::WorkerFailed { reason: format!("it takes no more requests: {error}") })
+    }
+
+    async fn query(&self, request: impl FnOnce(u64) -> ToWorker + Send) -> Result<FromWorker, Error> {
+        let id = self.calls.next_id();
+        let answer = self.calls.expect(id);
+        self.send(&request(id)).await?;
+        match answer.await {
+            Ok(FromWorker::Failed { code, message, .. }) => Err(refused(code, message)),
+            Ok(message) => Ok(message),
+            Err(_) => Err(Error::WorkerFailed { reason: "it ended before it answered".to_owned() }),
+        }
+    }
+}
+
+fn refused(code: FailureCode, message: String) -> Error {
+    match code {
+        FailureCode::NotFound => Error::InvalidArgument { argument: "name".to_owned(), reason: message },
+        FailureCode::BadRequest | FailureCode::Busy | FailureCode::Internal => Error::WorkerFailed { reason: message },
+    }
+}
+
+fn unexpected(message: &FromWorker) -> Error {
+    Error::WorkerFailed { reason: format!("it gave another answer than asked for: {message:?}") }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[async_trait]
+impl Runner for Worker {
+    fn info(&self) -> RunnerInfo {
+        self.info.clone()
+    }
+
+    async fn run(&self, submission: Submission) {
+        let Submission { job, code, file } = submission;
+        let id = self.calls.next_id();
+        *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
+        if let Err(error) = self.send(&ToWorker::Eval { id, code, file }).await {
+            // The reader notices the end of the channel as well, and says so.
+            tracing::warn!(%error, "a job could not be sent");
+            self.kill();
+        }
+    }
+
+    async fn interrupt(&self) {
+        // A worker that cannot be asked is killed when its grace ends.
+        self.query(|id| ToWorker::Interrupt { id }).await.ok();
+    }
+
+    async fn reset(&self) -> Result<RunnerInfo, Error> {
+        match self.query(|id| ToWorker::Reset { id }).await? {
+            FromWorker::Ready { kernel, version, runtime, pid, .. } => {
+                Ok(RunnerInfo { kernel: kernel_name(&kernel, &version), runtime, pid })
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn check(&self, code: String, file: Option<String>) -> Result<Vec<Diagnostic>, Error> {
+        match self.query(|id| ToWorker::Check { id, code, file }).await? {
+            FromWorker::Diagnostics { diagnostics, .. } => Ok(diagnostics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
+        let TextPosition { line, column } = cursor;
+        match self.query(|id| ToWorker::Complete { id, code, line, column }).await? {
+            FromWorker::Completions { items, start, .. } => Ok(Completions { items, start: Some(start) }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    async fn explore(&self, name: String) -> Result<Members, Error> {
+        match self.query(|id| ToWorker::Explore { id, name }).await? {
+            FromWorker::Members { name, kind, members, .. } => Ok(Members { name, kind, members }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn kill(&self) {
+        self.group.kill();
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        self.group.usage()
+    }
+}
+
+/// One captured stream.
+struct Pipe<P> {
+    stream: OutputStream,
+    pipe: P,
+    text: Utf8Stream,
+    is_open: bool,
+}
+
+impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
+    fn new(stream: OutputStream, pipe: P) -> Self {
+        Self { stream, pipe, text: Utf8Stream::default(), is_open: true }
+    }
+
+    /// The next text; empty where a character is not complete yet, or the stream ended.
+    async fn next(&mut self) -> String {
+        let mut buffer = vec![0; 16 * 1024];
+        match self.pipe.read(&mut buffer).await {
+            Ok(0) | Err(_) => {
+                self.is_open = false;
+                self.text.finish()
+            }
+            Ok(count) => self.text.push(&buffer[..count]),
+        }
+    }
+
+    fn drain(&mut self) -> String {
+        self.text.push(&drain(&self.pipe))
+    }
+}
+
+/// Reads all that comes from a worker, until it is gone.
+struct Reader {
+    incoming: Incoming,
+    stdout: Pipe<ChildStdout>,
+    stderr: Pipe<ChildStderr>,
+    child: Child,
+    group: Group,
+    calls: Arc<Calls>,
+    notices: mpsc::Sender<RunnerNotice>,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        loop {
+            tokio::select! {
+                frame = self.incoming.next() => match frame {
+                    Some(Ok(frame)) => self.on_frame(&frame).await,
+                    Some(Err(_)) | None => break,
+                },
+                text = self.stdout.next(), if self.stdout.is_open => self.output(OutputStream::Stdout, text).await,
+                text = self.stderr.next(), if self.stderr.is_open => self.output(OutputStream::Stderr, text).await,
+            }
+        }
+        self.end().await;
+    }
+
+    async fn on_frame(&mut self, frame: &[u8]) {
+        match decode(frame) {
+            Ok(FromWorker::Result(result)) => self.on_result(result).await,
+            Ok(FromWorker::Failed { id: Some(id), code, message }) => match self.calls.end_job(id) {
+                Some(job) => self.on_unserved(job, message).await,
+                None => self.calls.answer(id, FromWorker::Failed { id: Some(id), code, message }),
+            },
+            Ok(message) => match message.answers() {
+                Some(id) => self.calls.answer(id, message),
+                None => tracing::debug!(?message, "a worker says"),
+            },
+            Err(error) => {
+                tracing::error!(%error, "a worker is killed");
+                self.group.kill();
+            }
+        }
+    }
+
+    async fn on_result(&mut self, result: WorkerResult) {
+        self.drain_pipes().await;
+        if let Some(job) = self.calls.end_job(result.id) {
+            self.tell(RunnerNotice::Finished { job, report: report(result) }).await;
+        }
+    }
+
+    /// A job the worker could not even try.
+    async fn on_unserved(&mut self, job: JobId, message: String) {
+        self.drain_pipes().await;
+        let ending = JobEnding::Raised(RaisedError { kind: "WorkerError".to_owned(), message, stack: None });
+        let report =
+            JobReport { ending, result: EvalResult::default(), changes_state: false, took: Duration::ZERO };
+        self.tell(RunnerNotice::Finished { job, report }).await;
+    }
+
+    async fn drain_pipes(&mut self) {
+        let (stdout, stderr) = (self.stdout.drain(), self.stderr.drain());
+        self.output(self.stdout.stream, stdout).await;
+        self.output(self.stderr.stream, stderr).await;
+    }
+
+    async fn output(&self, stream: OutputStream, text: String) {
+        if !text.is_empty() {
+            self.tell(RunnerNotice::Output { job: self.calls.running_job(), stream, text }).await;
+        }
+    }
+
+    async fn end(mut self) {
+        self.calls.abandon();
+        let exit = match tokio::time::timeout(LAST_BREATH, self.child.wait()).await {
+            Ok(status) => exit_of(status),
+            Err(_) => {
+                self.group.kill();
+                exit_of(self.child.wait().await)
+            }
+        };
+        self.group.leader_is_gone();
+        self.drain_pipes().await;
+        self.tell(RunnerNotice::Exited { exit }).await;
+    }
+
+    async fn tell(&self, notice: RunnerNotice) {
+        // Nobody listens any more once the session has dropped its worker.
+        self.notices.send(notice).await.ok();
+    }
+}
+
+fn report(result: WorkerResult) -> JobReport {
+    let WorkerResult { outcome, value, value_type, bindings, display, diagnostics, error, changes_state, duration_ms, .. } = result;
+    let ending = match outcome {
+        WorkerOutcome::Completed => JobEnding::Completed,
+        WorkerOutcome::Rejected => JobEnding::Rejected,
+        WorkerOutcome::Interrupted => JobEnding::Interrupted,
+        WorkerOutcome::Raised => JobEnding::Raised(error.unwrap_or_else(|| RaisedError {
+            kind: "Exception".to_owned(),
+            message: "an exception escaped".to_owned(),
+            stack: None,
+        })),
+    };
+    JobReport {
+        ending,
+        result: EvalResult { value, value_type, bindings, display, diagnostics },
+        changes_state,
+        took: Duration::from_millis(duration_ms),
+    }
+}
+
+/// A folder for the sockets of workers, the user's alone; gone with the value.
+pub fn socket_folder() -> std::io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = std::env::temp_dir().join(format!("mainstay-{}", uuid::Uuid::new_v4().simple()));
+    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+    Ok(folder)
+}

@@ -1,0 +1,351 @@
+/// The compiler service as the rest of the worker sees it, the same on every SDK. What differs between the SDK 3.1 service and the
+/// later ones (symbol FCS_NEW) is here and nowhere else: names of types and members, what is asynchronous, and how an interrupt is wired.
+/// The untyped tree is handed out as a plain object, because its shape changes with nearly every SDK (Purity reads it by reflection).
+module Mainstay.Worker.Compat
+
+open System
+open System.IO
+open System.Reflection
+open System.Threading
+open FSharp.Compiler.Interactive.Shell
+#if FCS_NEW
+open FSharp.Compiler.CodeAnalysis
+open FSharp.Compiler.Diagnostics
+open FSharp.Compiler.EditorServices
+open FSharp.Compiler.Symbols
+open FSharp.Compiler.Text
+#else
+open FSharp.Compiler
+open FSharp.Compiler.SourceCodeServices
+open FSharp.Compiler.Text
+#endif
+
+type Session = FsiEvaluationSession
+type Symbol = FSharpSymbol
+type Entity = FSharpEntity
+type Member = FSharpMemberOrFunctionOrValue
+type DisplayContext = FSharpDisplayContext
+
+/// A value or function that a submission defined. `Content` is absent for a function.
+type DefinedValue =
+    { ShownName: string
+      LogicalName: string
+      TypeText: string
+      Line: int
+      Column: int
+      Content: (obj * Type) option }
+
+/// Something that a submission defined.
+type Definition =
+    | DefinedValue of DefinedValue
+    | DefinedOther
+
+/// A message of the compiler. Lines count from 1, columns from 0, as the compiler counts them.
+type CompilerMessage =
+    { Severity: string
+      Code: string
+      Text: string
+      File: string
+      StartLine: int
+      StartColumn: int
+      EndLine: int
+      EndColumn: int }
+
+/// Where the documentation of a symbol is: given in its source, or in the XML file beside an assembly.
+type Documentation =
+    | Undocumented
+    | Inline of text: string
+    | InAssembly of assemblyPath: string * memberId: string
+
+/// A proposal at a cursor. `Describe` gives its signature as the compiler words it; that costs up to a millisecond.
+type Proposal =
+    { Name: string
+      NameInCode: string
+      Kind: string
+      Describe: unit -> string * Documentation }
+
+/// What checking a text against a session gave.
+type Checked =
+    { Messages: CompilerMessage[]
+      Propose: int -> string -> Proposal[]
+      SymbolsAt: int -> string -> (Symbol * DisplayContext) list }
+
+/// Runs an asynchronous computation on the calling thread, whose stack is large; the thread pool's stacks are not, and the type checker recurses.
+let private runHere (computation: Async<'T>) : 'T =
+    use ended = new ManualResetEventSlim(false)
+    let mutable outcome = Unchecked.defaultof<Result<'T, exn>>
+    let finish result =
+        outcome <- result
+        ended.Set()
+    Async.StartWithContinuations(computation, Ok >> finish, Error >> finish, (fun cancelled -> finish (Error(cancelled :> exn))))
+    ended.Wait()
+    match outcome with
+    | Ok value -> value
+    | Error e -> raise (AggregateException(e.Message, e))
+
+#if FCS_NEW
+let private messageOf (d: FSharpDiagnostic) =
+    { Severity =
+        match d.Severity with
+        | FSharpDiagnosticSeverity.Error -> "error"
+        | FSharpDiagnosticSeverity.Warning -> "warning"
+        | FSharpDiagnosticSeverity.Info -> "info"
+        | _ -> "hidden"
+      Code = d.ErrorNumberText
+      Text = d.Message
+      File = d.FileName
+      StartLine = d.StartLine
+      StartColumn = d.StartColumn
+      EndLine = d.EndLine
+      EndColumn = d.EndColumn }
+#else
+let private messageOf (d: FSharpErrorInfo) =
+    { Severity = (match d.Severity with FSharpErrorSeverity.Error -> "error" | FSharpErrorSeverity.Warning -> "warning")
+      Code = "FS" + d.ErrorNumber.ToString("0000")
+      Text = d.Message
+      File = d.FileName
+      StartLine = d.StartLineAlternate
+      StartColumn = d.StartColumn
+      EndLine = d.EndLineAlternate
+      EndColumn = d.EndColumn }
+#endif
+
+/// The version of the compiler service.
+let languageVersion = typeof<FsiEvaluationSession>.Assembly.GetName().Version.ToString()
+
+/// The arguments every session starts with.
+let private standardArguments =
+#if FCS_NEW
+    // An interactive session is what makes the service run submissions so that `Interrupt` can abort them.
+    [ "fsi"; "--nologo"; "--readline-"; "--gui-" ]
+#else
+    [ "fsi"; "--nologo"; "--readline-"; "--gui-"; "--noninteractive" ]
+#endif
+
+#if FCS_NEW
+/// Lets `Session.Interrupt` reach the running submission. The service does this itself only inside `Run`, which reads standard input and
+/// ends the process with it; so it is called by reflection, and where that fails an interrupt still wakes a waiting thread.
+let private enableInterrupt (session: Session) =
+    try
+        let anyAccess = BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic
+        let controller = typeof<Session>.GetField("fsiInterruptController", anyAccess).GetValue session
+        controller.GetType().GetMethod("InstallKillThread", anyAccess, null, [||], null).Invoke(controller, [||]) |> ignore
+    with _ -> ()
+#else
+let private enableInterrupt (_: Session) = ()
+#endif
+
+/// What an event of the session announces; None for what the compiler made up itself.
+let private definitionOf (event: EvaluationEventArgs) =
+    match event.Symbol with
+    | :? FSharpMemberOrFunctionOrValue as symbol when symbol.IsCompilerGenerated -> None
+    | :? FSharpMemberOrFunctionOrValue as symbol ->
+        let place = symbol.DeclarationLocation
+        Some(
+            DefinedValue
+                { ShownName = event.Name
+                  LogicalName = symbol.LogicalName
+                  TypeText = symbol.FullType.Format event.SymbolUse.DisplayContext
+                  Line = place.StartLine
+                  Column = place.StartColumn
+                  Content = event.FsiValue |> Option.map (fun value -> value.ReflectionValue, value.ReflectionType) }
+        )
+    | _ -> Some DefinedOther
+
+/// Gives the settings that client code may have changed through `fsi` the values they have at a start.
+let private restoreSettings () =
+    let settings = FSharp.Compiler.Interactive.Settings.fsi
+    settings.PrintWidth <- 78
+    settings.PrintDepth <- 100
+    settings.PrintLength <- 100
+    settings.PrintSize <- 10000
+    settings.ShowDeclarationValues <- true
+    settings.ShowProperties <- true
+    settings.ShowIEnumerable <- true
+    settings.FloatingPointFormat <- "g10"
+    settings.FormatProvider <- Globalization.CultureInfo.InvariantCulture
+    // The added printers can be read and replaced by the service only.
+    let printers = settings.GetType().GetProperty("AddedPrinters", BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic)
+    if not (isNull printers) then
+        printers.SetValue(settings, printers.PropertyType.GetProperty("Empty").GetValue null)
+
+/// A new session; its own printing goes to `printed` and `complaints`, and it calls `defined` for every definition in the order it prints them.
+let createSession (arguments: string list) (printed: TextWriter) (complaints: TextWriter) (defined: Definition -> unit) : Session =
+    restoreSettings ()
+    let config = FsiEvaluationSession.GetDefaultConfiguration(FSharp.Compiler.Interactive.Settings.fsi, true)
+    config.OnEvaluation.Add(definitionOf >> Option.iter defined)
+    let commandLine = List.toArray (standardArguments @ arguments)
+    let session = FsiEvaluationSession.Create(config, commandLine, new StringReader "", printed, complaints, collectible = false)
+    enableInterrupt session
+    session
+
+/// Releases what a session holds besides its memory.
+let endSession (session: Session) =
+    match box session with
+    | :? IDisposable as disposable -> disposable.Dispose()
+    | _ -> ()
+
+/// Asks the service to stop the running submission. Nothing happens on SDK 3.1, whose runtime cannot abort a thread.
+let interruptSession (session: Session) = try session.Interrupt() with _ -> ()
+
+/// The name the compiler gives to code that is in no file.
+let anonymousFile = "input.fsx"
+
+/// Runs one submission. `lines` is how many lines of the client's code stand before it.
+/// Gives the value of a lone expression, or the exception that escaped, and the compiler's messages.
+let runSubmission (session: Session) (file: string option) (lines: int) (text: string) : Result<(obj * Type) option, exn> * CompilerMessage[] =
+    let padded = if lines = 0 then text else String('\n', lines) + text
+#if FCS_NEW
+    let outcome, messages = session.EvalInteractionNonThrowing(padded, defaultArg file anonymousFile)
+#else
+    let named =
+        match file with
+        | Some path -> "# 1 @\"" + path + "\"\n" + padded
+        | None -> padded
+    let outcome, messages = session.EvalInteractionNonThrowing named
+#endif
+    let result =
+        match outcome with
+        | Choice1Of2 (Some value) -> Ok(Some(value.ReflectionValue, value.ReflectionType))
+        | Choice1Of2 None -> Ok None
+        | Choice2Of2 e -> Error e
+    result, Array.map messageOf messages
+
+/// The untyped tree of a text, or None where there is none.
+let parse (session: Session) (text: string) : obj option =
+    let options = { FSharpParsingOptions.Default with SourceFiles = [| anonymousFile |] }
+    let parsed = session.InteractiveChecker.ParseFile(anonymousFile, SourceText.ofString text, options) |> runHere
+#if FCS_NEW
+    if parsed.ParseHadErrors then None else Some(box parsed.ParseTree)
+#else
+    if parsed.ParseHadErrors then None else parsed.ParseTree |> Option.map box
+#endif
+
+/// The part of a name that stands at the end of a line, without what qualifies it.
+let partialName (line: string) = QuickParse.GetPartialLongNameEx(line, line.Length - 1).PartialIdent
+
+let private kindOf (glyph: FSharpGlyph) =
+    match glyph with
+    | FSharpGlyph.Class -> "class"
+    | FSharpGlyph.Constant -> "constant"
+    | FSharpGlyph.Delegate -> "delegate"
+    | FSharpGlyph.Enum -> "enum"
+    | FSharpGlyph.EnumMember -> "enumMember"
+    | FSharpGlyph.Event -> "event"
+    | FSharpGlyph.Exception -> "exception"
+    | FSharpGlyph.Field -> "field"
+    | FSharpGlyph.Interface -> "interface"
+    | FSharpGlyph.Method
+    | FSharpGlyph.ExtensionMethod -> "method"
+    | FSharpGlyph.Module -> "module"
+    | FSharpGlyph.NameSpace -> "namespace"
+    | FSharpGlyph.Property -> "property"
+    | FSharpGlyph.Struct -> "struct"
+    | FSharpGlyph.Typedef
+    | FSharpGlyph.Type -> "type"
+    | FSharpGlyph.Union -> "union"
+    | FSharpGlyph.Variable -> "value"
+    | _ -> "other"
+
+#if FCS_NEW
+let private documentationOf (doc: FSharpXmlDoc) =
+    match doc with
+    | FSharpXmlDoc.FromXmlText text -> Inline(String.concat "\n" text.UnprocessedLines)
+    | FSharpXmlDoc.FromXmlFile (assembly, memberId) -> InAssembly(assembly, memberId)
+    | _ -> Undocumented
+
+/// Tagged text is an array of parts up to SDK 10, and a type of its own after it.
+let private plainText (description: obj) =
+    match description with
+    | :? (TaggedText[]) as parts -> parts |> Array.map (fun part -> part.Text) |> String.concat ""
+    | other -> string other
+
+let private describe (ToolTipText elements) =
+    elements
+    |> List.tryPick (function
+        | ToolTipElement.Group (first :: _) -> Some(plainText (box first.MainDescription), documentationOf first.XmlDoc)
+        | _ -> None)
+    |> Option.defaultValue ("", Undocumented)
+
+let private proposalOf (item: DeclarationListItem) =
+    { Name = item.NameInList
+      NameInCode = item.NameInCode
+      Kind = kindOf item.Glyph
+      Describe = fun () -> describe item.Description }
+
+/// The fields of a union case.
+let fieldsOfCase (case: FSharpUnionCase) = List.ofSeq case.Fields
+
+/// Where the documentation of a symbol is.
+let symbolDocumentation (symbol: Symbol) =
+    match symbol with
+    | :? Entity as e -> documentationOf e.XmlDoc
+    | :? Member as m -> documentationOf m.XmlDoc
+    | _ -> Undocumented
+
+/// Parses and checks a text against the present definitions of the session; nothing runs.
+let check (session: Session) (text: string) : Checked =
+    let parsed, results, _ = session.ParseAndCheckInteraction text
+    { Messages = Array.append parsed.Diagnostics results.Diagnostics |> Array.map messageOf |> Array.distinct
+      Propose =
+        fun line lineText ->
+            let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
+            results.GetDeclarationListInfo(Some parsed, line, lineText, name).Items |> Array.map proposalOf
+      SymbolsAt =
+        fun line lineText ->
+            let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
+            results.GetDeclarationListSymbols(Some parsed, line, lineText, name)
+            |> List.concat
+            |> List.map (fun used -> used.Symbol, used.DisplayContext) }
+#else
+let private documentationOf (doc: FSharpXmlDoc) =
+    match doc with
+    | FSharpXmlDoc.Text text -> Inline text
+    | FSharpXmlDoc.XmlDocFileSignature (assembly, memberId) -> InAssembly(assembly, memberId)
+    | FSharpXmlDoc.None -> Undocumented
+
+let private describe (FSharpToolTipText elements) =
+    elements
+    |> List.tryPick (function
+        | FSharpToolTipElement.Group (first :: _) -> Some(first.MainDescription, documentationOf first.XmlDoc)
+        | _ -> None)
+    |> Option.defaultValue ("", Undocumented)
+
+let private proposalOf (item: FSharpDeclarationListItem) =
+    { Name = item.Name
+      NameInCode = item.NameInCode
+      Kind = kindOf item.Glyph
+      Describe = fun () -> describe (runHere item.DescriptionTextAsync) }
+
+let private documentedBy (lines: seq<string>) (assembly: string option) (memberId: string) =
+    match String.concat "\n" lines, assembly with
+    | "", Some path -> InAssembly(path, memberId)
+    | "", None -> Undocumented
+    | text, _ -> Inline text
+
+/// The fields of a union case.
+let fieldsOfCase (case: FSharpUnionCase) = List.ofSeq case.UnionCaseFields
+
+/// Where the documentation of a symbol is.
+let symbolDocumentation (symbol: Symbol) =
+    match symbol with
+    | :? Entity as e -> documentedBy e.XmlDoc e.Assembly.FileName e.XmlDocSig
+    | :? Member as m -> documentedBy m.XmlDoc m.Assembly.FileName m.XmlDocSig
+    | _ -> Undocumented
+
+/// Parses and checks a text against the present definitions of the session; nothing runs.
+let check (session: Session) (text: string) : Checked =
+    let parsed, results, _ = session.ParseAndCheckInteraction text |> runHere
+    { Messages = Array.append parsed.Errors results.Errors |> Array.map messageOf |> Array.distinct
+      Propose =
+        fun line lineText ->
+            let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
+            (results.GetDeclarationListInfo(Some parsed, line, lineText, name) |> runHere).Items |> Array.map proposalOf
+      SymbolsAt =
+        fun line lineText ->
+            let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
+            results.GetDeclarationListSymbols(Some parsed, line, lineText, name)
+            |> runHere
+            |> List.concat
+            |> List.map (fun used -> used.Symbol, used.DisplayContext) }
+#endif

@@ -1,0 +1,233 @@
+/// The interactive session: creates it, runs submissions in it one after the other, and words what came of them. Which thread calls
+/// is Program's subject; this code expects one thread with a large stack.
+module Mainstay.Worker.Evaluator
+
+open System
+open System.Collections.Generic
+open System.Diagnostics
+open System.IO
+open System.Threading
+open Mainstay.Worker.Compat
+open Mainstay.Worker.Diagnostics
+open Mainstay.Worker.Faults
+open Mainstay.Worker.Protocol
+open Mainstay.Worker.Splitter
+open Mainstay.Worker.Turns
+
+/// The stack of a thread that parses, checks or runs client code, in bytes. Only what is used of it takes memory.
+let stackSize = 256 * 1024 * 1024
+
+let private announced definition =
+    match definition with
+    | DefinedValue value -> Printed.Named(value.ShownName, value.Content.IsSome)
+    | DefinedOther -> Printed.Other
+
+/// What running one submission gave.
+type private Ran =
+    { Outcome: Outcome
+      Display: string
+      Value: string option
+      ValueType: string option
+      Bindings: Binding list
+      Diagnostics: Diagnostic list
+      ChangesState: bool }
+
+let private nothingRan =
+    { Outcome = Completed
+      Display = ""
+      Value = None
+      ValueType = None
+      Bindings = []
+      Diagnostics = []
+      ChangesState = false }
+
+/// The service prints a name that is no plain identifier as `( +. )` or `( a b )` on SDK 3.1; this is how it is written in code.
+let private nameInCode (shown: string) =
+    if shown.StartsWith("( ", StringComparison.Ordinal) && shown.EndsWith(" )", StringComparison.Ordinal) then
+        let inner = shown.Substring(2, shown.Length - 4)
+        if inner |> Seq.exists (fun c -> Char.IsLetterOrDigit c || c = '_') && not (inner.StartsWith("|", StringComparison.Ordinal)) then
+            "``" + inner + "``"
+        else "(" + inner + ")"
+    else shown
+
+/// Starts the analysis of a submission beside its evaluation, on a thread of its own because it needs a large stack too.
+let private analyse (session: Session) (text: string) : Lazy<bool> =
+    let mutable changes = true
+    let thread = Thread((fun () -> changes <- Purity.changesState (parse session) text), stackSize, IsBackground = true)
+    thread.Start()
+    lazy (thread.Join(); changes)
+
+/// One session of the language. `Evaluate` is called by one thread; `Interrupt`, `Check` and `Session` by any.
+type Evaluator(hello: Hello, complaints: StringWriter) =
+    let printed = new StringWriter()
+    let definitions = List<Definition>()
+    let turns = Turns()
+    let interrupting = obj ()
+    let mutable evaluating = false
+    let mutable interruptRequested = false
+    let mutable running: Thread option = None // while it runs client code
+
+    let session =
+        let references = hello.References |> List.map (fun path -> "-r:" + path)
+        createSession (references @ hello.Arguments) printed complaints definitions.Add
+
+    let take (writer: StringWriter) =
+        let text = writer.ToString()
+        writer.GetStringBuilder().Clear() |> ignore
+        text.Replace("\r\n", "\n").Trim('\n')
+
+    let forgetPrinted () =
+        take printed |> ignore
+        take complaints |> ignore
+
+    do forgetPrinted () // the prompt
+
+    let outcomeOf (result: Result<(obj * Type) option, exn>) (hasErrors: bool) =
+        match result with
+        | _ when hasErrors -> Rejected
+        | Ok _ -> Completed
+        | Error _ when interruptRequested -> Interrupted
+        | Error e when isCompilerStop e -> Rejected
+        | Error e -> Raised(faultOf e)
+
+    let formatted (content: (obj * Type) option) =
+        content |> Option.bind (fun (value, kind) -> try Some(session.FormatValue(value, kind).Trim('\n')) with _ -> None)
+
+    /// What a trailing expression gave, which the session defines as `it`.
+    let lastValue (valued: (DefinedValue * string option) list) (lone: (obj * Type) option) =
+        match valued |> List.tryFindBack (fun (defined, _) -> defined.LogicalName = "it") with
+        | Some (it, shown) when it.TypeText <> "unit" ->
+            let content = if it.Content.IsSome then it.Content else lone
+            (if shown.IsSome then shown else formatted content), Some it.TypeText
+        | _ -> None, None
+
+    /// What the submission defined, with the values it printed.
+    let valuesIn (display: string) : (DefinedValue * string option) list =
+        let defined = definitions |> Seq.choose (function DefinedValue value -> Some value | DefinedOther -> None) |> List.ofSeq
+        List.zip defined (Printed.values (definitions |> Seq.map announced |> List.ofSeq) display)
+
+    let bindingOf (defined: DefinedValue, value: string option) : Binding =
+        { Name = nameInCode defined.ShownName; ValueType = defined.TypeText; Value = value }
+
+    let mayRun () =
+        lock interrupting (fun () ->
+            if not interruptRequested then running <- Some Thread.CurrentThread
+            not interruptRequested)
+
+    // An interrupt that came too late to reach the client's code must not reach whatever this thread does next.
+    let afterRun () =
+        lock interrupting (fun () -> running <- None)
+        if interruptRequested then
+            try Thread.Sleep 1 with :? ThreadInterruptedException -> ()
+
+    /// Runs a submission where an interrupt reaches it.
+    let runInterruptibly (file: string option) (submission: Submission) =
+        try
+            if mayRun () then runSubmission session file (submission.Line - 1) submission.Text
+            else Error(OperationCanceledException() :> exn), [||]
+        finally
+            afterRun ()
+
+    let runOne (file: string option) (submission: Submission) : Ran =
+        definitions.Clear()
+        let analysis = analyse session submission.Text
+        let result, messages = runInterruptibly file submission
+        UserOutput.flush ()
+        let display = take printed
+        let complaint = take complaints
+        let changes = analysis.Value
+        let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error"))
+        // What a failed submission printed as defined is not: the session goes back to where it was before.
+        let valued = if outcome = Completed then valuesIn display else []
+        let value, valueType = lastValue valued (match result with Ok lone -> lone | Error _ -> None)
+        let bindings =
+            valued
+            |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
+            |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column)
+            |> List.map bindingOf
+        { Outcome = outcome
+          Display = display
+          Value = value
+          ValueType = valueType
+          Bindings = bindings
+          Diagnostics =
+            (match messages |> Seq.map (diagnosticOf file submission) |> List.ofSeq with
+             | [] when outcome = Rejected -> [ unexplained submission complaint ]
+             | diagnostics -> diagnostics)
+          // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
+          ChangesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && changes }
+
+    let rec runAll (file: string option) (submissions: Submission list) : Ran list =
+        match submissions with
+        | [] -> []
+        | first :: rest ->
+            match runOne file first with
+            | { Outcome = Completed } as ran -> ran :: runAll file rest
+            | failed -> [ failed ]
+
+    let changeDirectory (directory: string) =
+        if not (String.IsNullOrEmpty directory) && not (directory.Contains "\"") then
+            runSubmission session None 0 ("#silentCd @\"" + directory + "\"") |> ignore
+            forgetPrinted ()
+
+    // Relative paths in directives are looked up from the session's directory, which for a file's code is the file's own.
+    let runIn (file: string option) (submissions: Submission list) : Ran list =
+        match file with
+        | None -> runAll None submissions
+        | Some path ->
+            changeDirectory (Path.GetDirectoryName path)
+            try
+                runAll file submissions
+            finally
+                changeDirectory hello.WorkingDirectory
+
+    let whileInterruptible (work: unit -> 'T) : 'T =
+        lock interrupting (fun () ->
+            interruptRequested <- false
+            evaluating <- true)
+        try
+            work ()
+        finally
+            lock interrupting (fun () -> evaluating <- false)
+
+    /// The session of the compiler service, for checks.
+    member _.Session = session
+
+    /// Runs a check of this session's compiler when it is safe to.
+    member _.Check(work: unit -> 'T) : 'T = turns.Check work
+
+    /// Runs the submissions of the code in order, up to the first that fails. `file` is the path of the file whose text the code is.
+    member _.Evaluate(code: string, file: string option) : EvalResult =
+        let watch = Stopwatch.StartNew()
+        let ran = whileInterruptible (fun () -> turns.Evaluate(fun () -> runIn file (split code)))
+        let last = match List.tryLast ran with Some last -> last | None -> nothingRan
+        { Outcome = last.Outcome
+          Value = last.Value
+          ValueType = last.ValueType
+          Bindings = ran |> List.collect (fun one -> one.Bindings)
+          Display = ran |> List.map (fun one -> one.Display) |> List.filter (fun text -> text <> "") |> String.concat "\n"
+          Diagnostics = ran |> List.collect (fun one -> one.Diagnostics)
+          ChangesState = ran |> List.exists (fun one -> one.ChangesState)
+          UsesLast = Purity.usesLast code
+          Duration = watch.Elapsed }
+
+    /// Asks the running evaluation, if any, to stop: it wakes up if it waits, and is aborted where the runtime can do that.
+    member _.Interrupt() =
+        lock interrupting (fun () ->
+            if evaluating then
+                interruptRequested <- true
+                running |> Option.iter (fun thread ->
+                    thread.Interrupt()
+                    interruptSession session))
+
+    /// Runs once what a first evaluation needs, so that it need not wait for it; defines nothing.
+    member _.WarmUp() =
+        turns.Evaluate(fun () ->
+            runSubmission session None 0 "let _ = sprintf \"%d\" (List.length [1])" |> ignore
+            session.FormatValue([ 1 ], typeof<int list>) |> ignore
+            Purity.changesState (parse session) "1 + 1" |> ignore)
+        definitions.Clear()
+        forgetPrinted ()
+
+    /// Releases what the session holds besides its memory.
+    member _.End() = turns.Evaluate(fun () -> endSession session)

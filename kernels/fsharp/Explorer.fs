@@ -1,0 +1,86 @@
+/// Answers `explore`: what a namespace, a module or a type holds. The name is looked up as the session would at its prompt.
+module Mainstay.Worker.Explorer
+
+open System
+open Mainstay.Worker.Compat
+open Mainstay.Worker.Protocol
+open Mainstay.Worker.Evaluator
+
+let private kindOfEntity (entity: Entity) =
+    if entity.IsNamespace then "namespace"
+    elif entity.IsFSharpModule then "module"
+    else "type"
+
+let private documented symbol = Documentation.summary (symbolDocumentation symbol)
+
+let private signatureOf (format: unit -> string) =
+    try Intellisense.nonEmpty (format ()) with _ -> None
+
+let private isAccessor (m: Member) =
+    m.IsPropertyGetterMethod || m.IsPropertySetterMethod || m.IsEventAddMethod || m.IsEventRemoveMethod
+
+let private kindOfMember (m: Member) =
+    if m.IsConstructor then "constructor"
+    elif m.IsEvent then "event"
+    elif m.IsProperty then "property"
+    elif m.IsMember then "method"
+    elif m.FullType.IsFunctionType then "function"
+    else "value"
+
+let private memberItem (context: DisplayContext) (m: Member) : MemberItem =
+    { Name = (if m.IsConstructor then "new" else m.DisplayName)
+      Kind = kindOfMember m
+      Signature = signatureOf (fun () -> m.FullType.Format context)
+      Documentation = documented m }
+
+/// The type that an abbreviation such as `string` stands for.
+let rec private unabbreviated (entity: Entity) : Entity =
+    if entity.IsFSharpAbbreviation && entity.AbbreviatedType.HasTypeDefinition then unabbreviated entity.AbbreviatedType.TypeDefinition
+    else entity
+
+/// What a module or type holds, as the compiler lists it.
+let private membersOfEntity (context: DisplayContext) (entity: Entity) : MemberItem list =
+    [ for case in entity.UnionCases do
+        { Name = case.Name
+          Kind = "unionCase"
+          Signature = signatureOf (fun () -> fieldsOfCase case |> List.map (fun field -> field.FieldType.Format context) |> String.concat " * ")
+          Documentation = None }
+      for field in entity.FSharpFields do
+        if field.Accessibility.IsPublic && not field.IsCompilerGenerated then
+            { Name = field.Name
+              Kind = "field"
+              Signature = signatureOf (fun () -> field.FieldType.Format context)
+              Documentation = None }
+      for m in entity.MembersFunctionsAndValues |> Seq.sortBy (fun m -> m.DisplayName) do
+        if m.Accessibility.IsPublic && not m.IsCompilerGenerated && not (isAccessor m) then memberItem context m
+      for nested in entity.NestedEntities do
+        if nested.Accessibility.IsPublic then
+            { Name = nested.DisplayName; Kind = kindOfEntity nested; Signature = None; Documentation = documented nested } ]
+
+let private ofProposal (proposal: Proposal) : MemberItem =
+    { Name = proposal.Name; Kind = proposal.Kind; Signature = None; Documentation = None }
+
+/// The entities that a name stands for: a module and a type may share one.
+let private entitiesNamed (name: string) (lookup: Checked) : (Entity * DisplayContext) list =
+    let last = name.Substring(name.LastIndexOf '.' + 1)
+    lookup.SymbolsAt 1 name
+    |> List.choose (fun (symbol, context) ->
+        match symbol with
+        | :? Entity as entity when entity.DisplayName = last || entity.CompiledName = last -> Some(entity, context)
+        | _ -> None)
+    |> List.distinctBy (fun (entity, _) -> entity.CompiledName, entity.GenericParameters.Count, entity.IsFSharpModule)
+
+/// The kind of what the name stands for and what it holds, or None where it stands for nothing.
+let explore (evaluator: Evaluator) (name: string) : (string * MemberItem list) option =
+    let name = name.Trim()
+    let lookUp text = Compat.check evaluator.Session text
+    evaluator.Check(fun () ->
+        match entitiesNamed name (lookUp name) with
+        | [] -> None
+        | found when found |> List.exists (fun (entity, _) -> entity.IsNamespace) ->
+            let line = name + "."
+            Some("namespace", (lookUp line).Propose 1 line |> Seq.map ofProposal |> Seq.sortBy (fun item -> item.Name) |> List.ofSeq)
+        | found ->
+            let modules, types = found |> List.partition (fun (entity, _) -> entity.IsFSharpModule)
+            let members = modules @ types |> List.collect (fun (entity, context) -> membersOfEntity context (unabbreviated entity))
+            Some((if List.isEmpty modules then "type" else "module"), List.distinct members))

@@ -1,0 +1,201 @@
+/// The worker's entry: connects to the daemon, reads requests on the main thread and hands each to the thread that serves it. Evaluations
+/// and resets run on one thread in the order they came; checks, completions and explorations on another, beside them; an interrupt is
+/// served at once.
+module Mainstay.Worker.Program
+
+open System
+open System.Collections.Generic
+open System.Diagnostics
+open System.IO
+open System.Threading
+open Mainstay.Worker.Channel
+open Mainstay.Worker.Evaluator
+open Mainstay.Worker.Protocol
+
+/// How long the runtime may take to end in an orderly way before the process is killed.
+let private exitGrace = TimeSpan.FromMilliseconds 500.
+
+/// How long the daemon must be silent before the silence is used.
+let private idleTime = TimeSpan.FromMilliseconds 50.
+
+/// A queue between threads.
+type private Mailbox<'T>() =
+    let items = Queue<'T>()
+
+    member _.Post item =
+        lock items (fun () ->
+            items.Enqueue item
+            Monitor.Pulse items)
+
+    /// The next item, or None if none comes in time. Interrupts meant for client code are ignored.
+    member this.Take(timeout: TimeSpan) : 'T option =
+        try
+            lock items (fun () ->
+                if items.Count = 0 then Monitor.Wait(items, timeout) |> ignore
+                if items.Count = 0 then None else Some(items.Dequeue()))
+        with :? ThreadInterruptedException -> this.Take timeout
+
+/// Ends the process even while client code spins or hangs at exit.
+let private leave (code: int) =
+    let kill () =
+        Thread.Sleep exitGrace
+        Process.GetCurrentProcess().Kill()
+    Thread(kill, IsBackground = true).Start()
+    exit code
+
+let private startThread (name: string) (work: unit -> unit) =
+    Thread(work, stackSize, IsBackground = true, Name = name).Start()
+
+/// What the threads share.
+type private Worker(channel: Channel) =
+    let evaluations = Mailbox<unit -> unit>()
+    let checks = Mailbox<unit -> unit>()
+    let mutable hello: Hello option = None
+    let mutable evaluator: Evaluator option = None
+    let mutable isWarm = false
+
+    let fail id code message = channel.Send(encodeFailed { Id = Some id; Code = code; Message = message })
+
+    let noSession id = fail id BadRequest "there is no session yet: `hello` comes first"
+
+    let explained (complaints: StringWriter) (message: string) =
+        match complaints.ToString().Trim() with
+        | "" -> message
+        | complaint -> complaint
+
+    /// The compiler may end the process over an argument or a reference it does not like; this says why.
+    let reportingExit (id: int64) (complaints: StringWriter) (work: unit -> 'T) : 'T =
+        let report = EventHandler(fun _ _ -> fail id Internal ("F# interactive did not start: " + explained complaints "it ended the process"))
+        AppDomain.CurrentDomain.ProcessExit.AddHandler report
+        try
+            work ()
+        finally
+            AppDomain.CurrentDomain.ProcessExit.RemoveHandler report
+
+    let openSession (id: int64) (wanted: Hello) =
+        match wanted.References |> List.tryFind (fun path -> not (File.Exists path)) with
+        | Some missing -> failwith ("the referenced assembly does not exist: " + missing)
+        | None -> ()
+        Environment.CurrentDirectory <- wanted.WorkingDirectory
+        UserOutput.install ()
+        let complaints = new StringWriter()
+        let opened =
+            try
+                reportingExit id complaints (fun () -> Evaluator(wanted, complaints))
+            with e -> raise (Exception(explained complaints e.Message, e))
+        hello <- Some wanted
+        evaluator <- Some opened
+        isWarm <- false
+        channel.Send(encodeReady id Compat.languageVersion)
+
+    let start (id: int64) (wanted: Hello) =
+        channel.Send(encodeProgress id "starting" "starting F# interactive")
+        try
+            openSession id wanted
+        with e ->
+            fail id Internal ("F# interactive did not start: " + e.Message)
+            leave 1
+
+    let reset (id: int64) =
+        match hello, evaluator with
+        | Some wanted, Some ended ->
+            channel.Send(encodeProgress id "starting" "starting a new session of F# interactive")
+            ended.End()
+            openSession id wanted
+        | _ -> noSession id
+
+    let openFirst (id: int64) (wanted: Hello) =
+        if hello.IsSome then fail id BadRequest "the session was opened already: use `reset`" else start id wanted
+
+    let check (id: int64) (code: string) (file: string option) (session: Evaluator) =
+        channel.Send(encodeDiagnostics id (Intellisense.check session code file))
+
+    let complete (id: int64) (code: string) (cursor: Position) (session: Evaluator) =
+        let items, start = Intellisense.complete session code cursor
+        channel.Send(encodeCompletions id items start)
+
+    let explore (id: int64) (name: string) (session: Evaluator) =
+        match Explorer.explore session name with
+        | Some (kind, members) -> channel.Send(encodeMembers id name kind members)
+        | None -> fail id NotFound ("nothing in the session is named `" + name + "`")
+
+    let evaluate (id: int64) (code: string) (file: string option) (session: Evaluator) =
+        channel.Send(encodeResult id (session.Evaluate(code, file)))
+
+    let inSession (id: int64) (serve: Evaluator -> unit) =
+        match evaluator with
+        | Some session -> serve session
+        | None -> noSession id
+
+    let post (mailbox: Mailbox<unit -> unit>) (id: int64) (serve: unit -> unit) =
+        mailbox.Post(fun () -> try serve () with e -> fail id Internal (e.GetType().FullName + ": " + e.Message))
+
+    /// Serves what is posted for ever; `idle` is called after a silence.
+    let rec work (mailbox: Mailbox<unit -> unit>) (idle: unit -> unit) (wait: TimeSpan) =
+        match mailbox.Take wait with
+        | Some serve ->
+            serve ()
+            work mailbox idle idleTime
+        | None ->
+            idle ()
+            work mailbox idle Timeout.InfiniteTimeSpan
+
+    /// Uses the silence after a session's start to run what its first requests would otherwise wait for.
+    let warmUp () =
+        match evaluator with
+        | Some session when not isWarm ->
+            isWarm <- true
+            (try session.WarmUp() with _ -> ())
+            checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())
+        | _ -> ()
+
+    let interrupt (id: int64) =
+        match evaluator with
+        | Some session -> session.Interrupt()
+        | None -> ()
+        channel.Send(encodeInterrupted id)
+
+    let dispatch (id: int64, request: Request) =
+        match request with
+        | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
+        | Eval (code, file) -> post evaluations id (fun () -> inSession id (evaluate id code file))
+        | Reset -> post evaluations id (fun () -> reset id)
+        | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
+        | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))
+        | Explore name -> post checks id (fun () -> inSession id (explore id name))
+        | Interrupt -> interrupt id
+        | Shutdown -> leave 0
+
+    member _.Run() =
+        startThread "evaluations" (fun () -> work evaluations warmUp Timeout.InfiniteTimeSpan)
+        startThread "checks" (fun () -> work checks ignore Timeout.InfiniteTimeSpan)
+        let rec next () =
+            match channel.Receive() with
+            | Closed -> leave 0
+            | TooLarge length ->
+                channel.Send(encodeFailed { Id = None; Code = BadRequest; Message = "a frame of " + string length + " bytes is too large" })
+                next ()
+            | Frame body ->
+                match decode body with
+                | Ok request -> dispatch request
+                | Error failure -> channel.Send(encodeFailed failure)
+                next ()
+        next ()
+
+let private takeVariable (name: string) =
+    let value = Environment.GetEnvironmentVariable name
+    Environment.SetEnvironmentVariable(name, null)
+    value
+
+[<EntryPoint>]
+let main _ =
+    let address = takeVariable "MAINSTAY_WORKER_ADDRESS"
+    let token = takeVariable "MAINSTAY_WORKER_TOKEN"
+    if String.IsNullOrEmpty address || String.IsNullOrEmpty token then
+        eprintfn "The F# worker is started by mainstay, which sets MAINSTAY_WORKER_ADDRESS and MAINSTAY_WORKER_TOKEN."
+        2
+    else
+        let channel = Channel address
+        channel.Send(encodeAttach token)
+        Worker(channel).Run()
+        0

@@ -1,0 +1,235 @@
+/// The messages of docs/worker-protocol.md, version 1: requests out of JSON, answers into JSON. How they travel is Channel's subject.
+module Mainstay.Worker.Protocol
+
+open System
+open System.Text.Json
+open Mainstay.Worker.Json
+
+/// The version of the protocol spoken here.
+let version = 1L
+
+/// A place in the client's code: both count from 1, the column in UTF-16 code units.
+type Position = { Line: int; Column: int }
+
+type Diagnostic =
+    { Severity: string
+      Code: string
+      Message: string
+      Start: Position
+      End: Position }
+
+/// A name that a submission defined.
+type Binding =
+    { Name: string
+      ValueType: string
+      Value: string option }
+
+/// An exception that escaped from the client's code.
+type Fault =
+    { Kind: string
+      Message: string
+      Stack: string option }
+
+type Outcome =
+    | Completed
+    | Rejected
+    | Raised of Fault
+    | Interrupted
+
+type EvalResult =
+    { Outcome: Outcome
+      Value: string option
+      ValueType: string option
+      Bindings: Binding list
+      Display: string
+      Diagnostics: Diagnostic list
+      ChangesState: bool
+      UsesLast: bool
+      Duration: TimeSpan }
+
+type CompletionItem =
+    { Label: string
+      Kind: string
+      Detail: string option
+      Documentation: string option }
+
+type MemberItem =
+    { Name: string
+      Kind: string
+      Signature: string option
+      Documentation: string option }
+
+type Hello =
+    { WorkingDirectory: string
+      References: string list
+      Arguments: string list }
+
+type Request =
+    | Hello of Hello
+    | Eval of code: string * file: string option
+    | Check of code: string * file: string option
+    | Complete of code: string * cursor: Position
+    | Explore of name: string
+    | Interrupt
+    | Reset
+    | Shutdown
+
+type FailureCode =
+    | BadRequest
+    | NotFound
+    | Internal
+
+/// A request that could not be served.
+type Failure =
+    { Id: int64 option
+      Code: FailureCode
+      Message: string }
+
+let private badRequest id message = Error { Id = id; Code = BadRequest; Message = message }
+
+let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =
+    let text name = tryText name element
+    let required name (make: string -> Request) =
+        match text name with
+        | Some value -> Ok(make value)
+        | None -> Error("`" + kind + "` needs the string `" + name + "`")
+    match kind with
+    | "hello" ->
+        match tryInteger "protocol" element with
+        | Some spoken when spoken = version ->
+            required "workingDirectory" (fun directory ->
+                Hello { WorkingDirectory = directory; References = texts "references" element; Arguments = texts "arguments" element })
+        | _ -> Error("this worker speaks protocol " + string version + " only")
+    | "eval" -> required "code" (fun code -> Eval(code, text "file"))
+    | "check" -> required "code" (fun code -> Check(code, text "file"))
+    | "complete" ->
+        match tryInteger "line" element, tryInteger "column" element with
+        | Some line, Some column when line > 0L && column > 0L && line <= int64 Int32.MaxValue && column <= int64 Int32.MaxValue ->
+            required "code" (fun code -> Complete(code, { Line = int line; Column = int column }))
+        | _ -> Error "`complete` needs `line` and `column`, both counted from 1"
+    | "explore" -> required "name" Explore
+    | "interrupt" -> Ok Interrupt
+    | "reset" -> Ok Reset
+    | "shutdown" -> Ok Shutdown
+    | other -> Error("unknown message type `" + other + "`")
+
+/// The request in a frame, with its id.
+let decode (frame: byte[]) : Result<int64 * Request, Failure> =
+    try
+        use document = JsonDocument.Parse(ReadOnlyMemory frame)
+        let element = document.RootElement
+        if element.ValueKind <> JsonValueKind.Object then badRequest None "a frame holds one JSON object"
+        else
+            match tryInteger "id" element, tryText "type" element with
+            | id, None -> badRequest id "a message needs the string `type`"
+            | None, Some _ -> badRequest None "a request needs an integer `id`"
+            | Some id, Some kind ->
+                match decodeBody element kind with
+                | Ok request -> Ok(id, request)
+                | Error message -> badRequest (Some id) message
+    with
+    | :? JsonException as e -> badRequest None ("the frame is no JSON: " + e.Message)
+    | :? InvalidOperationException as e -> badRequest None ("the frame holds a malformed string: " + e.Message)
+
+let private message (kind: string) (members: (Utf8JsonWriter -> unit) list) =
+    encode (fun writer ->
+        writeText "type" kind writer
+        for write in members do write writer)
+
+let private writePosition name (position: Position) =
+    writeObject name (fun writer ->
+        writeInteger "line" (int64 position.Line) writer
+        writeInteger "column" (int64 position.Column) writer)
+
+let private writeDiagnostic (diagnostic: Diagnostic) writer =
+    writeText "severity" diagnostic.Severity writer
+    writeText "code" diagnostic.Code writer
+    writeText "message" diagnostic.Message writer
+    writePosition "start" diagnostic.Start writer
+    writePosition "end" diagnostic.End writer
+
+let private writeBinding (binding: Binding) writer =
+    writeText "name" binding.Name writer
+    writeText "valueType" binding.ValueType writer
+    writeOptionalText "value" binding.Value writer
+
+let private writeFault (fault: Fault) writer =
+    writeText "kind" fault.Kind writer
+    writeText "message" fault.Message writer
+    writeOptionalText "stack" fault.Stack writer
+
+let private outcomeName outcome =
+    match outcome with
+    | Completed -> "completed"
+    | Rejected -> "rejected"
+    | Raised _ -> "raised"
+    | Interrupted -> "interrupted"
+
+let encodeAttach (token: string) = message "attach" [ writeText "token" token; writeInteger "protocol" version ]
+
+let encodeProgress (id: int64) (phase: string) (text: string) =
+    message "progress" [ writeInteger "id" id; writeText "phase" phase; writeText "message" text ]
+
+let encodeReady (id: int64) (languageVersion: string) =
+    message "ready" [
+        writeInteger "id" id
+        writeText "kernel" "fsharp"
+        writeText "version" languageVersion
+        writeText "runtime" Runtime.InteropServices.RuntimeInformation.FrameworkDescription
+        writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
+        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset" ]
+    ]
+
+let encodeResult (id: int64) (result: EvalResult) =
+    message "result" [
+        writeInteger "id" id
+        writeFlag "success" (result.Outcome = Completed)
+        writeText "outcome" (outcomeName result.Outcome)
+        writeOptionalText "value" result.Value
+        writeOptionalText "valueType" result.ValueType
+        writeObjects "bindings" result.Bindings writeBinding
+        writeText "display" result.Display
+        writeObjects "diagnostics" result.Diagnostics writeDiagnostic
+        (match result.Outcome with Raised fault -> writeObject "error" (writeFault fault) | _ -> ignore)
+        writeFlag "changesState" result.ChangesState
+        writeFlag "usesLast" result.UsesLast
+        writeInteger "durationMs" (int64 result.Duration.TotalMilliseconds)
+    ]
+
+let encodeDiagnostics (id: int64) (diagnostics: Diagnostic list) =
+    message "diagnostics" [ writeInteger "id" id; writeObjects "diagnostics" diagnostics writeDiagnostic ]
+
+let encodeCompletions (id: int64) (items: CompletionItem list) (start: Position) =
+    let writeItem (item: CompletionItem) writer =
+        writeText "label" item.Label writer
+        writeText "kind" item.Kind writer
+        writeOptionalText "detail" item.Detail writer
+        writeOptionalText "documentation" item.Documentation writer
+    message "completions" [ writeInteger "id" id; writeObjects "items" items writeItem; writePosition "start" start ]
+
+let encodeMembers (id: int64) (name: string) (kind: string) (members: MemberItem list) =
+    let writeMember (item: MemberItem) writer =
+        writeText "name" item.Name writer
+        writeText "kind" item.Kind writer
+        writeOptionalText "signature" item.Signature writer
+        writeOptionalText "documentation" item.Documentation writer
+    message "members" [
+        writeInteger "id" id
+        writeText "name" name
+        writeText "kind" kind
+        writeObjects "members" members writeMember
+    ]
+
+let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
+
+let encodeFailed (failure: Failure) =
+    let code =
+        match failure.Code with
+        | BadRequest -> "bad_request"
+        | NotFound -> "not_found"
+        | Internal -> "internal"
+    message "failed" [
+        (match failure.Id with Some id -> writeInteger "id" id | None -> ignore)
+        writeText "code" code
+        writeText "message" failure.Message
+    ]

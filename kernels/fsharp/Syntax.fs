@@ -1,0 +1,63 @@
+/// The untyped tree of the compiler as plain data. It is read by reflection: its cases gain and lose fields with nearly every SDK, so
+/// patterns over them would compile on one SDK only, while the names of cases are stable.
+module Mainstay.Worker.Syntax
+
+open System
+open System.Collections
+open System.Collections.Concurrent
+open Microsoft.FSharp.Reflection
+
+/// A part of the tree. Lists, options, tuples and records are not nodes of their own: what they hold belongs to the node around them.
+type Tree =
+    | Node of union: string * case: string * parts: Tree list
+    | Name of string
+    | Flag of bool
+
+/// How an object of some type is taken apart.
+type private Shape =
+    | Cases of union: string * names: string[] * tag: (obj -> int) * fields: (int -> obj -> obj[])
+    | Parts of (obj -> obj[])
+    | Identifier of (obj -> string)
+    | Opaque
+
+/// Whether objects of this type belong to the tree, rather than hang on it like ranges and documentation, which lead elsewhere.
+let private isOfTree (name: string) =
+    [ "Syn"; "Parsed"; "LongIdent" ] |> List.exists (fun start -> name.StartsWith(start, StringComparison.Ordinal))
+
+let private shapeOf (kind: Type) : Shape =
+    let identifierText = kind.GetProperty "idText"
+    if not (isNull identifierText) then Identifier(fun value -> string (identifierText.GetValue value))
+    elif FSharpType.IsTuple kind then Parts(FSharpValue.PreComputeTupleReader kind)
+    elif FSharpType.IsUnion(kind, true) then
+        let cases = FSharpType.GetUnionCases(kind, true)
+        let union = cases.[0].DeclaringType
+        let fields = cases |> Array.map (fun case -> lazy FSharpValue.PreComputeUnionReader(case, true))
+        let read (index: int) (value: obj) = fields.[index].Value value
+        if union.IsGenericType && union.GetGenericTypeDefinition() = typedefof<_ option> then Parts(read 1)
+        elif isOfTree union.Name then
+            Cases(union.Name, cases |> Array.map (fun case -> case.Name), FSharpValue.PreComputeUnionTagReader(union, true), read)
+        else Opaque
+    elif isOfTree kind.Name && FSharpType.IsRecord(kind, true) then Parts(FSharpValue.PreComputeRecordReader(kind, true))
+    else Opaque
+
+let private shapes = ConcurrentDictionary<Type, Shape>()
+
+let rec private readOne (value: obj) : Tree list =
+    match value with
+    | null
+    | :? string -> []
+    | :? bool as flag -> [ Flag flag ]
+    | :? IEnumerable as items -> [ for item in items do yield! readOne item ]
+    | _ ->
+        match shapes.GetOrAdd(value.GetType(), shapeOf) with
+        | Identifier text -> [ Name(text value) ]
+        | Cases (union, names, tag, fields) ->
+            let case = tag value
+            [ Node(union, names.[case], readAll (fields case value)) ]
+        | Parts fields -> readAll (fields value)
+        | Opaque -> []
+
+and private readAll (values: obj[]) : Tree list = values |> List.ofArray |> List.collect readOne
+
+/// Reads an object of the tree, recursing as deeply as it is nested.
+let read (tree: obj) : Tree list = readOne tree
