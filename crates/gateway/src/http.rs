@@ -1,0 +1,136 @@
+//! The loopback port: who may come in, and where each path leads.
+//!
+//! Every request must name this machine in Host (a page that resolves its own name to 127.0.0.1 does not), must come from no
+//! page or one of this machine's (Origin), and must show the token. `/health` alone needs no token: it says only that
+//! something lives.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use mainstay_model::Error;
+use tokio::net::TcpListener;
+
+use crate::rpc::server::Daemon;
+use crate::view::ErrorView;
+
+/// The names of this machine that a request may be addressed to.
+pub(crate) const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+
+/// Listens on the loopback interface; port 0 takes any free one.
+///
+/// # Errors
+/// [`Error::PortTaken`].
+pub async fn listen(port: u16) -> Result<(TcpListener, u16), Error> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listener = TcpListener::bind(address).await.map_err(|_| Error::PortTaken { port })?;
+    let port = listener.local_addr().map_or(port, |address| address.port());
+    Ok((listener, port))
+}
+
+/// Serves the port until the daemon stops.
+pub async fn serve(listener: TcpListener, daemon: Daemon) {
+    let stop = daemon.stop.clone();
+    let served = axum::serve(listener, router(daemon)).with_graceful_shutdown(stop.cancelled_owned()).await;
+    if let Err(error) = served {
+        tracing::error!(%error, "the port is no longer served");
+    }
+}
+
+/// Every path, behind its checks.
+pub fn router(daemon: Daemon) -> Router {
+    let limit = DefaultBodyLimit::max(daemon.engine.limits().message_bytes);
+    let guarded = Router::new()
+        .route_service("/mcp", crate::mcp::http_service(&daemon))
+        .layer(limit)
+        .layer(from_fn_with_state(daemon.clone(), require_token));
+    Router::new().route("/health", get(health)).merge(guarded).layer(from_fn_with_state(daemon, require_local))
+}
+
+async fn health() -> &'static str {
+    "ok\n"
+}
+
+/// Lets through what is addressed to this machine, from this machine.
+async fn require_local(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
+    match foreign_name(request.headers(), daemon.port) {
+        Some(origin) => refuse(StatusCode::FORBIDDEN, Error::ForbiddenOrigin { origin }),
+        None => next.run(request).await,
+    }
+}
+
+async fn require_token(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match shown.and_then(|value| value.strip_prefix("Bearer ")) {
+        Some(token) if same_secret(token, &daemon.token) => next.run(request).await,
+        Some(_) | None => refuse(StatusCode::UNAUTHORIZED, Error::Unauthorized),
+    }
+}
+
+/// The Host or Origin that is not this machine's, if there is one.
+fn foreign_name(headers: &HeaderMap, port: u16) -> Option<String> {
+    let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let host = text(header::HOST).unwrap_or_default();
+    if !is_own_authority(&host, port) {
+        return Some(host);
+    }
+    let origin = text(header::ORIGIN)?;
+    let is_own = origin.strip_prefix("http://").is_some_and(|authority| is_own_authority(authority, port));
+    (!is_own).then_some(origin)
+}
+
+fn is_own_authority(authority: &str, port: u16) -> bool {
+    OWN_NAMES.iter().any(|name| {
+        authority.strip_prefix(name).is_some_and(|rest| rest.strip_prefix(':').is_some_and(|p| p.parse() == Ok(port)))
+    })
+}
+
+/// Compares secrets in a time that does not depend on where they differ.
+pub fn same_secret(shown: &str, kept: &str) -> bool {
+    let differences = shown.bytes().zip(kept.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    shown.len() == kept.len() && differences == 0
+}
+
+fn refuse(status: StatusCode, error: Error) -> Response {
+    let body = serde_json::to_vec(&ErrorView::from(error)).unwrap_or_default();
+    (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn foreign(host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        foreign_name(&headers, 37749).is_some()
+    }
+
+    #[test]
+    fn only_this_machine_by_its_own_names_is_let_in() {
+        assert!(!foreign("127.0.0.1:37749", None));
+        assert!(!foreign("localhost:37749", Some("http://localhost:37749")));
+        for host in ["evil.example:37749", "127.0.0.1.evil.example:37749", "127.0.0.1:1", "127.0.0.1", "", "localhost:377490"] {
+            assert!(foreign(host, None), "{host}");
+        }
+        for origin in ["http://evil.example", "null", "https://localhost:37749", "http://localhost:8080"] {
+            assert!(foreign("localhost:37749", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_the_same_only_as_a_whole() {
+        assert!(same_secret("abc", "abc"));
+        for other in ["", "ab", "abd", "abcd"] {
+            assert!(!same_secret(other, "abc"));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One call: on whose behalf, on which session, and whether someone still waits for it.
+//!
+//! A call that names no session takes the one its connection used last, else the most recently active F# session: of the
+//! client's folder where that is known, of all where not. Where there is none, what runs or looks at code creates one.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mainstay_engine::Engine;
+use mainstay_log::SessionFilter;
+use mainstay_model::{
+    Action, Admission, Command, CommandId, CreateSession, Error, JobId, Outcome, Principal, Response,
+    Session, SessionCommand, SessionId, SessionKind, SessionState, Source,
+};
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+use uuid::Uuid;
+
+use super::server::Server;
+
+/// How long a call waits for a session to get ready: a little less than clients commonly wait for an answer.
+const SETTLE_LIMIT: Duration = Duration::from_secs(55);
+/// Among how many sessions the most recently active F# session is looked for.
+const RECENT: usize = 100;
+/// The longest name of a client that is kept, in characters.
+const CLIENT_NAME: usize = 60;
+
+/// One call.
+pub(super) struct Call<'a> {
+    server: &'a Server,
+    context: &'a RequestContext<RoleServer>,
+    source: Source,
+    session: OnceLock<SessionId>,
+    said: AtomicU32,
+}
+
+impl<'a> Call<'a> {
+    /// A call that just came in.
+    pub(super) fn new(server: &'a Server, context: &'a RequestContext<RoleServer>) -> Self {
+        let name = format!("mcp:{}", client_name(context));
+        let source = Source::Client { principal: Principal::local(), name };
+        Self { server, context, source, session: OnceLock::new(), said: AtomicU32::new(0) }
+    }
+
+    /// All sessions.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.server.daemon.engine
+    }
+
+    /// The session the call turned out to be about.
+    pub(super) fn session(&self) -> Option<SessionId> {
+        self.session.get().copied()
+    }
+
+    /// Where the code of a session runs that is created without a word about it.
+    pub(super) fn default_folder(&self) -> String {
+        self.server.default_folder()
+    }
+
+    /// The session the call is about, where there is one.
+    pub(super) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
+        let found = match (reference, self.server.last_used()) {
+            (Some(reference), _) => Some(self.engine().resolve(reference).await?),
+            (None, Some(session)) => Some(session),
+            (None, None) => self.most_recent().await?,
+        };
+        if let Some(session) = found {
+            self.session.get_or_init(|| session);
+        }
+        Ok(found)
+    }
+
+    /// The session the call is about; where there is none, `action` is refused as by a session at rest.
+    pub(super) async fn existing(&self, reference: Option<&str>, action: Action) -> Result<SessionId, Error> {
+        let found = self.find(reference).await?;
+        found.ok_or(Error::NotOffered { action, state: SessionState::Uninitialized })
+    }
+
+    /// The session the call works in, created where there is none. The connection's next calls take it too.
+    pub(super) async fn workplace(&self, reference: Option<&str>) -> Result<SessionId, Error> {
+        let _one_at_a_time = self.server.creation.lock().await;
+        let session = match self.find(reference).await? {
+            Some(session) => session,
+            None => {
+                let working_directory = self.default_folder();
+                let kind = SessionKind::fsharp();
+                self.create(CreateSession { kind, working_directory, project: None, name: None }).await?
+            }
+        };
+        self.server.use_session(session);
+        Ok(session)
+    }
+
+    /// Creates a session. The connection's next calls take it.
+    pub(super) async fn create(&self, create: CreateSession) -> Result<SessionId, Error> {
+        let outcome = self.engine().create(new_command(), self.source.clone(), create).await?;
+        match outcome {
+            Outcome::Done { response: Response::Created { session } } => {
+                self.session.get_or_init(|| session);
+                self.server.use_session(session);
+                Ok(session)
+            }
+            Outcome::Done { response } => Err(unexpected(&response)),
+            Outcome::Failed { error } => Err(error),
+        }
+    }
+
+    /// Starts a session at rest, and waits until it is done with warming up.
+    pub(super) async fn bring_up(&self, session: SessionId) -> Result<Arc<Session>, Error> {
+        if self.engine().status(session).await?.session.state() == SessionState::Uninitialized {
+            match self.submit(session, SessionCommand::Start).await {
+                // Someone else may have been quicker.
+                Ok(_) | Err(Error::NotOffered { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut settled = pin!(self.settled(session));
+        tokio::select! {
+            biased;
+            settled = &mut settled => return settled,
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+        self.say("the session is getting ready").await;
+        settled.await
+    }
+
+    /// Waits until a session is neither at rest nor warming up, for as long as a client may wait.
+    pub(super) async fn settled(&self, session: SessionId) -> Result<Arc<Session>, Error> {
+        self.engine().settled(session, SETTLE_LIMIT).await
+    }
+
+    /// Has a command carried out, or refused at once.
+    pub(super) async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Response, Error> {
+        match self.engine().submit(session, self.command(body)).await? {
+            Outcome::Done { response } => Ok(response),
+            Outcome::Failed { error } => Err(error),
+        }
+    }
+
+    /// A new command of this client.
+    pub(super) fn command(&self, body: SessionCommand) -> Command {
+        Command { id: new_command(), source: self.source.clone(), admission: Admission::Now, body }
+    }
+
+    /// Waits until the client cancels the call. It does not when it only goes: what it began then goes on.
+    pub(super) async fn cancelled(&self) {
+        self.context.ct.cancelled().await;
+        if self.server.closing.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether the client wants to hear how the call gets on.
+    pub(super) fn wants_progress(&self) -> bool {
+        self.context.meta.get_progress_token().is_some()
+    }
+
+    /// Tells the client how the call gets on, where it wants to hear it.
+    pub(super) async fn say(&self, message: impl Into<String>) {
+        let Some(token) = self.context.meta.get_progress_token() else { return };
+        let nth = self.said.fetch_add(1, Ordering::Relaxed) + 1;
+        let progress = ProgressNotificationParam::new(token, f64::from(nth)).with_message(message);
+        if let Err(error) = self.context.peer.notify_progress(progress).await {
+            tracing::debug!(%error, "a client did not hear of progress");
+        }
+    }
+
+    async fn most_recent(&self) -> Result<Option<SessionId>, Error> {
+        let working_directory = self.server.working_directory.clone();
+        let filter = SessionFilter { working_directory, live: false, limit: Some(RECENT) };
+        let sessions = self.engine().sessions(filter).await?;
+        Ok(sessions.iter().find(|session| session.kind == SessionKind::fsharp()).map(|session| session.id))
+    }
+}
+
+/// An answer to a command that no command of its kind has.
+pub(super) fn unexpected(response: &Response) -> Error {
+    Error::BadRequest { reason: format!("the command's outcome is {response:?}") }
+}
+
+fn new_command() -> CommandId {
+    CommandId::from(JobId::from_uuid(Uuid::now_v7()))
+}
+
+fn client_name(context: &RequestContext<RoleServer>) -> String {
+    // Over HTTP, rmcp makes a client up where the request itself did not name one.
+    let info = match context.meta.protocol_version() {
+        Some(_) => context.meta.client_info(),
+        None => context.client_info(),
+    };
+    let name: String = info.map(|info| info.name).unwrap_or_default();
+    let name: String = name.chars().filter(|c| !c.is_control()).take(CLIENT_NAME).collect();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}

@@ -1,0 +1,99 @@
+//! `cancel_eval`: stopping the running code, and telling how that ended.
+
+use std::fmt::{Display, Formatter};
+use std::time::{Duration, Instant};
+
+use mainstay_engine::Subscription;
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{Action, Error, EventBody, JobId, Response, SessionCommand};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use super::call::{Call, unexpected};
+use super::tool::{Answer, Effect, Tool};
+
+/// How long the answer waits for the session to be Ready again.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Stops the running code.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CancelEval {
+    session_id: Option<String>,
+}
+
+/// How it ended.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CancelAnswer {
+    session_id: String,
+    state: &'static str,
+    /// `yielded`, `killed`, `completed`, `failed`, `interrupted`; absent where it has not ended yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ending: Option<&'static str>,
+}
+
+impl Tool for CancelEval {
+    const NAME: &'static str = "cancel_eval";
+    const DESCRIPTION: &'static str = "Stop the code that runs. Where it does not yield its worker is killed, and earlier definitions are restored.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
+    type Answer = CancelAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<CancelAnswer, Error> {
+        let began = Instant::now();
+        let session = call.existing(self.session_id.as_deref(), Action::Cancel).await?;
+        let seen = call.engine().status(session).await?.session.last_seq;
+        let mut events = call.engine().subscribe(session, seen);
+        let job = match call.submit(session, SessionCommand::Cancel).await? {
+            Response::Cancelling { job } => job,
+            response => return Err(unexpected(&response)),
+        };
+        let ending = match timeout(LIMIT, ending(&mut events, job)).await {
+            Ok(ending) => Some(ending?),
+            Err(_) => None,
+        };
+        let settled = call.engine().settled(session, LIMIT.saturating_sub(began.elapsed())).await?;
+        Ok(CancelAnswer { session_id: session.short(), state: settled.state().name(), ending })
+    }
+}
+
+/// Waits for a job's end.
+async fn ending(events: &mut Subscription, job: JobId) -> Result<&'static str, Error> {
+    loop {
+        let event = events.next().await?;
+        let (of, ending) = match &event.body {
+            EventBody::EvalCancelled { job, ending: CancelEnding::Yielded } => (job, "yielded"),
+            EventBody::EvalCancelled { job, ending: CancelEnding::Killed } => (job, "killed"),
+            EventBody::EvalCompleted { job, .. } => (job, "completed"),
+            EventBody::EvalFailed { job, .. } => (job, "failed"),
+            EventBody::EvalInterrupted { job } => (job, "interrupted"),
+            EventBody::SessionCreated { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionReset
+            | EventBody::SessionHardReset
+            | EventBody::SessionStopped
+            | EventBody::WorkerExited { .. }
+            | EventBody::EvalRequested { .. }
+            | EventBody::OutputProduced { .. }
+            | EventBody::OutputCut { .. }
+            | EventBody::CancelRequested { .. } => continue,
+        };
+        if *of == job {
+            return Ok(ending);
+        }
+    }
+}
+
+impl Answer for CancelAnswer {}
+
+impl Display for CancelAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { session_id, state, ending } = self;
+        let ending = ending.unwrap_or("has not ended yet");
+        write!(f, "{ending}; {state} [session {session_id}]")
+    }
+}

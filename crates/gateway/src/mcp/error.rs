@@ -1,0 +1,132 @@
+//! The one table from errors to MCP.
+//!
+//! Whatever the engine refuses or fails at is an answer of the tool, marked as an error, since then the model reads it and
+//! can do better. Errors of the protocol are left for what no tool saw: a tool that does not exist, arguments not of its
+//! form ([`super::tool`]).
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_model::{Action, Error, SessionState};
+use serde::Serialize;
+
+use super::call::Call;
+use super::cancel::CancelEval;
+use super::eval::SendFsharpCode;
+use super::events::GetRecentFsiEvents;
+use super::lifecycle::{HardResetFsiSession, ResetFsiSession, StopSession};
+use super::query::{CheckFsharpCode, GetCompletions};
+use super::status::GetFsiStatus;
+use super::tool::Tool;
+use crate::view::fault;
+
+/// Why a call was refused or failed, and what to do.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ErrorAnswer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    /// Stable: `mainstay explain CODE` says more.
+    code: String,
+    message: String,
+    /// The tools the session offers instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    offered: Vec<&'static str>,
+    next_step: String,
+}
+
+impl Display for ErrorAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { session_id, code, message, offered, next_step } = self;
+        write!(f, "{code}: {message}. {next_step}")?;
+        if !offered.is_empty() {
+            write!(f, "\noffered: {}", offered.join(", "))?;
+        }
+        match session_id {
+            Some(session) => write!(f, "\n[session {session}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The answer to a call that met an error.
+pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
+    let mut message = error.to_string();
+    if let (Error::NotOffered { state: SessionState::Faulted, .. }, Some(session)) = (error, call.session())
+        && let Ok(status) = call.engine().status(session).await
+        && let Some(fault) = fault(&status.session)
+    {
+        message = format!("{message}: {fault}");
+    }
+    ErrorAnswer {
+        session_id: call.session().map(|session| session.short()),
+        code: error.code().to_string(),
+        message,
+        offered: tool_names(&error.offered()),
+        next_step: next_step(error),
+    }
+}
+
+/// The tools for what a session offers.
+pub(super) fn tool_names(actions: &[Action]) -> Vec<&'static str> {
+    actions.iter().filter_map(|action| tool_name(*action)).collect()
+}
+
+const fn tool_name(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Cancel => Some(CancelEval::NAME),
+        // Running code starts a session at rest.
+        Action::Eval | Action::Start => Some(SendFsharpCode::NAME),
+        Action::Check => Some(CheckFsharpCode::NAME),
+        Action::Complete => Some(GetCompletions::NAME),
+        Action::Events => Some(GetRecentFsiEvents::NAME),
+        Action::Status => Some(GetFsiStatus::NAME),
+        Action::Reset => Some(ResetFsiSession::NAME),
+        Action::HardReset => Some(HardResetFsiSession::NAME),
+        Action::Stop => Some(StopSession::NAME),
+        Action::Explore | Action::Rename => None,
+    }
+}
+
+/// What an agent does next: in its tools where it has one for it, in the words for everyone where it has not.
+fn next_step(error: &Error) -> String {
+    match error {
+        Error::SessionNotFound { .. } | Error::SessionAmbiguous { .. } => {
+            "Take an id from list_sessions.".into()
+        }
+        Error::NotOffered { state, .. } => match state {
+            SessionState::Uninitialized => "Call send_fsharp_code: it starts the session.".into(),
+            SessionState::WarmingUp => "Call get_fsi_status with waitSeconds until it is Ready.".into(),
+            SessionState::Evaluating => {
+                "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.".into()
+            }
+            SessionState::Faulted => "Call reset_fsi_session or hard_reset_fsi_session.".into(),
+            SessionState::Ready | SessionState::Waiting(_) => error.next_step(),
+        },
+        Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
+        Error::KernelUnknown { .. } => "Leave `kind` out for F#.".into(),
+        Error::WorkerFailed { .. } => "Call hard_reset_fsi_session.".into(),
+        Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
+        Error::SessionStopped => "Send it again: that starts the session.".into(),
+        Error::InvalidTransition { .. }
+        | Error::SessionOwned
+        | Error::LaneFull { .. }
+        | Error::CommandConflict { .. }
+        | Error::CodeTooLarge { .. }
+        | Error::CodeInvalid { .. }
+        | Error::InvalidArgument { .. }
+        | Error::KernelUnavailable { .. }
+        | Error::StoreFailed { .. }
+        | Error::StoreNewer { .. }
+        | Error::StoreLocked
+        | Error::ObjectDamaged { .. }
+        | Error::ObjectNotFound { .. }
+        | Error::DaemonStopping
+        | Error::DaemonNotRunning
+        | Error::DaemonVersionMismatch { .. }
+        | Error::PortTaken { .. }
+        | Error::DaemonFailed { .. }
+        | Error::Unauthorized
+        | Error::ForbiddenOrigin { .. }
+        | Error::BadRequest { .. } => error.next_step(),
+    }
+}

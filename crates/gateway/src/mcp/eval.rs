@@ -1,0 +1,233 @@
+//! `send_fsharp_code`: running code, telling what it prints meanwhile, and stopping it when the client cancels the call.
+
+use std::fmt::{Display, Formatter};
+use std::pin::pin;
+
+use mainstay_engine::Subscription;
+use mainstay_model::{
+    Binding, CommandId, Error, EventBody, Outcome, RaisedError, Response, Session, SessionCommand, SessionId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::{Call, unexpected};
+use super::diagnostic::{DiagnosticLine, wants_change};
+use super::text::{TEXT_BYTES, shortened};
+use super::tool::{Answer, Effect, Tool};
+use crate::view::EvalView;
+
+/// Runs code.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct SendFsharpCode {
+    session_id: Option<String>,
+    code: String,
+}
+
+/// What came of it.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EvalAnswer {
+    session_id: String,
+    success: bool,
+    /// The event that ended it: the cursor for what comes later.
+    seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    value_type: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    output: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    error_output: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    output_cut: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bindings: Vec<BindingLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diagnostics: Vec<DiagnosticLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorLine>,
+}
+
+/// A name the code defined.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct BindingLine {
+    name: String,
+    #[serde(rename = "type")]
+    value_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+}
+
+/// Why the code did not run to its end, where the diagnostics do not say it.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct ErrorLine {
+    kind: String,
+    message: String,
+}
+
+impl Tool for SendFsharpCode {
+    const NAME: &'static str = "send_fsharp_code";
+    const DESCRIPTION: &'static str =
+        "Run F# code in a session and wait for its end. Cancelling the request stops it.";
+    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    type Answer = EvalAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
+        let session = call.workplace(self.session_id.as_deref()).await?;
+        let ready = tokio::select! {
+            biased;
+            () = call.cancelled() => return Ok(EvalAnswer::not_run(session)),
+            ready = call.bring_up(session) => ready?,
+        };
+        evaluated(call, &ready, self.code).await.map(EvalAnswer::from)
+    }
+}
+
+/// Runs code, and waits for its end even when the client cancels it: cancelling always ends.
+async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<EvalView, Error> {
+    let (session, seen) = (session.id, session.last_seq);
+    let command = call.command(SessionCommand::Eval { code, file: None });
+    let id = command.id.clone();
+    let mut printed = call.wants_progress().then(|| call.engine().subscribe(session, seen));
+    let mut is_cancelled = false;
+    let mut outcome = pin!(call.engine().submit(session, command));
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut outcome => break outcome?,
+            () = call.cancelled(), if !is_cancelled => {
+                is_cancelled = true;
+                stop(call, session, &id).await?;
+            }
+            Some(text) = next_output(&mut printed, &id) => call.say(shortened(text, TEXT_BYTES)).await,
+        }
+    };
+    match outcome {
+        Outcome::Done { response: Response::Evaluated(outcome) } => {
+            EvalView::load(call.engine(), session, id, outcome).await
+        }
+        Outcome::Done { response } => Err(unexpected(&response)),
+        Outcome::Failed { error } => Err(error),
+    }
+}
+
+/// Stops the eval, and no other that may have begun after it.
+async fn stop(call: &Call<'_>, session: SessionId, eval: &CommandId) -> Result<(), Error> {
+    let status = call.engine().status(session).await?;
+    if status.session.running().is_some_and(|running| running.command == *eval) {
+        match call.submit(session, SessionCommand::Cancel).await {
+            // It has just ended by itself.
+            Ok(_) | Err(Error::NotOffered { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What the eval prints next; none where nobody asked.
+async fn next_output(printed: &mut Option<Subscription>, eval: &CommandId) -> Option<String> {
+    let printed = printed.as_mut()?;
+    loop {
+        let event = printed.next().await.ok()?;
+        if let EventBody::OutputProduced { text, .. } = &event.body
+            && event.metadata.correlation.as_ref() == Some(eval)
+        {
+            return Some(text.clone());
+        }
+    }
+}
+
+impl EvalAnswer {
+    /// The client cancelled before the code ran.
+    fn not_run(session: SessionId) -> Self {
+        let message = "the request was cancelled before the code ran".to_owned();
+        Self {
+            session_id: session.short(),
+            success: false,
+            seq: 0,
+            value: None,
+            value_type: None,
+            output: String::new(),
+            error_output: String::new(),
+            output_cut: false,
+            bindings: Vec::new(),
+            diagnostics: Vec::new(),
+            error: Some(ErrorLine { kind: "Cancelled".to_owned(), message }),
+        }
+    }
+}
+
+impl From<EvalView> for EvalAnswer {
+    fn from(view: EvalView) -> Self {
+        let is_long = view.stdout.len() > TEXT_BYTES || view.stderr.len() > TEXT_BYTES;
+        let text = |text| shortened(text, TEXT_BYTES);
+        Self {
+            session_id: view.session.short(),
+            success: view.success,
+            seq: view.seq.0,
+            value: view.value.map(text),
+            value_type: view.value_type,
+            output: text(view.stdout),
+            error_output: text(view.stderr),
+            output_cut: view.output_cut || is_long,
+            bindings: view.bindings.into_iter().map(BindingLine::from).collect(),
+            diagnostics: view
+                .diagnostics
+                .into_iter()
+                .filter(wants_change)
+                .map(DiagnosticLine::from)
+                .collect(),
+            error: view.error.map(ErrorLine::from),
+        }
+    }
+}
+
+impl From<Binding> for BindingLine {
+    fn from(binding: Binding) -> Self {
+        let Binding { name, value_type, value } = binding;
+        Self { name, value_type, value: value.map(|value| shortened(value, TEXT_BYTES)) }
+    }
+}
+
+impl From<RaisedError> for ErrorLine {
+    fn from(error: RaisedError) -> Self {
+        let RaisedError { kind, message, stack: _ } = error;
+        Self { kind, message: shortened(message, TEXT_BYTES) }
+    }
+}
+
+impl Answer for EvalAnswer {
+    fn is_failure(&self) -> bool {
+        !self.success
+    }
+}
+
+impl Display for EvalAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        for output in [&self.output, &self.error_output] {
+            if !output.is_empty() {
+                writeln!(f, "{}", output.trim_end())?;
+            }
+        }
+        for BindingLine { name, value_type, value } in &self.bindings {
+            match value {
+                Some(value) => writeln!(f, "val {name} : {value_type} = {value}")?,
+                None => writeln!(f, "val {name} : {value_type}")?,
+            }
+        }
+        match (&self.value, &self.value_type) {
+            (Some(value), Some(value_type)) => writeln!(f, "{value} : {value_type}")?,
+            (Some(value), None) => writeln!(f, "{value}")?,
+            (None, _) => {}
+        }
+        for diagnostic in &self.diagnostics {
+            writeln!(f, "{diagnostic}")?;
+        }
+        if let Some(ErrorLine { kind, message }) = &self.error {
+            writeln!(f, "{kind}: {message}")?;
+        }
+        let ending = if self.success { "ok" } else { "failed" };
+        write!(f, "{ending} [session {}, seq {}]", self.session_id, self.seq)
+    }
+}

@@ -1,0 +1,178 @@
+//! `get_recent_fsi_events`: what happened in a session, each event one short line, from a cursor on.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{
+    Action, Diagnostic, Error, EvalResult, Event, EventBody, Failure, OutputStream, Seq, Severity, Source,
+    WarmUpReason,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::text::beginning;
+use super::tool::{Answer, Effect, Tool};
+
+/// How many events an answer has where the client does not say it.
+const USUAL: usize = 20;
+/// The most events in one answer.
+const MOST: usize = 200;
+/// How much of an event's text is shown, in bytes.
+const TEXT_BYTES: usize = 240;
+
+/// Asks for events.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct GetRecentFsiEvents {
+    session_id: Option<String>,
+    /// Only those after this cursor; without it, the newest.
+    since: Option<u64>,
+    /// At most so many; 20 by default, 200 at most.
+    count: Option<usize>,
+}
+
+/// Events, oldest first.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EventsAnswer {
+    session_id: String,
+    /// Where to go on from.
+    cursor: u64,
+    events: Vec<EventLine>,
+    /// Whether there are more after the cursor.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more: bool,
+}
+
+/// One event.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EventLine {
+    seq: u64,
+    kind: &'static str,
+    /// Which client caused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Tool for GetRecentFsiEvents {
+    const NAME: &'static str = "get_recent_fsi_events";
+    const DESCRIPTION: &'static str =
+        "What happened in a session, also by others: the events after a cursor.";
+    const EFFECT: Effect = Effect::Reads;
+    type Answer = EventsAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<EventsAnswer, Error> {
+        let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
+        let newest = call.engine().status(session).await?.session.last_seq;
+        let count = self.count.unwrap_or(USUAL).clamp(1, MOST);
+        let after = match self.since {
+            Some(since) => newest.min(Seq(since)),
+            None => Seq(newest.0.saturating_sub(count as u64)),
+        };
+        let events = call.engine().events(session, after, count).await?;
+        let cursor = events.last().map_or(after, |event| event.seq);
+        Ok(EventsAnswer {
+            session_id: session.short(),
+            cursor: cursor.0,
+            events: events.into_iter().map(EventLine::from).collect(),
+            more: cursor < newest,
+        })
+    }
+}
+
+impl From<Event> for EventLine {
+    fn from(event: Event) -> Self {
+        let text = beginning(&summary(&event.body), TEXT_BYTES);
+        let by = match event.metadata.source {
+            Source::Client { name, .. } => Some(name),
+            Source::Worker | Source::System => None,
+        };
+        Self { seq: event.seq.0, kind: event.body.kind(), by, text: (!text.is_empty()).then_some(text) }
+    }
+}
+
+/// What an event says beside its kind; empty where the kind says it all.
+fn summary(body: &EventBody) -> String {
+    match body {
+        EventBody::SessionCreated { kind, working_directory, .. } => format!("{kind} in {working_directory}"),
+        EventBody::SessionRenamed { name } => name.clone(),
+        EventBody::WarmUpStarted { reason } => reason_name(*reason).to_owned(),
+        EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => match (replayed, diverged.len()) {
+            (0, _) => kernel.clone(),
+            (replayed, 0) => format!("{kernel}; {replayed} replayed"),
+            (replayed, diverged) => {
+                format!("{kernel}; {replayed} replayed, {diverged} of them ended otherwise")
+            }
+        },
+        EventBody::SessionFaulted { message } => message.clone(),
+        EventBody::WorkerExited { exit, .. } => exit.to_string(),
+        EventBody::EvalRequested { code, .. } => code.clone(),
+        EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
+        EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),
+        EventBody::OutputCut { limit, .. } => format!("after {limit} bytes"),
+        EventBody::EvalCompleted { result, .. } => given(result),
+        EventBody::EvalFailed { failure: Failure::Rejected, result, .. } => first_error(&result.diagnostics),
+        EventBody::EvalFailed { failure: Failure::Raised { error }, .. } => {
+            format!("{}: {}", error.kind, error.message)
+        }
+        EventBody::EvalFailed { failure: Failure::WorkerExited { exit }, .. } => {
+            format!("the worker ended: {exit}")
+        }
+        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => "yielded".to_owned(),
+        EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => "killed".to_owned(),
+        EventBody::SessionReset
+        | EventBody::SessionHardReset
+        | EventBody::SessionStopped
+        | EventBody::CancelRequested { .. }
+        | EventBody::EvalInterrupted { .. } => String::new(),
+    }
+}
+
+const fn reason_name(reason: WarmUpReason) -> &'static str {
+    match reason {
+        WarmUpReason::Started => "started",
+        WarmUpReason::Reset => "reset",
+        WarmUpReason::HardReset => "hard reset",
+        WarmUpReason::Cancelled => "the cancelled code did not yield",
+        WarmUpReason::WorkerLost => "the worker was lost",
+        WarmUpReason::DaemonLost => "the daemon was lost",
+    }
+}
+
+fn given(result: &EvalResult) -> String {
+    match (&result.value, &result.value_type) {
+        (Some(value), Some(value_type)) => format!("{value} : {value_type}"),
+        (Some(value), None) => value.clone(),
+        (None, _) => {
+            result.bindings.iter().map(|binding| binding.name.as_str()).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+fn first_error(diagnostics: &[Diagnostic]) -> String {
+    let first = diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
+    first.map(|diagnostic| format!("{}: {}", diagnostic.code, diagnostic.message)).unwrap_or_default()
+}
+
+impl Answer for EventsAnswer {}
+
+impl Display for EventsAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        for EventLine { seq, kind, by, text } in &self.events {
+            write!(f, "{seq} {kind}")?;
+            if let Some(by) = by {
+                write!(f, " by {by}")?;
+            }
+            match text {
+                Some(text) => writeln!(f, ": {text}")?,
+                None => writeln!(f)?,
+            }
+        }
+        let more = if self.more { ", more follow" } else { "" };
+        write!(f, "[session {}, cursor {}{more}]", self.session_id, self.cursor)
+    }
+}

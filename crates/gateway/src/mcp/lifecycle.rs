@@ -1,0 +1,219 @@
+//! The tools that create, list, reset and stop sessions.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_log::SessionFilter;
+use mainstay_model::{Action, Error, Session, SessionCommand, SessionKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::tool::{Answer, Effect, Tool};
+use crate::view::fault;
+
+/// The most sessions in one answer.
+const LISTED: usize = 30;
+
+/// A session after what was done to it.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SessionAnswer {
+    session_id: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+impl From<&Session> for SessionAnswer {
+    fn from(session: &Session) -> Self {
+        Self {
+            session_id: session.id.short(),
+            state: session.state().name(),
+            fault: fault(session).map(str::to_owned),
+        }
+    }
+}
+
+impl Answer for SessionAnswer {
+    fn is_failure(&self) -> bool {
+        self.fault.is_some()
+    }
+}
+
+impl Display for SessionAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { session_id, state, fault } = self;
+        match fault {
+            Some(fault) => write!(f, "{state}: {fault} [session {session_id}]"),
+            None => write!(f, "{state} [session {session_id}]"),
+        }
+    }
+}
+
+/// Creates a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CreateSession {
+    /// Absolute.
+    working_directory: Option<String>,
+    /// Absolute path of the project it is for.
+    project: Option<String>,
+    name: Option<String>,
+    /// `fsharp` by default.
+    kind: Option<String>,
+}
+
+impl Tool for CreateSession {
+    const NAME: &'static str = "create_session";
+    const DESCRIPTION: &'static str = "Create a session, wait until it is Ready, and use it from now on.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    type Answer = SessionAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+        let create = mainstay_model::CreateSession {
+            kind: self.kind.map_or_else(|| Ok(SessionKind::fsharp()), SessionKind::new)?,
+            working_directory: self.working_directory.unwrap_or_else(|| call.default_folder()),
+            project: self.project,
+            name: self.name,
+        };
+        let session = call.create(create).await?;
+        let ready = call.bring_up(session).await?;
+        Ok(SessionAnswer::from(&*ready))
+    }
+}
+
+/// Drops the definitions.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ResetFsiSession {
+    session_id: Option<String>,
+}
+
+impl Tool for ResetFsiSession {
+    const NAME: &'static str = "reset_fsi_session";
+    const DESCRIPTION: &'static str = "Drop a session's definitions; keep its worker.";
+    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
+    type Answer = SessionAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+        reset(call, self.session_id.as_deref(), Action::Reset, SessionCommand::Reset).await
+    }
+}
+
+/// Drops the definitions and the worker.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct HardResetFsiSession {
+    session_id: Option<String>,
+}
+
+impl Tool for HardResetFsiSession {
+    const NAME: &'static str = "hard_reset_fsi_session";
+    const DESCRIPTION: &'static str = "Drop a session's definitions and its worker, whatever it does.";
+    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
+    type Answer = SessionAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+        reset(call, self.session_id.as_deref(), Action::HardReset, SessionCommand::HardReset).await
+    }
+}
+
+async fn reset(
+    call: &Call<'_>,
+    reference: Option<&str>,
+    action: Action,
+    command: SessionCommand,
+) -> Result<SessionAnswer, Error> {
+    let session = call.existing(reference, action).await?;
+    call.submit(session, command).await?;
+    let ready = call.settled(session).await?;
+    Ok(SessionAnswer::from(&*ready))
+}
+
+/// Puts a session to rest.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct StopSession {
+    session_id: Option<String>,
+}
+
+impl Tool for StopSession {
+    const NAME: &'static str = "stop_session";
+    const DESCRIPTION: &'static str =
+        "End a session's worker. Running code in it again restores its definitions.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
+    type Answer = SessionAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+        let session = call.existing(self.session_id.as_deref(), Action::Stop).await?;
+        call.submit(session, SessionCommand::Stop).await?;
+        let status = call.engine().status(session).await?;
+        Ok(SessionAnswer::from(&status.session))
+    }
+}
+
+/// Asks for the sessions.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListSessions {}
+
+/// The sessions, most recently active first.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct ListAnswer {
+    sessions: Vec<SessionLine>,
+    /// Whether there are older ones.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    more: bool,
+}
+
+/// One session.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SessionLine {
+    session_id: String,
+    name: String,
+    kind: String,
+    state: &'static str,
+    working_directory: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+}
+
+impl Tool for ListSessions {
+    const NAME: &'static str = "list_sessions";
+    const DESCRIPTION: &'static str = "The sessions, most recently active first.";
+    const EFFECT: Effect = Effect::Reads;
+    type Answer = ListAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<ListAnswer, Error> {
+        let filter = SessionFilter { limit: Some(LISTED + 1), ..SessionFilter::default() };
+        let sessions = call.engine().sessions(filter).await?;
+        let more = sessions.len() > LISTED;
+        Ok(ListAnswer { sessions: sessions.into_iter().take(LISTED).map(SessionLine::from).collect(), more })
+    }
+}
+
+impl From<Session> for SessionLine {
+    fn from(session: Session) -> Self {
+        Self {
+            session_id: session.id.short(),
+            state: session.state().name(),
+            name: session.name,
+            kind: session.kind.to_string(),
+            working_directory: session.working_directory,
+            project: session.project,
+        }
+    }
+}
+
+impl Answer for ListAnswer {}
+
+impl Display for ListAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        for SessionLine { session_id, name, kind, state, working_directory, .. } in &self.sessions {
+            writeln!(f, "{session_id} {name}: {kind}, {state}, in {working_directory}")?;
+        }
+        let more = if self.more { ", and older ones" } else { "" };
+        write!(f, "sessions: {}{more}", self.sessions.len())
+    }
+}

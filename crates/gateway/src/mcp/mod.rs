@@ -1,0 +1,26 @@
+//! MCP: an agent's tools on the sessions, over the daemon's local socket and over streamable HTTP.
+//!
+//! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer: [`eval`], [`cancel`],
+//! [`query`], [`status`], [`events`], [`lifecycle`]. [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
+//! call, [`error`] the one table from errors to answers.
+//!
+//! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
+//! a limit, events by cursor. Nothing here is keyed by a transport's session, since the newest protocol has none: a call
+//! says its session, or takes one by the rule in [`call`].
+
+mod call;
+mod cancel;
+mod diagnostic;
+mod error;
+mod eval;
+mod events;
+mod lifecycle;
+mod query;
+mod schema;
+mod server;
+mod status;
+mod text;
+mod tool;
+mod transport;
+
+pub use transport::{http_service, serve_stream};

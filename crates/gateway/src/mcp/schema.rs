@@ -1,0 +1,130 @@
+//! The schemas of arguments and answers, without what a model has to pay for and learns nothing from.
+
+use std::sync::Arc;
+
+use rmcp::model::JsonObject;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// Keywords that only matter to code generators.
+const NOISE: [&str; 5] = ["$schema", "title", "format", "minimum", "default"];
+
+/// The schema of a tool's arguments.
+pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
+    let mut schema = root::<T>(SchemaSettings::draft2020_12());
+    schema.remove("description");
+    // Some models' vendors refuse a schema without it.
+    schema.entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
+    Arc::new(schema)
+}
+
+/// The schema of a tool's answers. Nothing in it is required: clients hold an answer that is an error to it too.
+pub(super) fn of_answer<T: JsonSchema>() -> Arc<JsonObject> {
+    let mut schema = root::<T>(SchemaSettings::draft2020_12().for_serialize());
+    each(&mut schema, &|schema| {
+        schema.remove("required");
+        schema.remove("description");
+    });
+    Arc::new(schema)
+}
+
+fn root<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
+    let generator = settings.with(|settings| settings.inline_subschemas = true).into_generator();
+    let mut schema = match generator.into_root_schema_for::<T>().to_value() {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    };
+    each(&mut schema, &|schema| {
+        schema.retain(|keyword, _| !NOISE.contains(&keyword.as_str()));
+        leave_out_null(schema);
+    });
+    schema
+}
+
+/// An absent member and a null one are the same here, and only the first is advertised.
+fn leave_out_null(schema: &mut JsonObject) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [kind] = types.as_slice() {
+            let kind = kind.clone();
+            schema.insert("type".to_owned(), kind);
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        choices.retain(|choice| choice["type"] != "null");
+        if let [Value::Object(choice)] = choices.as_slice() {
+            let choice = choice.clone();
+            schema.remove("anyOf");
+            schema.extend(choice);
+        }
+    }
+}
+
+/// Changes a schema and those of its members and items.
+fn each(schema: &mut JsonObject, change: &impl Fn(&mut JsonObject)) {
+    change(schema);
+    if let Some(Value::Object(members)) = schema.get_mut("properties") {
+        members.values_mut().filter_map(Value::as_object_mut).for_each(|member| each(member, change));
+    }
+    if let Some(Value::Object(items)) = schema.get_mut("items") {
+        each(items, change);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Not for models.
+    #[derive(JsonSchema)]
+    #[schemars(rename_all = "camelCase")]
+    #[expect(dead_code)]
+    struct Example {
+        session_id: Option<String>,
+        /// How many.
+        title: u32,
+        inner: Option<Vec<Inner>>,
+        one: Option<Inner>,
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code)]
+    struct Inner {
+        /// Its name.
+        name: String,
+    }
+
+    #[test]
+    fn arguments_keep_what_says_how_to_call() {
+        let inner = json!({"type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string", "description": "Its name."}}});
+        let expected = json!({
+            "type": "object",
+            "required": ["title"],
+            "properties": {
+                "sessionId": {"type": "string"},
+                "title": {"type": "integer", "description": "How many."},
+                "inner": {"type": "array", "items": inner},
+                "one": inner,
+            },
+        });
+        assert_eq!(Value::Object((*of_arguments::<Example>()).clone()), expected);
+    }
+
+    #[test]
+    fn answers_keep_names_and_types_alone() {
+        let inner = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "sessionId": {"type": "string"},
+                "title": {"type": "integer"},
+                "inner": {"type": "array", "items": inner},
+                "one": inner,
+            },
+        });
+        assert_eq!(Value::Object((*of_answer::<Example>()).clone()), expected);
+    }
+}

@@ -1,0 +1,107 @@
+//! What `rmcp` calls: who we are, which tools there are, and one call.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mainstay_model::SessionId;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio_util::sync::CancellationToken;
+
+use super::call::Call;
+use super::tool::{self, TOOLS};
+use crate::rpc::server::Daemon;
+
+/// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
+const INSTRUCTIONS: &str = "Mainstay keeps F# sessions alive across crashes and restarts; people and other agents may \
+share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the session you used \
+last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
+its state: check get_fsi_status; a refused call says what is offered instead and what to do next. Definitions stay \
+until a reset. Give the `seq` or `cursor` of your last answer as `since` to get_recent_fsi_events to see only what \
+happened after it. Lines and columns count from 1.";
+
+/// MCP for one connection, or for all that come over HTTP.
+#[derive(Clone)]
+pub struct Server {
+    pub(super) daemon: Daemon,
+    /// The client's folder, where it is known.
+    pub(super) working_directory: Option<String>,
+    /// The session the connection used last, where there is a connection.
+    last_used: Option<Arc<Mutex<Option<SessionId>>>>,
+    /// Held while a session is created for want of one, so that two calls at once share it.
+    pub(super) creation: Arc<tokio::sync::Mutex<()>>,
+    /// Cancelled when the client goes, or the daemon stops. A call that is cancelled before that is cancelled by the client.
+    pub(super) closing: CancellationToken,
+}
+
+impl Server {
+    /// Serves one connection.
+    pub(super) fn for_connection(
+        daemon: Daemon,
+        working_directory: Option<String>,
+        closing: CancellationToken,
+    ) -> Self {
+        Self { daemon, working_directory, last_used: Some(Arc::default()), creation: Arc::default(), closing }
+    }
+
+    /// Serves requests that have nothing to do with each other.
+    pub(super) fn for_all(daemon: Daemon) -> Self {
+        let closing = daemon.stop.clone();
+        Self { daemon, working_directory: None, last_used: None, creation: Arc::default(), closing }
+    }
+
+    /// The session the connection used last.
+    pub(super) fn last_used(&self) -> Option<SessionId> {
+        *self.last_used.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers the session the connection uses.
+    pub(super) fn use_session(&self, session: SessionId) {
+        if let Some(last_used) = &self.last_used {
+            *last_used.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+        }
+    }
+
+    /// Where the code of a session runs that is created without a word about it.
+    pub(super) fn default_folder(&self) -> String {
+        match &self.working_directory {
+            Some(folder) => folder.clone(),
+            None => std::env::home_dir().as_deref().unwrap_or(Path::new("/")).display().to_string(),
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("mainstay", self.daemon.version))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        TOOLS.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call = Call::new(self, &context);
+        tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call)
+            .await
+            .map(CallToolResponse::from)
+    }
+}

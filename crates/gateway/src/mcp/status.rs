@@ -1,0 +1,237 @@
+//! `get_fsi_status`: a session's state and what it offers.
+
+use std::fmt::{Display, Formatter};
+use std::time::Duration;
+
+use mainstay_engine::SessionStatus;
+use mainstay_model::{
+    Error, EventBody, RunningJob, Session, SessionId, SessionState, Source, Timestamp, affordance,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use super::call::Call;
+use super::error::tool_names;
+use super::tool::{Answer, Effect, Tool};
+use crate::view::fault;
+
+/// The longest wait a client may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+/// Asks for the status.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct GetFsiStatus {
+    session_id: Option<String>,
+    /// With folder, versions, memory, times.
+    verbose: Option<bool>,
+    /// Wait up to so long (at most 300) until nothing runs or warms up.
+    wait_seconds: Option<u64>,
+}
+
+/// The status.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StatusAnswer {
+    /// Absent where there is no session yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    state: &'static str,
+    offered: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<RunningLine>,
+    evals: u64,
+    failures: u64,
+    /// The newest event.
+    cursor: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+}
+
+/// What runs.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct RunningLine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    seconds: i64,
+}
+
+/// What seldom matters.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    name: String,
+    kind: String,
+    working_directory: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+    created_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worker: Option<WorkerLine>,
+}
+
+/// The process that runs the code.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WorkerLine {
+    kernel: String,
+    runtime: String,
+    pid: u32,
+    uptime_seconds: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_ms: Option<u64>,
+}
+
+impl Tool for GetFsiStatus {
+    const NAME: &'static str = "get_fsi_status";
+    const DESCRIPTION: &'static str = "A session's state and the tools it offers now.";
+    const EFFECT: Effect = Effect::Reads;
+    type Answer = StatusAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<StatusAnswer, Error> {
+        let Some(session) = call.find(self.session_id.as_deref()).await? else {
+            return Ok(StatusAnswer::of_none());
+        };
+        if let Some(seconds) = self.wait_seconds {
+            idle(call, session, Duration::from_secs(seconds).min(LONGEST_WAIT)).await?;
+        }
+        let status = call.engine().status(session).await?;
+        Ok(StatusAnswer::new(status, self.verbose.unwrap_or(false)))
+    }
+}
+
+/// Waits until a session neither warms up nor runs anything, at most `limit`.
+async fn idle(call: &Call<'_>, session: SessionId, limit: Duration) -> Result<(), Error> {
+    let engine = call.engine();
+    let waited = timeout(limit, async {
+        let now = engine.status(session).await?.session;
+        let mut events = engine.subscribe(session, now.last_seq);
+        let mut present = now;
+        while is_busy(&present) {
+            while let EventBody::OutputProduced { .. } = events.next().await?.body {}
+            present = engine.status(session).await?.session;
+        }
+        Ok(())
+    });
+    // Whether it became idle or not, the caller sees the state.
+    waited.await.unwrap_or(Ok(()))
+}
+
+fn is_busy(session: &Session) -> bool {
+    match session.state() {
+        SessionState::WarmingUp | SessionState::Evaluating | SessionState::Waiting(_) => true,
+        SessionState::Uninitialized | SessionState::Ready | SessionState::Faulted => false,
+    }
+}
+
+impl StatusAnswer {
+    /// There is no session yet: what a session at rest offers.
+    fn of_none() -> Self {
+        let state = SessionState::Uninitialized;
+        Self {
+            session_id: None,
+            state: state.name(),
+            offered: tool_names(&affordance::offered(state)),
+            fault: None,
+            running: None,
+            evals: 0,
+            failures: 0,
+            cursor: 0,
+            details: None,
+        }
+    }
+
+    fn new(status: SessionStatus, verbose: bool) -> Self {
+        let session = &status.session;
+        let now = Timestamp::now();
+        Self {
+            session_id: Some(session.id.short()),
+            state: session.state().name(),
+            offered: tool_names(&affordance::offered(session.state())),
+            fault: fault(session).map(str::to_owned),
+            running: session.running().map(|running| RunningLine::new(running, now)),
+            evals: session.evals,
+            failures: session.failures,
+            cursor: session.last_seq.0,
+            details: verbose.then(|| Details::new(&status, now)),
+        }
+    }
+}
+
+impl RunningLine {
+    fn new(running: &RunningJob, now: Timestamp) -> Self {
+        let by = match &running.source {
+            Source::Client { name, .. } => Some(name.clone()),
+            Source::Worker | Source::System => None,
+        };
+        Self { by, seconds: seconds_since(running.requested_at, now) }
+    }
+}
+
+impl Details {
+    fn new(status: &SessionStatus, now: Timestamp) -> Self {
+        let SessionStatus { session, usage } = status;
+        Self {
+            name: session.name.clone(),
+            kind: session.kind.to_string(),
+            working_directory: session.working_directory.clone(),
+            project: session.project.clone(),
+            created_at: session.created_at.to_string(),
+            worker: session.worker.as_ref().map(|worker| WorkerLine {
+                kernel: worker.kernel.clone(),
+                runtime: worker.runtime.clone(),
+                pid: worker.pid,
+                uptime_seconds: seconds_since(worker.ready_at, now),
+                resident_bytes: usage.map(|usage| usage.resident_bytes),
+                cpu_ms: usage.map(|usage| usage.cpu_ms),
+            }),
+        }
+    }
+}
+
+fn seconds_since(then: Timestamp, now: Timestamp) -> i64 {
+    now.duration_since(then).as_secs().max(0)
+}
+
+impl Answer for StatusAnswer {}
+
+impl Display for StatusAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.state)?;
+        if let Some(fault) = &self.fault {
+            write!(f, ": {fault}")?;
+        }
+        if let Some(RunningLine { by, seconds }) = &self.running {
+            write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;
+        }
+        writeln!(f, "\noffered: {}", self.offered.join(", "))?;
+        if let Some(details) = &self.details {
+            writeln!(f, "{details}")?;
+        }
+        match &self.session_id {
+            Some(session) => write!(f, "[session {session}, seq {}]", self.cursor),
+            None => write!(f, "[no session yet]"),
+        }
+    }
+}
+
+impl Display for Details {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { name, kind, working_directory, project, .. } = self;
+        write!(f, "{name}: {kind} in {working_directory}")?;
+        if let Some(project) = project {
+            write!(f, ", project {project}")?;
+        }
+        match &self.worker {
+            Some(WorkerLine { kernel, runtime, pid, uptime_seconds, .. }) => {
+                write!(f, "\n{kernel} on {runtime}, process {pid}, up {uptime_seconds} s")
+            }
+            None => Ok(()),
+        }
+    }
+}

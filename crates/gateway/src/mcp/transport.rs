@@ -1,0 +1,137 @@
+//! The two ways in: a stream of lines, and HTTP.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::transport::{Transport, TransportAdapterIdentity};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::server::Server;
+use crate::http::OWN_NAMES;
+use crate::rpc::server::Daemon;
+
+/// How long a client of the older protocols may be silent before its transport session is forgotten. A running eval makes
+/// no sound either, so this is also how long one may take there.
+const HTTP_SESSION_LIFE: Duration = Duration::from_hours(6);
+
+/// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`). `working_directory` is the
+/// client's, absolute, where it is known.
+pub async fn serve_stream<R, W>(read: R, write: W, daemon: Daemon, working_directory: Option<String>)
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let stop = daemon.stop.clone();
+    let closing = stop.child_token();
+    let lines =
+        AsyncRwTransport::new_server(read, write).with_max_line_length(daemon.engine.limits().message_bytes);
+    let transport = Watched { inner: lines, closing: closing.clone(), unanswered: Arc::default() };
+    let server = Server::for_connection(daemon, working_directory, closing);
+    let served =
+        serve_server_with_ct::<_, _, _, TransportAdapterIdentity>(server, transport, stop.child_token())
+            .await;
+    let ended = match served {
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an MCP connection ended early");
+    }
+}
+
+/// The service behind `/mcp`. It checks no token: whoever mounts it does.
+pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, LocalSessionManager> {
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
+        .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
+        .with_json_response(true)
+        .with_cancellation_token(daemon.stop.clone());
+    let mut session = SessionConfig::default();
+    session.keep_alive = Some(HTTP_SESSION_LIFE);
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config = session;
+    let server = Server::for_all(daemon.clone());
+    StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config)
+}
+
+/// A transport that is at its end only when all that came through it is answered, however long that takes: `rmcp` itself
+/// waits five seconds. It says when the client sends nothing more, so that one that goes is told from one that cancels.
+struct Watched<T> {
+    inner: T,
+    closing: CancellationToken,
+    unanswered: Arc<watch::Sender<HashSet<RequestId>>>,
+}
+
+impl<T> Watched<T> {
+    fn note(&self, message: &RxJsonRpcMessage<RoleServer>) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.unanswered.send_if_modified(|unanswered| unanswered.insert(request.id.clone()));
+            }
+            JsonRpcMessage::Notification(JsonRpcNotification {
+                notification: ClientNotification::CancelledNotification(cancelled),
+                ..
+            }) => {
+                if let Some(id) = &cancelled.params.request_id {
+                    self.unanswered.send_if_modified(|unanswered| unanswered.remove(id));
+                }
+            }
+            JsonRpcMessage::Notification(_) | JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+    }
+}
+
+/// The request that a message answers.
+fn answered(message: &TxJsonRpcMessage<RoleServer>) -> Option<RequestId> {
+    match message {
+        JsonRpcMessage::Response(response) => Some(response.id.clone()),
+        JsonRpcMessage::Error(error) => error.id.clone(),
+        JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = answered(&message);
+        let sent = self.inner.send(message);
+        let unanswered = Arc::clone(&self.unanswered);
+        async move {
+            let sent = sent.await;
+            if let Some(id) = answered {
+                unanswered.send_if_modified(|unanswered| unanswered.remove(&id));
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let message = self.inner.receive().await;
+        match &message {
+            Some(message) => self.note(message),
+            None => {
+                self.closing.cancel();
+                // It fails only without a sender, and we are one.
+                self.unanswered.subscribe().wait_for(HashSet::is_empty).await.ok();
+            }
+        }
+        message
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,255 @@
+//! The methods, `resource/verb`, with their parameters and results.
+
+use mainstay_model::{Admission, CommandId, Event, Limits, Principal, Seq, SessionId, SessionKind, Timestamp};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::view::{EvalView, SessionView};
+
+/// A request and what answers it.
+pub trait Method: Serialize + DeserializeOwned + Send + 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// What answers it.
+    type Answer: Serialize + DeserializeOwned + Send + 'static;
+}
+
+macro_rules! methods {
+    ($($(#[$doc:meta])* $name:literal $params:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* } -> $answer:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+            #[serde(rename_all = "camelCase")]
+            pub struct $params {
+                $($(#[$field_doc])* pub $field: $type,)*
+            }
+
+            impl Method for $params {
+                const NAME: &'static str = $name;
+                type Answer = $answer;
+            }
+        )*
+    };
+}
+
+methods! {
+    /// Shows the token. Must be the first request of a connection.
+    "client/attach" Attach {
+        /// The daemon's token.
+        token: String,
+        /// What the client is: `cli`, `terminal`.
+        name: String,
+    } -> Attached;
+
+    /// Shows the token, and turns the connection into one of MCP.
+    "mcp/attach" AttachMcp {
+        /// The daemon's token.
+        token: String,
+        /// The folder the client works in, absolute: where its first session is created.
+        #[serde(default)]
+        working_directory: Option<String>,
+    } -> Attached;
+
+    /// The daemon and its sessions.
+    "daemon/status" GetStatus {} -> DaemonStatus;
+
+    /// Puts every session to rest and ends the daemon.
+    "daemon/stop" StopDaemon {} -> Nothing;
+
+    /// The sessions, most recently active first.
+    "session/list" ListSessions {
+        /// Only those that run in this folder.
+        #[serde(default)]
+        working_directory: Option<String>,
+        /// Only those that are not at rest.
+        #[serde(default)]
+        live: bool,
+        /// At most so many.
+        #[serde(default)]
+        limit: Option<usize>,
+    } -> Vec<SessionView>;
+
+    /// Creates a session and starts it.
+    "session/create" CreateSession {
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// What does its work.
+        kind: SessionKind,
+        /// The folder its code runs in, absolute.
+        working_directory: String,
+        /// The project it is for, absolute.
+        #[serde(default)]
+        project: Option<String>,
+        /// What people call it.
+        #[serde(default)]
+        name: Option<String>,
+    } -> SessionView;
+
+    /// One session.
+    "session/get" GetSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> SessionView;
+
+    /// Waits until a session is neither at rest nor warming up.
+    "session/settle" SettleSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// How long at most, in milliseconds.
+        timeout_ms: u64,
+    } -> SessionView;
+
+    /// Starts a session at rest.
+    "session/start" StartSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> SessionView;
+
+    /// Puts a session to rest.
+    "session/stop" StopSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> SessionView;
+
+    /// Gives a session another name.
+    "session/rename" RenameSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The new name.
+        name: String,
+    } -> SessionView;
+
+    /// Drops a session's definitions.
+    "session/reset" ResetSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// With its worker.
+        #[serde(default)]
+        hard: bool,
+    } -> SessionView;
+
+    /// Asks the running job to stop.
+    "session/cancel" CancelSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> SessionView;
+
+    /// Runs code; answered when it has ended.
+    "session/eval" Eval {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// The code.
+        code: String,
+        /// The file whose text it is, absolute.
+        #[serde(default)]
+        file: Option<String>,
+        /// What to do where the session cannot run it yet.
+        #[serde(default)]
+        admission: Admission,
+    } -> EvalView;
+
+    /// Checks code without running it.
+    "session/check" Check {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The code.
+        code: String,
+        /// The file whose text it is, absolute.
+        #[serde(default)]
+        file: Option<String>,
+    } -> Vec<mainstay_model::Diagnostic>;
+
+    /// Completes at a cursor.
+    "session/complete" Complete {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The code.
+        code: String,
+        /// Where the cursor is.
+        cursor: mainstay_model::TextPosition,
+    } -> mainstay_engine::runner::Completions;
+
+    /// Lists what a namespace, module or type holds.
+    "session/explore" Explore {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// What.
+        name: String,
+    } -> mainstay_engine::runner::Members;
+
+    /// A page of a session's events.
+    "session/events" ListEvents {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// Those after this one.
+        #[serde(default)]
+        after: Seq,
+        /// At most so many, at most 1000.
+        #[serde(default)]
+        limit: Option<usize>,
+    } -> Vec<Event>;
+
+    /// Sends every event after a cursor as a `session/event` notification, then live ones.
+    "session/subscribe" Subscribe {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// Those after this one.
+        #[serde(default)]
+        after: Seq,
+    } -> Subscribed;
+}
+
+/// The name of the notification that carries an event.
+pub const EVENT_NOTIFICATION: &str = "session/event";
+
+/// No answer but that it was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nothing {}
+
+/// The daemon on the other side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attached {
+    /// Its version.
+    pub version: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Whom it takes the client for.
+    pub principal: Principal,
+}
+
+/// The subscription that now runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscribed {
+    /// Its session.
+    pub session: SessionId,
+}
+
+/// The daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonStatus {
+    /// Its version.
+    pub version: String,
+    /// Its process id.
+    pub pid: u32,
+    /// The loopback port it listens on.
+    pub port: u16,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+    /// Its home folder.
+    pub home: String,
+    /// Its resident memory, in bytes, where that can be told.
+    pub resident_bytes: Option<u64>,
+    /// The limits in force.
+    pub limits: Limits,
+    /// The sessions that are not at rest.
+    pub live: Vec<SessionView>,
+    /// How many sessions are stored.
+    pub stored: usize,
+}

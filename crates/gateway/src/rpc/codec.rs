@@ -1,0 +1,112 @@
+//! JSON-RPC 2.0 messages.
+
+use mainstay_model::Error;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::view::ErrorView;
+
+/// A request; without an id, a notification.
+#[derive(Debug, Deserialize)]
+pub(super) struct Request {
+    #[serde(default)]
+    pub(super) id: Option<Value>,
+    pub(super) method: String,
+    #[serde(default)]
+    pub(super) params: Option<Box<RawValue>>,
+}
+
+/// A message to the other side.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Outgoing<'a, T> {
+    Request { jsonrpc: Version, id: u64, method: &'a str, params: T },
+    Answer { jsonrpc: Version, id: &'a Value, result: T },
+    Failure { jsonrpc: Version, id: &'a Value, error: Failure },
+    Notification { jsonrpc: Version, method: &'a str, params: T },
+}
+
+/// A message that comes to a client.
+#[derive(Debug, Deserialize)]
+pub(super) struct Incoming {
+    #[serde(default)]
+    pub(super) id: Option<u64>,
+    #[serde(default)]
+    pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) params: Option<Box<RawValue>>,
+    #[serde(default)]
+    pub(super) result: Option<Box<RawValue>>,
+    #[serde(default)]
+    pub(super) error: Option<Failure>,
+}
+
+/// The version member.
+#[derive(Debug, Serialize)]
+pub(super) enum Version {
+    #[serde(rename = "2.0")]
+    Two,
+}
+
+/// Why a request failed.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Failure {
+    pub(super) code: i32,
+    pub(super) message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) data: Option<ErrorView>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { code: number(&error), message: error.to_string(), data: Some(error.into()) }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure.data {
+            Some(view) => view.error,
+            None => Error::BadRequest { reason: failure.message },
+        }
+    }
+}
+
+/// JSON-RPC's numbers: what is wrong with the request itself has the standard ones.
+fn number(error: &Error) -> i32 {
+    match error {
+        Error::BadRequest { .. } => -32600,
+        Error::InvalidArgument { .. } | Error::CodeInvalid { .. } | Error::CodeTooLarge { .. } => -32602,
+        Error::Unauthorized | Error::ForbiddenOrigin { .. } => -32001,
+        Error::SessionNotFound { .. }
+        | Error::SessionAmbiguous { .. }
+        | Error::NotOffered { .. }
+        | Error::InvalidTransition { .. }
+        | Error::SessionOwned
+        | Error::LaneFull { .. }
+        | Error::TooManySessions { .. }
+        | Error::CommandConflict { .. }
+        | Error::SessionStopped
+        | Error::KernelUnknown { .. }
+        | Error::KernelUnavailable { .. }
+        | Error::WorkerFailed { .. }
+        | Error::Timeout { .. }
+        | Error::StoreFailed { .. }
+        | Error::StoreNewer { .. }
+        | Error::StoreLocked
+        | Error::ObjectDamaged { .. }
+        | Error::ObjectNotFound { .. }
+        | Error::DaemonStopping
+        | Error::DaemonNotRunning
+        | Error::DaemonVersionMismatch { .. }
+        | Error::PortTaken { .. }
+        | Error::DaemonFailed { .. } => -32000,
+    }
+}
+
+/// Writes a message as one line, without its end.
+pub(super) fn line<T: Serialize>(message: &Outgoing<'_, T>) -> Result<String, Error> {
+    serde_json::to_string(message)
+        .map_err(|error| Error::BadRequest { reason: format!("a message cannot be written: {error}") })
+}

@@ -1,0 +1,201 @@
+//! From a method's name to the engine and back.
+
+use std::time::Duration;
+
+use mainstay_log::SessionFilter;
+use mainstay_model::{
+    Admission, Command, CommandId, Error, JobId, Outcome, Response, SessionCommand, SessionId, Source,
+};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::api::{
+    CancelSession, Check, Complete, CreateSession, DaemonStatus, Eval, Explore, GetSession, GetStatus, ListEvents,
+    ListSessions, Method, Nothing, RenameSession, ResetSession, SettleSession, StartSession, StopDaemon, StopSession,
+};
+use super::codec::Request;
+use super::server::Daemon;
+use crate::view::{EvalView, SessionView};
+
+/// Events in one page at most.
+const PAGE_LIMIT: usize = 1000;
+
+/// Carries out one request.
+pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request) -> Result<Value, Error> {
+    let call = Call { daemon, source };
+    match request.method.as_str() {
+        GetStatus::NAME => written(call.status().await?),
+        StopDaemon::NAME => {
+            daemon.stop.cancel();
+            written(Nothing {})
+        }
+        ListSessions::NAME => written(call.list(params(request)?).await?),
+        CreateSession::NAME => written(call.create(params(request)?).await?),
+        GetSession::NAME => written(call.view(call.resolve(&params::<GetSession>(request)?.session).await?).await?),
+        SettleSession::NAME => written(call.settle(params(request)?).await?),
+        StartSession::NAME => {
+            written(call.change(&params::<StartSession>(request)?.session, SessionCommand::Start).await?)
+        }
+        StopSession::NAME => {
+            written(call.change(&params::<StopSession>(request)?.session, SessionCommand::Stop).await?)
+        }
+        RenameSession::NAME => {
+            let RenameSession { session, name } = params(request)?;
+            written(call.change(&session, SessionCommand::Rename { name }).await?)
+        }
+        ResetSession::NAME => {
+            let ResetSession { session, hard } = params(request)?;
+            let command = if hard { SessionCommand::HardReset } else { SessionCommand::Reset };
+            written(call.change(&session, command).await?)
+        }
+        CancelSession::NAME => {
+            written(call.change(&params::<CancelSession>(request)?.session, SessionCommand::Cancel).await?)
+        }
+        Eval::NAME => written(call.eval(params(request)?).await?),
+        Check::NAME => {
+            let Check { session, code, file } = params(request)?;
+            written(daemon.engine.check(call.resolve(&session).await?, code, file).await?)
+        }
+        Complete::NAME => {
+            let Complete { session, code, cursor } = params(request)?;
+            written(daemon.engine.complete(call.resolve(&session).await?, code, cursor).await?)
+        }
+        Explore::NAME => {
+            let Explore { session, name } = params(request)?;
+            written(daemon.engine.explore(call.resolve(&session).await?, name).await?)
+        }
+        ListEvents::NAME => {
+            let ListEvents { session, after, limit } = params(request)?;
+            let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
+            written(daemon.engine.events(call.resolve(&session).await?, after, limit).await?)
+        }
+        unknown => Err(Error::BadRequest { reason: format!("there is no method `{unknown}`") }),
+    }
+}
+
+/// Reads the parameters of a request.
+pub(super) fn params<M: Method>(request: &Request) -> Result<M, Error> {
+    let text = request.params.as_ref().map_or("{}", |params| params.get());
+    serde_json::from_str(text).map_err(|error| Error::BadRequest { reason: format!("{}: {error}", M::NAME) })
+}
+
+fn written(result: impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(result).map_err(|error| Error::BadRequest { reason: error.to_string() })
+}
+
+/// One request, and on whose behalf.
+struct Call<'a> {
+    daemon: &'a Daemon,
+    source: &'a Source,
+}
+
+impl Call<'_> {
+    async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
+        self.daemon.engine.resolve(reference).await
+    }
+
+    async fn view(&self, session: SessionId) -> Result<SessionView, Error> {
+        self.daemon.engine.status(session).await.map(SessionView::from)
+    }
+
+    async fn status(&self) -> Result<DaemonStatus, Error> {
+        let engine = &self.daemon.engine;
+        let live = engine.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
+        let mut views = Vec::with_capacity(live.len());
+        for session in live {
+            let usage = engine.usage(session.id).await;
+            views.push(SessionView::new(&session, usage));
+        }
+        Ok(DaemonStatus {
+            version: self.daemon.version.to_owned(),
+            pid: std::process::id(),
+            port: self.daemon.port,
+            started_at: self.daemon.started_at,
+            home: self.daemon.home.display().to_string(),
+            resident_bytes: own_resident_bytes(),
+            limits: engine.limits().clone(),
+            live: views,
+            stored: engine.sessions(SessionFilter::default()).await?.len(),
+        })
+    }
+
+    async fn list(&self, list: ListSessions) -> Result<Vec<SessionView>, Error> {
+        let ListSessions { working_directory, live, limit } = list;
+        let sessions = self.daemon.engine.sessions(SessionFilter { working_directory, live, limit }).await?;
+        Ok(sessions.iter().map(|session| SessionView::new(session, None)).collect())
+    }
+
+    async fn create(&self, create: CreateSession) -> Result<SessionView, Error> {
+        let CreateSession { command, kind, working_directory, project, name } = create;
+        let create = mainstay_model::CreateSession { kind, working_directory, project, name };
+        let command = command.unwrap_or_else(new_command);
+        match self.daemon.engine.create(command, self.source.clone(), create).await? {
+            Outcome::Done { response: Response::Created { session } } => self.view(session).await,
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
+    async fn settle(&self, settle: SettleSession) -> Result<SessionView, Error> {
+        let session = self.resolve(&settle.session).await?;
+        self.daemon.engine.settled(session, Duration::from_millis(settle.timeout_ms)).await?;
+        self.view(session).await
+    }
+
+    async fn change(&self, session: &str, body: SessionCommand) -> Result<SessionView, Error> {
+        let session = self.resolve(session).await?;
+        match self.submit(session, new_command(), Admission::Now, body).await? {
+            Outcome::Done { .. } => self.view(session).await,
+            Outcome::Failed { error } => Err(error),
+        }
+    }
+
+    async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
+        let Eval { session, command, code, file, admission } = eval;
+        let session = self.resolve(&session).await?;
+        let command = command.unwrap_or_else(new_command);
+        let body = SessionCommand::Eval { code, file };
+        match self.submit(session, command.clone(), admission, body).await? {
+            Outcome::Done { response: Response::Evaluated(outcome) } => {
+                EvalView::load(&self.daemon.engine, session, command, outcome).await
+            }
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
+    async fn submit(
+        &self,
+        session: SessionId,
+        id: CommandId,
+        admission: Admission,
+        body: SessionCommand,
+    ) -> Result<Outcome, Error> {
+        let command = Command { id, source: self.source.clone(), admission, body };
+        self.daemon.engine.submit(session, command).await
+    }
+}
+
+/// An id for a command whose client gave none.
+fn new_command() -> CommandId {
+    CommandId::from(JobId::from_uuid(Uuid::now_v7()))
+}
+
+fn unexpected(outcome: &Outcome) -> Error {
+    match outcome {
+        Outcome::Failed { error } => error.clone(),
+        Outcome::Done { response } => Error::BadRequest { reason: format!("the command's outcome is {response:?}") },
+    }
+}
+
+/// This process's resident memory.
+#[cfg(target_os = "linux")]
+fn own_resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_resident_bytes() -> Option<u64> {
+    None
+}

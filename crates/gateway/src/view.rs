@@ -1,0 +1,286 @@
+//! What clients see of sessions, evals and errors, whatever the protocol.
+
+use mainstay_engine::runner::ResourceUsage;
+use mainstay_engine::{Engine, SessionStatus};
+use mainstay_model::{
+    Action, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody, JobId, Life, OutputStream,
+    RaisedError, Seq, Session, SessionId, SessionKind, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+/// How many events are read from the log at once.
+const PAGE: usize = 512;
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    /// Which.
+    pub session: SessionId,
+    /// The end of its id, enough to name it.
+    pub short_id: String,
+    /// What people call it.
+    pub name: String,
+    /// What does its work.
+    pub kind: SessionKind,
+    /// Its state.
+    pub state: String,
+    /// Why it is Faulted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// What may be done now.
+    pub offered: Vec<Action>,
+    /// The folder its code runs in.
+    pub working_directory: String,
+    /// The project it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// When it came to be.
+    pub created_at: Timestamp,
+    /// When something last happened in it.
+    pub last_activity: Timestamp,
+    /// Its newest event.
+    pub last_seq: Seq,
+    /// How many evals were accepted.
+    pub evals: u64,
+    /// How many of them did not run to their end.
+    pub failures: u64,
+    /// The job that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<JobId>,
+    /// Its worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<WorkerView>,
+}
+
+/// A session's worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerView {
+    /// The language tool and its version.
+    pub kernel: String,
+    /// The runtime under it.
+    pub runtime: String,
+    /// Its process id.
+    pub pid: u32,
+    /// What it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<ResourceUsage>,
+}
+
+impl SessionView {
+    /// The view of a session as committed.
+    pub fn new(session: &Session, usage: Option<ResourceUsage>) -> Self {
+        Self {
+            session: session.id,
+            short_id: session.id.short(),
+            name: session.name.clone(),
+            kind: session.kind.clone(),
+            state: session.state().name().to_owned(),
+            fault: fault(session).map(str::to_owned),
+            offered: mainstay_model::affordance::offered(session.state()),
+            working_directory: session.working_directory.clone(),
+            project: session.project.clone(),
+            created_at: session.created_at,
+            last_activity: session.last_activity,
+            last_seq: session.last_seq,
+            evals: session.evals,
+            failures: session.failures,
+            running: session.running().map(|running| running.job),
+            worker: session.worker.as_ref().map(|worker| WorkerView {
+                kernel: worker.kernel.clone(),
+                runtime: worker.runtime.clone(),
+                pid: worker.pid,
+                usage,
+            }),
+        }
+    }
+}
+
+/// Why a session is Faulted.
+pub(crate) fn fault(session: &Session) -> Option<&str> {
+    match &session.life {
+        Life::Faulted { message } => Some(message),
+        Life::Uninitialized
+        | Life::WarmingUp { .. }
+        | Life::Ready
+        | Life::Evaluating { .. }
+        | Life::Waiting { .. } => None,
+    }
+}
+
+impl From<SessionStatus> for SessionView {
+    fn from(status: SessionStatus) -> Self {
+        Self::new(&status.session, status.usage)
+    }
+}
+
+/// What came of an eval, with what it printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalView {
+    /// Its session.
+    pub session: SessionId,
+    /// The command that asked for it.
+    pub command: CommandId,
+    /// The event that ended it: the cursor for what comes later.
+    pub seq: Seq,
+    /// Whether the code ran to its end.
+    pub success: bool,
+    /// How it ended: `completed`, `rejected`, `raised`, `cancelled`, `interrupted`, `workerExited`.
+    pub ending: String,
+    /// The last expression's value as the language's prompt prints it.
+    #[serde(default)]
+    pub value: Option<String>,
+    /// Its type.
+    #[serde(default, rename = "type")]
+    pub value_type: Option<String>,
+    /// What the code defined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
+    /// What the language's own prompt would have printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub display: String,
+    /// What it printed to standard output.
+    #[serde(default)]
+    pub stdout: String,
+    /// What it printed to standard error.
+    #[serde(default)]
+    pub stderr: String,
+    /// Whether it printed more than is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub output_cut: bool,
+    /// Warnings and errors.
+    #[serde(default)]
+    pub diagnostics: Vec<Diagnostic>,
+    /// Why it did not run to its end, where the diagnostics do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RaisedError>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl EvalView {
+    /// The view of an outcome; what the code printed is read from the log.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn load(
+        engine: &Engine,
+        session: SessionId,
+        command: CommandId,
+        outcome: EvalOutcome,
+    ) -> Result<Self, Error> {
+        let mut printed = Printed::default();
+        let mut after = outcome.requested;
+        while after.next() < outcome.completed {
+            let page = engine.events(session, after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            page.iter().filter(|event| event.seq < outcome.completed).for_each(|event| printed.push(outcome.job, event));
+        }
+        let success = outcome.success();
+        let EvalOutcome { completed, ending, value, value_type, bindings, display, diagnostics, duration_ms, .. } =
+            outcome;
+        Ok(Self {
+            session,
+            command,
+            seq: completed,
+            success,
+            ending: ending.name().to_owned(),
+            value,
+            value_type,
+            bindings,
+            display,
+            stdout: printed.stdout,
+            stderr: printed.stderr,
+            output_cut: printed.cut,
+            diagnostics,
+            error: explain(ending),
+            duration_ms,
+        })
+    }
+}
+
+/// What a job printed.
+#[derive(Default)]
+struct Printed {
+    stdout: String,
+    stderr: String,
+    cut: bool,
+}
+
+impl Printed {
+    fn push(&mut self, job: JobId, event: &Event) {
+        match &event.body {
+            EventBody::OutputProduced { job: Some(of), stream, text } if *of == job => match stream {
+                OutputStream::Stdout => self.stdout.push_str(text),
+                OutputStream::Stderr => self.stderr.push_str(text),
+            },
+            EventBody::OutputCut { job: of, .. } if *of == job => self.cut = true,
+            EventBody::OutputProduced { .. }
+            | EventBody::OutputCut { .. }
+            | EventBody::SessionCreated { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionReset
+            | EventBody::SessionHardReset
+            | EventBody::SessionStopped
+            | EventBody::WorkerExited { .. }
+            | EventBody::EvalRequested { .. }
+            | EventBody::CancelRequested { .. }
+            | EventBody::EvalCompleted { .. }
+            | EventBody::EvalFailed { .. }
+            | EventBody::EvalCancelled { .. }
+            | EventBody::EvalInterrupted { .. } => {}
+        }
+    }
+}
+
+/// Why an eval did not run to its end, in words; the diagnostics say it where the code has errors.
+fn explain(ending: EvalEnding) -> Option<RaisedError> {
+    let plain = |kind: &str, message: String| Some(RaisedError { kind: kind.to_owned(), message, stack: None });
+    match ending {
+        EvalEnding::Completed | EvalEnding::Rejected => None,
+        EvalEnding::Raised { error } => Some(error),
+        EvalEnding::Cancelled => plain("Cancelled", "the eval was cancelled".to_owned()),
+        EvalEnding::Interrupted => {
+            plain("Interrupted", "the eval was cut off: its worker or the daemon was lost".to_owned())
+        }
+        EvalEnding::WorkerExited { exit } => plain(
+            "WorkerExited",
+            format!("the code ended its worker with {exit}; the session is rebuilt from its earlier definitions"),
+        ),
+    }
+}
+
+/// An error as every protocol carries it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorView {
+    /// Its stable code; `mainstay explain CODE` says more.
+    pub code: String,
+    /// What went wrong.
+    pub message: String,
+    /// What to do next.
+    pub next_step: String,
+    /// The actions offered instead, where the session's state refused one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<Action>,
+    /// The error itself.
+    pub error: Error,
+}
+
+impl From<Error> for ErrorView {
+    fn from(error: Error) -> Self {
+        Self {
+            code: error.code().to_string(),
+            message: error.to_string(),
+            next_step: error.next_step(),
+            offered: error.offered(),
+            error,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Stopping code: by the tool, and by cancelling the request that runs it.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::Home;
+
+#[tokio::test]
+async fn cancel_eval_says_how_the_code_ended() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("let a = 3").await;
+    for (code, ending) in [("wait", "yielded"), ("spin", "killed")] {
+        let running = ann.begin("send_fsharp_code", json!({ "code": code })).await;
+        home.reaches("Evaluating").await;
+        let cancelled = bob.call("cancel_eval", json!({})).await;
+        let session = home.session().await.short();
+        assert_eq!(cancelled.structured, json!({ "sessionId": session, "state": "Ready", "ending": ending }));
+        running.await_response().await.unwrap();
+    }
+    assert_eq!(ann.send("names").await.structured["value"], json!("\"a\""));
+}
+
+#[tokio::test]
+async fn an_eval_that_was_cancelled_is_an_error_with_what_it_printed() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("1 + 1").await;
+    let cancel = async {
+        home.reaches("Evaluating").await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        bob.call("cancel_eval", json!({})).await
+    };
+    let (reply, _) = tokio::join!(ann.send("wait"), cancel);
+    assert!(reply.is_error);
+    assert_eq!(reply.structured["output"], json!("waiting\n"));
+    assert_eq!(reply.structured["error"]["kind"], json!("Cancelled"));
+}
+
+#[tokio::test]
+async fn a_cancelled_request_stops_its_code() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "spin" })).await;
+    home.reaches("Evaluating").await;
+    running.cancel(Some("the user pressed Esc".to_owned())).await.unwrap();
+    home.reaches("Ready").await;
+    let events = agent.call("get_recent_fsi_events", json!({ "count": 4 })).await;
+    let kinds: Vec<_> =
+        events.structured["events"].as_array().unwrap().iter().map(|e| e["kind"].clone()).collect();
+    assert_eq!(kinds, ["cancelRequested", "evalCancelled", "warmUpStarted", "warmUpCompleted"]);
+}
+
+#[tokio::test]
+async fn a_request_cancelled_while_the_session_warms_up_runs_nothing() {
+    let home = Home::new().await;
+    let agent = home.agent_in("slow").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "1 + 1" })).await;
+    while agent.call("get_fsi_status", json!({})).await.structured["state"] != json!("WarmingUp") {}
+    running.cancel(None).await.unwrap();
+    let status = agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+    assert_eq!((&status.structured["state"], &status.structured["evals"]), (&json!("Ready"), &json!(0)));
+}
+
+#[tokio::test]
+async fn an_agent_that_goes_leaves_its_code_running() {
+    let home = Home::new().await;
+    let ann = home.agent().await;
+    ann.send("1 + 1").await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    drop(running);
+    drop(ann);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    home.reaches("Evaluating").await;
+    let bob = home.agent().await;
+    let cancelled = bob.call("cancel_eval", json!({})).await;
+    assert_eq!(cancelled.structured["ending"], json!("yielded"));
+}
+
+#[tokio::test]
+async fn waiting_for_the_status_ends_with_the_code() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("1 + 1").await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    let busy = bob.call("get_fsi_status", json!({ "waitSeconds": 0 })).await;
+    assert_eq!(busy.structured["state"], json!("Evaluating"));
+    let (idle, _) = tokio::join!(
+        bob.call("get_fsi_status", json!({ "waitSeconds": 30 })),
+        ann.call("cancel_eval", json!({}))
+    );
+    assert_eq!(idle.structured["state"], json!("Ready"));
+    running.await_response().await.unwrap();
+}

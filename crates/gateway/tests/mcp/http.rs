@@ -1,0 +1,133 @@
+//! MCP over the loopback port, checks included.
+
+use std::time::Duration;
+
+use mainstay_gateway::http;
+use rmcp::model::ProtocolVersion;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpClientTransportConfig};
+use rmcp::{ClientLifecycleMode, ClientServiceExt, ServiceExt};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::{Agent, Home, Listener};
+
+/// A daemon that serves its port.
+struct Served {
+    home: Home,
+    port: u16,
+}
+
+impl Served {
+    async fn start() -> Self {
+        let (listener, port) = http::listen(0).await.unwrap();
+        let home = Home::on_port(port).await;
+        tokio::spawn(http::serve(listener, home.daemon.clone()));
+        Self { home, port }
+    }
+
+    fn transport(
+        &self,
+        host: &str,
+        token: &str,
+    ) -> StreamableHttpClientTransport<impl StreamableHttpClient + use<>> {
+        let uri = format!("http://{host}:{}/mcp", self.port);
+        let config = StreamableHttpClientTransportConfig::with_uri(uri).auth_header(token);
+        StreamableHttpClientTransport::from_config(config)
+    }
+
+    async fn agent(&self) -> Agent {
+        Agent::over(self.transport("127.0.0.1", "secret")).await
+    }
+
+    async fn newest_agent(&self) -> Agent {
+        let lifecycle =
+            ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+        let transport = self.transport("localhost", "secret");
+        Agent { service: Listener::default().serve_with_lifecycle(transport, lifecycle).await.unwrap() }
+    }
+}
+
+#[tokio::test]
+async fn every_protocol_runs_code_and_hears_what_it_prints() {
+    let served = Served::start().await;
+    for agent in [served.agent().await, served.newest_agent().await] {
+        assert_eq!(agent.send("1 + 1").await.structured["value"], json!("2"));
+        let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+        while agent.progress().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(agent.call("cancel_eval", json!({})).await.structured["ending"], json!("yielded"));
+        running.await_response().await.unwrap();
+        let events = agent.call("get_recent_fsi_events", json!({ "since": 0, "count": 1 })).await;
+        assert_eq!(events.structured["events"][0]["by"], json!("mcp:tester"));
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_request_stops_its_code() {
+    let served = Served::start().await;
+    for agent in [served.agent().await, served.newest_agent().await] {
+        agent.send("1 + 1").await;
+        let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+        served.home.reaches("Evaluating").await;
+        running.cancel(None).await.unwrap();
+        served.home.reaches("Ready").await;
+    }
+}
+
+#[tokio::test]
+async fn without_a_connection_the_most_recently_active_session_is_taken() {
+    let served = Served::start().await;
+    let (ann, bob) = (served.agent().await, served.agent().await);
+    let work = |name: &str| json!({ "name": name, "workingDirectory": served.home.folder(name) });
+    let first = ann.call("create_session", work("first")).await.session();
+    let second = bob.call("create_session", work("second")).await.session();
+    assert_eq!(ann.send("1 + 1").await.session(), second);
+    let at_first = ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": first })).await;
+    assert_eq!(at_first.session(), first);
+    assert_eq!(bob.send("1 + 1").await.session(), first);
+}
+
+#[tokio::test]
+async fn without_the_token_nothing_is_said() {
+    let served = Served::start().await;
+    let refused = Listener::default().serve(served.transport("127.0.0.1", "guess")).await;
+    assert!(refused.is_err());
+}
+
+/// The library checks hosts too; what our own check lets in must pass it.
+#[tokio::test]
+async fn each_own_name_is_let_in_and_no_other() {
+    let served = Served::start().await;
+    let port = served.port;
+    for (host, origin, status) in [
+        (format!("127.0.0.1:{port}"), None, 200),
+        (format!("localhost:{port}"), Some(format!("http://localhost:{port}")), 200),
+        (format!("[::1]:{port}"), Some(format!("http://[::1]:{port}")), 200),
+        (format!("evil.example:{port}"), None, 403),
+        (format!("localhost:{port}"), Some("http://evil.example".to_owned()), 403),
+    ] {
+        let origin = origin.map(|origin| format!("Origin: {origin}\r\n")).unwrap_or_default();
+        let answer = post(port, &format!("Host: {host}\r\n{origin}")).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host} {origin}: {answer}");
+    }
+}
+
+/// What comes back for an `initialize` with these headers.
+async fn post(port: u16, headers: &str) -> String {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}})
+    .to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\n{headers}Authorization: Bearer secret\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}

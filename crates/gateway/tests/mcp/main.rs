@@ -1,0 +1,10 @@
+//! MCP as agents see it: `rmcp`'s own client against an engine with a real store and a scripted worker.
+
+mod cancelling;
+mod choosing;
+mod conversation;
+mod http;
+mod refusals;
+mod scripted;
+mod streams;
+mod support;

@@ -1,0 +1,93 @@
+//! What does not work, and what an agent is told then.
+
+use rmcp::model::ErrorCode;
+use rmcp::service::ServiceError;
+use serde_json::json;
+
+use crate::support::Home;
+
+#[tokio::test]
+async fn code_sent_while_other_code_runs_is_refused_with_what_is_offered() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("1 + 1").await;
+    let waiting = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    let refused = bob.send("1 + 1").await;
+    assert!(refused.is_error);
+    assert_eq!(
+        refused.structured,
+        json!({
+            "sessionId": home.session().await.short(),
+            "code": "not_offered",
+            "message": "cannot eval: the session is Evaluating",
+            "offered": ["cancel_eval", "check_fsharp_code", "get_completions", "get_recent_fsi_events", "get_fsi_status"],
+            "nextStep": "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.",
+        })
+    );
+    let status = bob.call("get_fsi_status", json!({})).await;
+    assert_eq!(status.structured["running"]["by"], json!("mcp:tester"));
+    bob.call("cancel_eval", json!({})).await;
+    waiting.await_response().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_start_says_why() {
+    let home = Home::new().await;
+    let agent = home.agent_in("no-sdk").await;
+    let created = agent.call("create_session", json!({})).await;
+    assert!(created.is_error);
+    assert_eq!(created.structured["state"], json!("Faulted"));
+    assert!(created.structured["fault"].as_str().unwrap().contains("there is no SDK"), "{created:?}");
+    let refused = agent.send("1 + 1").await;
+    assert!(refused.is_error);
+    assert!(refused.structured["message"].as_str().unwrap().contains("there is no SDK"), "{refused:?}");
+    assert_eq!(refused.structured["nextStep"], json!("Call reset_fsi_session or hard_reset_fsi_session."));
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_is_an_answer() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    for tool in ["send_fsharp_code", "check_fsharp_code"] {
+        let refused = agent.call(tool, json!({ "sessionId": "nobody", "code": "1 + 1" })).await;
+        assert!(refused.is_error);
+        assert_eq!(refused.structured["code"], json!("session_not_found"));
+        assert_eq!(refused.structured["nextStep"], json!("Take an id from list_sessions."));
+    }
+}
+
+#[tokio::test]
+async fn what_the_engine_will_not_create_is_an_answer() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    for (arguments, code) in [
+        (json!({ "workingDirectory": "relative" }), "invalid_argument"),
+        (json!({ "name": "" }), "invalid_argument"),
+        (json!({ "kind": "cobol" }), "kernel_unknown"),
+        (json!({ "kind": "no kind" }), "invalid_argument"),
+    ] {
+        let refused = agent.call("create_session", arguments).await;
+        assert_eq!((refused.is_error, &refused.structured["code"]), (true, &json!(code)));
+    }
+}
+
+#[tokio::test]
+async fn arguments_not_of_their_form_and_unknown_tools_are_errors_of_the_protocol() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    for (tool, arguments) in [
+        ("send_fsharp_code", json!({})),
+        ("send_fsharp_code", json!({ "code": 1 })),
+        // Taken for nothing, it would run the code in another session than meant.
+        ("send_fsharp_code", json!({ "code": "1 + 1", "session_id": "mine" })),
+        ("get_completions", json!({ "code": "", "line": -1, "column": 1 })),
+        ("list_sessions", json!({ "all": true })),
+        ("format_disk", json!({})),
+    ] {
+        match agent.try_call(tool, arguments).await {
+            Err(ServiceError::McpError(error)) => assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{tool}"),
+            other => panic!("{tool}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A worker that knows a handful of F# submissions:
+//!
+//! | code | what it does |
+//! |---|---|
+//! | `1 + 1` | gives 2 |
+//! | `let NAME = 3` | defines a name |
+//! | `names` | gives the names that are defined |
+//! | `printfn "TEXT"`, `eprintfn "TEXT"` | prints a line |
+//! | `flood BYTES` | prints so many `x`, then ` end` |
+//! | `wait` | prints `waiting`, and runs until it is interrupted |
+//! | `spin` | runs until it is killed |
+//! | `failwith "TEXT"` | raises |
+//! | `unused` | gives a warning |
+//! | anything else | has an error |
+//!
+//! A folder named `no-sdk` has no compiler; in one named `slow` a worker takes two seconds to start.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{
+    CompletionItem, Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Submission,
+};
+use mainstay_model::{
+    Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
+    RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
+};
+use tokio::sync::{Notify, mpsc};
+
+pub(crate) struct Scripted;
+
+#[async_trait]
+impl RunnerFactory for Scripted {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        *kind == SessionKind::fsharp()
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        match spec.working_directory.file_name().and_then(|name| name.to_str()) {
+            Some("no-sdk") => return Err(Error::KernelUnavailable { reason: "there is no SDK".to_owned() }),
+            Some("slow") => tokio::time::sleep(Duration::from_secs(2)).await,
+            _ => {}
+        }
+        let (notices_in, notices) = mpsc::channel(16);
+        let worker = Worker { notices: notices_in, names: Mutex::default(), interrupted: Notify::new() };
+        Ok(StartedRunner { runner: Arc::new(Handle(Arc::new(worker))), notices })
+    }
+}
+
+struct Handle(Arc<Worker>);
+
+struct Worker {
+    notices: mpsc::Sender<RunnerNotice>,
+    names: Mutex<Vec<String>>,
+    interrupted: Notify,
+}
+
+#[async_trait]
+impl Runner for Handle {
+    fn info(&self) -> RunnerInfo {
+        RunnerInfo { kernel: "F# 4.7".to_owned(), runtime: ".NET Core 3.1.2".to_owned(), pid: 4711 }
+    }
+
+    async fn run(&self, submission: Submission) {
+        let worker = Arc::clone(&self.0);
+        tokio::spawn(async move { worker.run(submission).await });
+    }
+
+    async fn interrupt(&self) {
+        self.0.interrupted.notify_one();
+    }
+
+    async fn reset(&self) -> Result<RunnerInfo, Error> {
+        self.0.names.lock().unwrap().clear();
+        Ok(self.info())
+    }
+
+    async fn check(&self, code: String, _file: Option<String>) -> Result<Vec<Diagnostic>, Error> {
+        let hidden = Diagnostic { severity: Severity::Hidden, ..undefined("_") };
+        Ok(if code == "1 + 1" { vec![hidden] } else { vec![undefined(&code), hidden] })
+    }
+
+    async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
+        let count = if code == "many" { 150 } else { 2 };
+        let item = |nth: usize| CompletionItem {
+            label: format!("map{nth}"),
+            kind: "method".to_owned(),
+            detail: Some("('a -> 'b) -> 'a list -> 'b list".to_owned()),
+            documentation: Some("long".to_owned()),
+        };
+        Ok(Completions {
+            items: (0..count).map(item).collect(),
+            start: Some(TextPosition { column: cursor.column - 1, ..cursor }),
+        })
+    }
+
+    async fn explore(&self, name: String) -> Result<Members, Error> {
+        Ok(Members { name, kind: "module".to_owned(), members: Vec::new() })
+    }
+
+    fn kill(&self) {}
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        Some(ResourceUsage { resident_bytes: 1 << 20, cpu_ms: 40 })
+    }
+}
+
+impl Worker {
+    async fn run(&self, submission: Submission) {
+        let Submission { job, code, .. } = submission;
+        let (ending, result) = self.outcome(job, &code).await;
+        let changes_state = !result.bindings.is_empty();
+        let report = JobReport { ending, result, changes_state, took: Duration::from_millis(1) };
+        self.notices.send(RunnerNotice::Finished { job, report }).await.ok();
+    }
+
+    async fn outcome(&self, job: JobId, code: &str) -> (JobEnding, EvalResult) {
+        let completed = |result| (JobEnding::Completed, result);
+        let quoted = code.split('"').nth(1).unwrap_or_default();
+        match code.split(' ').next().unwrap_or_default() {
+            "1" => completed(value("2", "int")),
+            "let" => {
+                let name = code.split(' ').nth(1).unwrap().to_owned();
+                self.names.lock().unwrap().push(name.clone());
+                let binding = Binding { name, value_type: "int".to_owned(), value: Some("3".to_owned()) };
+                completed(EvalResult { bindings: vec![binding], ..EvalResult::default() })
+            }
+            "names" => {
+                let names = self.names.lock().unwrap().join(" ");
+                completed(value(&format!("{names:?}"), "string"))
+            }
+            "printfn" => {
+                self.print(job, OutputStream::Stdout, &format!("{quoted}\n")).await;
+                completed(EvalResult::default())
+            }
+            "eprintfn" => {
+                self.print(job, OutputStream::Stderr, &format!("{quoted}\n")).await;
+                completed(EvalResult::default())
+            }
+            "flood" => {
+                let bytes = code.split(' ').nth(1).unwrap().parse().unwrap();
+                self.print(job, OutputStream::Stdout, &format!("{} end", "x".repeat(bytes))).await;
+                completed(EvalResult::default())
+            }
+            "wait" => {
+                self.print(job, OutputStream::Stdout, "waiting\n").await;
+                self.interrupted.notified().await;
+                (JobEnding::Interrupted, EvalResult::default())
+            }
+            "spin" => std::future::pending().await,
+            "failwith" => {
+                let (kind, message) = ("System.Exception".to_owned(), quoted.to_owned());
+                (JobEnding::Raised(RaisedError { kind, message, stack: None }), EvalResult::default())
+            }
+            "unused" => {
+                let warning = Diagnostic { severity: Severity::Warning, ..undefined("unused") };
+                completed(EvalResult { diagnostics: vec![warning], ..EvalResult::default() })
+            }
+            name => (
+                JobEnding::Rejected,
+                EvalResult { diagnostics: vec![undefined(name)], ..EvalResult::default() },
+            ),
+        }
+    }
+
+    async fn print(&self, job: JobId, stream: OutputStream, text: &str) {
+        let output = RunnerNotice::Output { job: Some(job), stream, text: text.to_owned() };
+        self.notices.send(output).await.ok();
+    }
+}
+
+fn value(value: &str, value_type: &str) -> EvalResult {
+    EvalResult {
+        value: Some(value.to_owned()),
+        value_type: Some(value_type.to_owned()),
+        ..EvalResult::default()
+    }
+}
+
+fn undefined(name: &str) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        code: "FS0039".to_owned(),
+        message: format!("The value or constructor '{name}' is not defined."),
+        start: TextPosition { line: 1, column: 1 },
+        end: TextPosition { line: 1, column: 1 + name.encode_utf16().count() as u32 },
+    }
+}

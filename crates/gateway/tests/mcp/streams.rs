@@ -1,0 +1,83 @@
+//! The stream itself: progress, its end, and the newest protocol.
+
+use std::time::Duration;
+
+use rmcp::model::ProtocolVersion;
+use rmcp::{ClientLifecycleMode, ClientServiceExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
+
+use crate::support::{Agent, Home, Listener};
+
+#[tokio::test]
+async fn output_is_told_while_the_code_runs() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let heard = async {
+        while agent.progress().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), heard).await.unwrap();
+    assert_eq!(agent.progress(), [(1.0, "waiting\n".to_owned())]);
+    agent.call("cancel_eval", json!({})).await;
+    running.await_response().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_takes_its_time_to_start_is_told_of() {
+    let home = Home::new().await;
+    let agent = home.agent_in("slow").await;
+    assert_eq!(agent.send("1 + 1").await.structured["value"], json!("2"));
+    assert_eq!(agent.progress(), [(1.0, "the session is getting ready".to_owned())]);
+}
+
+/// As in `printf … | mainstay mcp`.
+#[tokio::test]
+async fn all_that_was_asked_is_answered_after_the_input_has_ended() {
+    let home = Home::new().await;
+    let (stream, served) = home.stream(Some(home.folder("slow")));
+    let (read, mut write) = tokio::io::split(stream);
+    for line in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "send_fsharp_code", "arguments": {"code": "1 + 1"}}}),
+    ] {
+        write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+    }
+    write.shutdown().await.unwrap();
+    let mut lines = BufReader::new(read).lines();
+    let mut answers = Vec::<Value>::new();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        answers.push(serde_json::from_str(&line).unwrap());
+    }
+    assert_eq!(answers.len(), 2, "{answers:?}");
+    assert_eq!(answers[1]["result"]["structuredContent"]["value"], json!("2"));
+    timeout(Duration::from_secs(10), served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_daemon_stops_though_a_client_is_there() {
+    let home = Home::new().await;
+    let (stream, served) = home.stream(None);
+    let agent = Agent::over(stream).await;
+    agent.call("list_sessions", json!({})).await;
+    home.daemon.stop.cancel();
+    timeout(Duration::from_secs(10), served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_newest_protocol_needs_no_initialize() {
+    let home = Home::new().await;
+    let (stream, _) = home.stream(Some(home.folder("work")));
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let agent = Agent { service: Listener::default().serve_with_lifecycle(stream, lifecycle).await.unwrap() };
+    assert_eq!(agent.send("1 + 1").await.structured["value"], json!("2"));
+    let events = agent.call("get_recent_fsi_events", json!({ "count": 2 })).await;
+    assert_eq!(events.structured["events"][0]["by"], json!("mcp:tester"));
+}

@@ -1,0 +1,192 @@
+//! A daemon over a store of its own, and agents that speak MCP to it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mainstay_engine::Engine;
+use mainstay_gateway::mcp::serve_stream;
+use mainstay_gateway::rpc::server::Daemon;
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::{Limits, SessionId, Timestamp};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
+    Implementation, ProgressNotificationParam, ServerResult,
+};
+use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
+use rmcp::{ClientHandler, RoleClient, ServiceExt};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::DuplexStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::scripted::Scripted;
+
+/// A daemon.
+pub(crate) struct Home {
+    pub(crate) daemon: Daemon,
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) async fn new() -> Self {
+        Self::on_port(0).await
+    }
+
+    /// With the loopback port it listens on.
+    pub(crate) async fn on_port(port: u16) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
+        let engine = Engine::open(
+            Arc::new(log),
+            vec![Arc::new(Scripted)],
+            Limits { cancel_grace_ms: 1_000, ..Limits::default() },
+        )
+        .await
+        .unwrap();
+        let daemon = Daemon {
+            engine,
+            token: "secret".into(),
+            version: "0.0.0",
+            port,
+            started_at: Timestamp::now(),
+            home: folder.path().into(),
+            stop: CancellationToken::new(),
+        };
+        Self { daemon, folder }
+    }
+
+    /// A folder for sessions, which need not exist.
+    pub(crate) fn folder(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// An agent on a stream, at work in the folder `work`.
+    pub(crate) async fn agent(&self) -> Agent {
+        self.agent_in("work").await
+    }
+
+    /// An agent on a stream, at work in a folder.
+    pub(crate) async fn agent_in(&self, folder: &str) -> Agent {
+        let (theirs, _) = self.stream(Some(self.folder(folder)));
+        Agent::over(theirs).await
+    }
+
+    /// The client's end of a stream that is served.
+    pub(crate) fn stream(&self, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (read, write) = tokio::io::split(ours);
+        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), folder)))
+    }
+
+    /// The one session there is.
+    pub(crate) async fn session(&self) -> SessionId {
+        let sessions = self.daemon.engine.sessions(Default::default()).await.unwrap();
+        let [session] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
+        session.id
+    }
+
+    /// Waits until the one session is in a state.
+    pub(crate) async fn reaches(&self, state: &str) {
+        let session = self.session().await;
+        for _ in 0..1000 {
+            if self.daemon.engine.status(session).await.unwrap().session.state().name() == state {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the session does not become {state}");
+    }
+
+    /// Where no test looks at a folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// An MCP client.
+pub(crate) struct Agent {
+    pub(crate) service: RunningService<RoleClient, Listener>,
+}
+
+impl Agent {
+    pub(crate) async fn over<T, E, A>(transport: T) -> Self
+    where
+        T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        Self { service: Listener::default().serve(transport).await.unwrap() }
+    }
+
+    /// Calls a tool; the protocol must carry it.
+    pub(crate) async fn call(&self, tool: &'static str, arguments: Value) -> Reply {
+        self.try_call(tool, arguments).await.unwrap()
+    }
+
+    pub(crate) async fn try_call(&self, tool: &'static str, arguments: Value) -> Result<Reply, ServiceError> {
+        let result = self.begin(tool, arguments).await.await_response().await?;
+        let ServerResult::CallToolResult(result) = result else { panic!("{result:?}") };
+        Ok(Reply::from(result))
+    }
+
+    /// Sends a call without waiting for its answer.
+    pub(crate) async fn begin(&self, tool: &'static str, arguments: Value) -> RequestHandle<RoleClient> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let call = CallToolRequest::new(CallToolRequestParams::new(tool).with_arguments(arguments));
+        let request = ClientRequest::CallToolRequest(call);
+        self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap()
+    }
+
+    /// Runs code.
+    pub(crate) async fn send(&self, code: &str) -> Reply {
+        self.call("send_fsharp_code", serde_json::json!({ "code": code })).await
+    }
+
+    /// What it heard of progress.
+    pub(crate) fn progress(&self) -> Vec<(f64, String)> {
+        self.service.service().heard.lock().unwrap().clone()
+    }
+}
+
+/// A tool's answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) structured: Value,
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+impl From<CallToolResult> for Reply {
+    fn from(result: CallToolResult) -> Self {
+        let [text] = result.content.as_slice() else { panic!("{:?}", result.content) };
+        Self {
+            text: text.as_text().unwrap().text.clone(),
+            structured: result.structured_content.unwrap(),
+            is_error: result.is_error == Some(true),
+        }
+    }
+}
+
+impl Reply {
+    /// The session it names.
+    pub(crate) fn session(&self) -> String {
+        self.structured["sessionId"].as_str().unwrap_or_else(|| panic!("{self:?}")).to_owned()
+    }
+}
+
+/// Remembers what it heard of progress.
+#[derive(Clone, Default)]
+pub(crate) struct Listener {
+    heard: Arc<Mutex<Vec<(f64, String)>>>,
+}
+
+impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("tester", "1"))
+    }
+
+    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.heard.lock().unwrap().push((progress.progress, progress.message.unwrap_or_default()));
+    }
+}
