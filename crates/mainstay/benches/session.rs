@@ -1,0 +1,321 @@
+//! What the daemon costs, in one run: starting it, its memory, and one eval by each road, beside the bare worker and the
+//! bare disk. `cargo xtask bench` runs it with the release build.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mainstay_engine::runner::{StartedRunner, Submission};
+use mainstay_gateway::rpc::api::{CreateSession, Eval, GetStatus, SettleSession};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_kernel::fsharp::{Search, prepare};
+use mainstay_kernel::{Launch, worker};
+use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind};
+use serde_json::{Value, json};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Each road is taken in turns, so that what the machine does meanwhile hits all of them.
+const ROUNDS: usize = 10;
+const EVALS_A_ROUND: usize = 50;
+const STARTS: usize = 20;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    // `cargo test --benches` only wants to know that it builds.
+    if std::env::args().any(|argument| argument == "--test") {
+        return Ok(());
+    }
+    let target = Path::new(env!("CARGO_BIN_EXE_mainstay")).ancestors().nth(2).ok_or("no target folder")?.to_owned();
+    let folder = tempfile::Builder::new().prefix("bench").tempdir_in(&target)?;
+    let home = folder.path().join("home");
+    std::fs::create_dir(&home)?;
+    println!("| what | median | p99 |\n|---|---|---|");
+    let disk = disk(&folder.path().join("disk"))?;
+    print_row("bare 4 KB write + fdatasync", disk);
+    start_up(&home)?;
+    let daemon = Daemon::start(&home)?;
+    memory(&daemon, folder.path()).await?;
+    roads(&daemon, folder.path(), disk).await
+}
+
+/// Middle and near-worst of a series.
+#[derive(Clone, Copy)]
+struct Spread {
+    median: Duration,
+    p99: Duration,
+}
+
+fn spread(mut series: Vec<Duration>) -> Spread {
+    series.sort_unstable();
+    Spread { median: series[series.len() / 2], p99: series[series.len() * 99 / 100] }
+}
+
+fn print_row(what: &str, spread: Spread) {
+    let ms = |duration: Duration| duration.as_secs_f64() * 1000.0;
+    println!("| {what} | {:.2} ms | {:.2} ms |", ms(spread.median), ms(spread.p99));
+}
+
+fn disk(path: &Path) -> Result<Spread, Failure> {
+    let file = File::create(path)?;
+    file.set_len(1024 * 4096)?;
+    file.sync_all()?;
+    let mut series = Vec::new();
+    for block in 0..500_u64 {
+        let began = Instant::now();
+        file.write_all_at(&[7; 4096], block * 4096)?;
+        file.sync_data()?;
+        series.push(began.elapsed());
+    }
+    Ok(spread(series))
+}
+
+/// From the start of the process to the line that says it serves, with an empty store and with this one's.
+fn start_up(home: &Path) -> Result<(), Failure> {
+    let mut series = Vec::new();
+    for _ in 0..STARTS {
+        let began = Instant::now();
+        let daemon = Daemon::start(home)?;
+        series.push(began.elapsed());
+        drop(daemon);
+    }
+    print_row("daemon start to ready", spread(series));
+    Ok(())
+}
+
+/// A daemon of its own, stopped with the value.
+struct Daemon {
+    child: std::process::Child,
+    home: PathBuf,
+    record: Value,
+}
+
+impl Daemon {
+    fn start(home: &Path) -> Result<Self, Failure> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_mainstay"))
+            .args(["serve", "--announce", "--port", "0"])
+            .env("MAINSTAY_HOME", home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
+        let announced: Value = serde_json::from_str(&line)?;
+        Ok(Self { child, home: home.to_owned(), record: announced["ready"].clone() })
+    }
+
+    fn token(&self) -> Result<String, Failure> {
+        Ok(std::fs::read_to_string(self.home.join("token"))?.trim().to_owned())
+    }
+
+    async fn connect(&self) -> Result<Client, Failure> {
+        let socket = self.record["socket"].as_str().ok_or("no socket")?;
+        Ok(Client::connect(Path::new(socket), self.token()?, "bench").await?.0)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+        self.child.wait().ok();
+    }
+}
+
+async fn create(client: &Client, folder: &Path) -> Result<String, Failure> {
+    let create = CreateSession {
+        command: None,
+        kind: SessionKind::fsharp(),
+        working_directory: folder.display().to_string(),
+        project: None,
+        name: None,
+    };
+    let session = client.call(create).await?.session.to_string();
+    client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
+    Ok(session)
+}
+
+async fn memory(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
+    let client = daemon.connect().await?;
+    println!("\n| the daemon alone | resident |\n|---|---|");
+    for (sessions, row) in [(0, "idle"), (1, "1 F# session"), (9, "10 F# sessions")] {
+        for _ in 0..sessions {
+            let session = create(&client, folder).await?;
+            client.call(eval(&session, "let x = 1")).await?;
+        }
+        let resident = client.call(GetStatus {}).await?.resident_bytes.unwrap_or_default();
+        println!("| {row} | {:.1} MB |", resident as f64 / 1e6);
+    }
+    Ok(())
+}
+
+fn eval(session: &str, code: &str) -> Eval {
+    Eval {
+        session: session.to_owned(),
+        command: None,
+        code: code.to_owned(),
+        file: None,
+        admission: Admission::Queue,
+    }
+}
+
+/// `1+1` on the bare worker, over the local socket, and over MCP's HTTP.
+async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failure> {
+    let mut bare = Bare::start(&daemon.home, folder).await?;
+    let client = daemon.connect().await?;
+    let session = create(&client, folder).await?;
+    let mut mcp = Mcp::connect(daemon, &session)?;
+    let (mut by_worker, mut by_socket, mut by_mcp) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        let (mut worker, mut socket, mut http) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..EVALS_A_ROUND {
+            let began = Instant::now();
+            bare.eval("1+1").await?;
+            worker.push(began.elapsed());
+            let began = Instant::now();
+            client.call(eval(&session, "1+1")).await?;
+            socket.push(began.elapsed());
+            let began = Instant::now();
+            mcp.call("send_fsharp_code", &json!({"code": "1+1", "sessionId": session}))?;
+            http.push(began.elapsed());
+        }
+        // The first round warms the compilers up.
+        if round > 0 {
+            by_worker.append(&mut worker);
+            by_socket.append(&mut socket);
+            by_mcp.append(&mut http);
+        }
+    }
+    println!("\n| eval of `1+1` | median | p99 |\n|---|---|---|");
+    let (worker, socket, http) = (spread(by_worker), spread(by_socket), spread(by_mcp));
+    print_row("bare, on the worker's socket", worker);
+    print_row("over the daemon's socket, durable", socket);
+    print_row("over MCP's HTTP, durable", http);
+    let overhead = socket.median.saturating_sub(worker.median);
+    println!(
+        "\nThe daemon adds {:.2} ms to the median over its socket: {:.2} fdatasync of this disk.",
+        overhead.as_secs_f64() * 1000.0,
+        overhead.as_secs_f64() / disk.median.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// A worker without a daemon.
+struct Bare {
+    started: StartedRunner,
+    sockets: PathBuf,
+}
+
+impl Bare {
+    async fn start(home: &Path, folder: &Path) -> Result<Self, Failure> {
+        let program = prepare(&Search::from_env(home), &|_| {}).await?;
+        let sockets = worker::socket_folder()?;
+        let launch =
+            Launch { program: program.program, arguments: program.arguments, environment: program.environment };
+        let started = worker::launch(&launch, folder, &sockets).await?;
+        Ok(Self { started, sockets })
+    }
+
+    async fn eval(&mut self, code: &str) -> Result<(), Failure> {
+        let job = JobId::from_uuid(uuid::Uuid::now_v7());
+        self.started.runner.run(Submission { job, code: code.to_owned(), file: None }).await;
+        while let Some(notice) = self.started.notices.recv().await {
+            if let RunnerNotice::Finished { .. } = notice {
+                return Ok(());
+            }
+        }
+        Err("the worker ended".into())
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.sockets).ok();
+    }
+}
+
+/// The least of an MCP client: one kept connection, one request at a time.
+struct Mcp {
+    stream: BufReader<TcpStream>,
+    head: String,
+    last_id: u64,
+}
+
+impl Mcp {
+    fn connect(daemon: &Daemon, session: &str) -> Result<Self, Failure> {
+        let port = daemon.record["port"].as_u64().ok_or("no port")?;
+        let stream = TcpStream::connect(("127.0.0.1", u16::try_from(port)?))?;
+        stream.set_nodelay(true)?;
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\n",
+            daemon.token()?
+        );
+        let mut mcp = Self { stream: BufReader::new(stream), head, last_id: 0 };
+        let initialize = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"}});
+        let (headers, _) = mcp.request("initialize", &initialize)?;
+        let transport = headers.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("mcp-session-id").then(|| value.trim().to_owned())
+        });
+        if let Some(id) = transport {
+            mcp.head.push_str(&format!("Mcp-Session-Id: {id}\r\n"));
+        }
+        mcp.head.push_str("MCP-Protocol-Version: 2025-11-25\r\n");
+        mcp.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        mcp.receive()?;
+        mcp.call("send_fsharp_code", &json!({"code": "1", "sessionId": session}))?;
+        Ok(mcp)
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Result<(), Failure> {
+        let (_, body) = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
+        if body.contains("\"success\":true") { Ok(()) } else { Err(body.into()) }
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Result<(String, String), Failure> {
+        self.last_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params}))?;
+        self.receive()
+    }
+
+    fn send(&mut self, message: &Value) -> Result<(), Failure> {
+        let body = message.to_string();
+        let request = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
+        Ok(self.stream.get_mut().write_all(request.as_bytes())?)
+    }
+
+    /// The headers and the body, whether its length was told or it came in chunks.
+    fn receive(&mut self) -> Result<(String, String), Failure> {
+        let mut headers = String::new();
+        while !headers.ends_with("\r\n\r\n") {
+            if self.stream.read_line(&mut headers)? == 0 {
+                return Err("the connection ended".into());
+            }
+        }
+        let lower = headers.to_ascii_lowercase();
+        let mut body = Vec::new();
+        if lower.contains("transfer-encoding: chunked") {
+            loop {
+                let mut size = String::new();
+                self.stream.read_line(&mut size)?;
+                let size = usize::from_str_radix(size.trim(), 16)?;
+                let mut chunk = vec![0; size + 2];
+                self.stream.read_exact(&mut chunk)?;
+                if size == 0 {
+                    break;
+                }
+                body.extend_from_slice(&chunk[..size]);
+            }
+        } else if let Some(length) = lower.lines().find_map(|line| line.strip_prefix("content-length:")) {
+            body.resize(length.trim().parse()?, 0);
+            self.stream.read_exact(&mut body)?;
+        }
+        Ok((headers, String::from_utf8(body)?))
+    }
+}

@@ -1,0 +1,25 @@
+//! `mainstay`: a prompt on a session, or a script from standard input.
+
+use std::io::{IsTerminal, Read};
+use std::process::ExitCode;
+
+use mainstay_model::Error;
+
+use super::target::{Target, settle};
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::repl;
+
+/// Connects, or starts the daemon and connects.
+pub(super) async fn run(home: &Home, target: Target) -> Result<ExitCode, Error> {
+    if !std::io::stdin().is_terminal() {
+        let mut script = Vec::new();
+        std::io::stdin().read_to_end(&mut script).map_err(|error| Error::CodeInvalid { reason: error.to_string() })?;
+        let eval = super::eval::Eval::of_script(target, script);
+        return eval.run(home).await;
+    }
+    let connection = connect_or_start(home, "terminal").await?;
+    let session = target.find_or_create(home, &connection.client).await?;
+    let session = settle(&connection.client, session).await?;
+    repl::run(home, connection, session).await
+}

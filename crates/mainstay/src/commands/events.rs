@@ -1,0 +1,162 @@
+//! `mainstay events`: what happened in a session.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{ListEvents, Subscribe};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::eval::Failure;
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{Error, Event, EventBody, Seq, Source, WarmUpReason};
+
+use super::target::Target;
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, printable};
+
+/// Shows what happened in a session.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay events --since 10\n  mainstay events --follow --json | jq .kind")]
+pub(super) struct Events {
+    #[command(flatten)]
+    target: Target,
+
+    /// Only what came after this event
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    since: u64,
+
+    /// Go on with what happens next, until interrupted
+    #[arg(short, long)]
+    follow: bool,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Events {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let mut connection = connect_or_start(home, "cli").await?;
+        let session = self.target.find(&connection.client).await?;
+        let paint = Paint::stdout();
+        let show = |event: &Event| {
+            if self.json {
+                super::print_json_line(event).ok();
+            } else {
+                println!("{}", event_line(event, paint));
+            }
+        };
+        let after = Seq(self.since);
+        if !self.follow {
+            for_each_event(&connection.client, &session, after, show).await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        connection.client.call(Subscribe { session: session.session.to_string(), after }).await?;
+        while let Some(event) = connection.events.recv().await {
+            show(&event);
+        }
+        Err(Error::DaemonNotRunning)
+    }
+}
+
+/// Reads a session's events page by page.
+pub(crate) async fn for_each_event(
+    client: &Client,
+    session: &SessionView,
+    mut after: Seq,
+    mut show: impl FnMut(&Event),
+) -> Result<(), Error> {
+    loop {
+        let page = ListEvents { session: session.session.to_string(), after, limit: None };
+        let events = client.call(page).await?;
+        let Some(last) = events.last() else { return Ok(()) };
+        after = last.seq;
+        events.iter().for_each(&mut show);
+    }
+}
+
+/// An event on one line.
+pub(crate) fn event_line(event: &Event, paint: Paint) -> String {
+    let who = who(&event.metadata.source);
+    let (tone, what) = describe(&event.body);
+    let what = tone.map_or_else(|| what.clone(), |tone| paint.tone(tone, &what));
+    let head = format!("{:>5}  {:.3}  {who:<9}", event.seq.0, event.at);
+    format!("{} {what}", paint.tone(Tone::Faint, &head))
+}
+
+/// Who caused an event.
+pub(crate) fn who(source: &Source) -> &str {
+    match source {
+        Source::Client { name, .. } => name,
+        Source::Worker => "worker",
+        Source::System => "mainstay",
+    }
+}
+
+/// What happened, in a few words, and how that is to be taken.
+pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
+    match body {
+        EventBody::SessionCreated { kind, name, .. } => (None, format!("created `{name}` ({kind})")),
+        EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
+        EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
+        EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
+            let other = if diverged.is_empty() { String::new() } else { format!(", {} ended otherwise", diverged.len()) };
+            (Some(Tone::Good), format!("ready: {kernel}, {replayed} replayed{other} ({duration_ms} ms)"))
+        }
+        EventBody::SessionFaulted { message } => (Some(Tone::Error), format!("faulted: {message}")),
+        EventBody::SessionReset => (None, "reset".to_owned()),
+        EventBody::SessionHardReset => (None, "hard reset".to_owned()),
+        EventBody::SessionStopped => (None, "put to rest".to_owned()),
+        EventBody::WorkerExited { exit, restart_after_ms, .. } => {
+            let next = restart_after_ms.map_or_else(
+                || "not replaced".to_owned(),
+                |after| format!("replaced in {} s", after as f64 / 1000.0),
+            );
+            (Some(Tone::Warning), format!("the worker ended with {exit}; {next}"))
+        }
+        EventBody::EvalRequested { code, .. } => (None, format!("eval {}", first_line(code))),
+        EventBody::OutputProduced { text, .. } => (Some(Tone::Faint), format!("printed {}", first_line(text))),
+        EventBody::OutputCut { limit, .. } => (Some(Tone::Warning), format!("output cut at {limit} bytes")),
+        EventBody::CancelRequested { .. } => (None, "cancel".to_owned()),
+        EventBody::EvalCompleted { result, duration_ms, .. } => {
+            (Some(Tone::Good), format!("done: {} ({duration_ms} ms)", first_line(&result.display)))
+        }
+        EventBody::EvalFailed { failure, result, .. } => {
+            let why = match failure {
+                Failure::Rejected => {
+                    result.diagnostics.first().map_or_else(String::new, |first| format!("{} {}", first.code, first.message))
+                }
+                Failure::Raised { error } => format!("{}: {}", error.kind, error.message),
+                Failure::WorkerExited { exit } => format!("the code ended its worker with {exit}"),
+            };
+            (Some(Tone::Error), format!("failed: {}", first_line(&why)))
+        }
+        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => (Some(Tone::Warning), "cancelled".to_owned()),
+        EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => {
+            (Some(Tone::Warning), "cancelled by killing the worker".to_owned())
+        }
+        EventBody::EvalInterrupted { .. } => (Some(Tone::Warning), "interrupted".to_owned()),
+    }
+}
+
+const fn reason_words(reason: WarmUpReason) -> &'static str {
+    match reason {
+        WarmUpReason::Started => "started",
+        WarmUpReason::Reset => "after a reset",
+        WarmUpReason::HardReset => "after a hard reset",
+        WarmUpReason::Cancelled => "the worker was killed to end a cancelled job",
+        WarmUpReason::WorkerLost => "the worker was lost",
+        WarmUpReason::DaemonLost => "the daemon was lost",
+    }
+}
+
+/// The first line of a text, shortened, with a mark where more follows.
+fn first_line(text: &str) -> String {
+    const WIDTH: usize = 100;
+    let trimmed = printable(text.trim_end());
+    let line = trimmed.lines().next().unwrap_or_default();
+    let short: String = line.chars().take(WIDTH).collect();
+    let is_whole = short.len() == trimmed.len();
+    if is_whole { short } else { format!("{short} …") }
+}

@@ -1,0 +1,45 @@
+//! `mainstay explain`: what an error code means, and what to do.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_model::{Error, ErrorCode};
+
+/// Explains an error code.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mainstay explain not_offered")]
+pub(super) struct Explain {
+    /// The code, as errors show it in brackets; without it, all are listed
+    code: Option<String>,
+}
+
+impl Explain {
+    pub(super) fn run(self) -> Result<ExitCode, Error> {
+        let Some(code) = self.code else {
+            ErrorCode::ALL.iter().for_each(|code| println!("{code}"));
+            return Ok(ExitCode::SUCCESS);
+        };
+        let page = page(&code).ok_or_else(|| Error::InvalidArgument {
+            argument: "code".to_owned(),
+            reason: format!("there is no error `{code}`; `mainstay explain` lists all"),
+        })?;
+        print!("{page}");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_a_page_that_says_what_happened_and_what_to_do() {
+        for code in ErrorCode::ALL {
+            let page = page(code.0).unwrap_or_else(|| panic!("docs/errors/{code}.md is missing"));
+            assert!(page.starts_with(&format!("# {code}\n")), "{code}");
+            assert!(page.contains("\n## What happened\n") && page.contains("\n## What to do\n"), "{code}");
+        }
+    }
+}

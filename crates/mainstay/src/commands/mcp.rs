@@ -1,0 +1,41 @@
+//! `mainstay mcp`: a byte bridge from stdio to the daemon's MCP.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::client::attach_mcp;
+use mainstay_model::Error;
+use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
+
+use super::target::working_directory;
+use crate::connect::connect_or_start;
+use crate::home::Home;
+
+/// Serves MCP over stdio.
+#[derive(Debug, Args)]
+#[command(after_help = "Put this into an agent's configuration:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}")]
+pub(super) struct Mcp {}
+
+impl Mcp {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        drop(connect_or_start(home, "mcp").await?);
+        let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
+        let token = home.token().ok_or(Error::Unauthorized)?;
+        let folder = working_directory()?.display().to_string();
+        let (mut from_daemon, mut to_daemon) = attach_mcp(&record.socket, token, folder).await?;
+        let upward = async {
+            copy(&mut stdin(), &mut to_daemon).await?;
+            to_daemon.shutdown().await
+        };
+        let downward = async {
+            let mut out = stdout();
+            copy(&mut from_daemon, &mut out).await?;
+            out.flush().await
+        };
+        // The daemon closes its side once the client's input has ended and all is answered.
+        match tokio::try_join!(upward, downward) {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            Err(_) => Err(Error::DaemonNotRunning),
+        }
+    }
+}

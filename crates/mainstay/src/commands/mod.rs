@@ -1,0 +1,159 @@
+//! The command line, one file a command.
+//!
+//! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start.
+
+mod attach;
+mod cancel;
+mod completions;
+mod daemon;
+mod eval;
+pub(crate) mod events;
+mod explain;
+mod kernel;
+mod mcp;
+mod serve;
+pub(crate) mod session;
+pub(crate) mod status;
+mod stop;
+pub(crate) mod target;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use mainstay_model::Error;
+
+use crate::connect::StartOptions;
+use crate::home::Home;
+use crate::terminal;
+
+/// Keeps interactive sessions alive, durable and shared.
+///
+/// Without a command it opens a prompt on this folder's most recent session: it connects to the daemon, or starts one first. Piped
+/// input is run as a script.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    target: target::Target,
+
+    /// Start the daemon in the background and return
+    #[arg(short = 'd', long = "daemon")]
+    daemon: bool,
+
+    /// With --daemon: the port to listen on, 0 for any free one
+    #[arg(long, requires = "daemon")]
+    port: Option<u16>,
+
+    /// With --daemon: start the daemon again after a crash
+    #[arg(long, requires = "daemon")]
+    supervised: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mainstay                              a prompt on this folder's session
+  mainstay eval '1 + 1'                 run code, print what comes of it
+  echo 'printfn \"hi\"' | mainstay        run a script
+  mainstay session list                 what there is
+  mainstay events --follow              what happens
+  mainstay mcp                          serve an AI agent over stdio";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Stop the daemon; sessions come to rest and are there again when they are next used
+    Stop(stop::Stop),
+    /// Show the daemon and its sessions
+    Status(status::Status),
+    /// Run the daemon in the foreground
+    Serve(serve::Serve),
+    /// List, create, show, stop and rename sessions
+    Session(session::SessionArgs),
+    /// Run code in a session
+    Eval(eval::Eval),
+    /// Stop the code that runs in a session
+    Cancel(cancel::Cancel),
+    /// Show what happened in a session
+    Events(events::Events),
+    /// List, install and examine kernels
+    Kernel(kernel::KernelArgs),
+    /// Serve MCP over stdio: a bridge to the daemon
+    Mcp(mcp::Mcp),
+    /// Explain an error code
+    Explain(explain::Explain),
+    /// Print a completion script for a shell
+    Completions(completions::Completions),
+}
+
+impl Cli {
+    /// Carries out the command.
+    pub(crate) fn run(self) -> ExitCode {
+        let is_server = matches!(self.command, Some(Command::Serve(_)));
+        match self.run_command() {
+            Ok(code) => code,
+            Err(error) => {
+                terminal::show_error(&error);
+                if is_server { ExitCode::from(crate::daemon::supervisor::CANNOT_START) } else { ExitCode::FAILURE }
+            }
+        }
+    }
+
+    fn run_command(self) -> Result<ExitCode, Error> {
+        match self.command {
+            Some(Command::Explain(explain)) => explain.run(),
+            Some(Command::Completions(completions)) => Ok(completions.run()),
+            Some(Command::Serve(serve)) => serve.run(&Home::open()?),
+            Some(command) => block_on(command.run(&Home::open()?)),
+            None if self.daemon => {
+                let options = StartOptions { port: self.port, supervised: self.supervised };
+                block_on(daemon::run(&Home::open()?, options))
+            }
+            None => block_on(attach::run(&Home::open()?, self.target)),
+        }
+    }
+}
+
+impl Command {
+    async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        match self {
+            Self::Stop(stop) => stop.run(home).await,
+            Self::Status(status) => status.run(home).await,
+            Self::Session(session) => session.run(home).await,
+            Self::Eval(eval) => eval.run(home).await,
+            Self::Cancel(cancel) => cancel.run(home).await,
+            Self::Events(events) => events.run(home).await,
+            Self::Kernel(kernel) => kernel.run(home).await,
+            Self::Mcp(mcp) => mcp.run(home).await,
+            Self::Serve(serve) => serve.run(home),
+            Self::Explain(explain) => explain.run(),
+            Self::Completions(completions) => Ok(completions.run()),
+        }
+    }
+}
+
+/// A client does one thing at a time: one thread will do.
+fn block_on(task: impl Future<Output = Result<ExitCode, Error>>) -> Result<ExitCode, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
+    runtime.block_on(task)
+}
+
+/// Prints data for scripts, indented.
+fn print_json(data: &impl serde::Serialize) -> Result<(), Error> {
+    println!("{}", serde_json::to_string_pretty(data).map_err(|error| unwritable(&error))?);
+    Ok(())
+}
+
+/// Prints data for scripts, on one line.
+fn print_json_line(data: &impl serde::Serialize) -> Result<(), Error> {
+    println!("{}", serde_json::to_string(data).map_err(|error| unwritable(&error))?);
+    Ok(())
+}
+
+fn unwritable(error: &serde_json::Error) -> Error {
+    Error::BadRequest { reason: error.to_string() }
+}

@@ -1,0 +1,42 @@
+//! `mainstay serve`: the daemon in the foreground.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_model::Error;
+
+use crate::daemon::{ServeOptions, serve, supervisor::supervise};
+use crate::home::Home;
+
+/// Runs the daemon in the foreground.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay serve\n  mainstay serve --port 0 --supervised")]
+pub(super) struct Serve {
+    /// The loopback port to listen on, 0 for any free one [default: 37749, or any free one where that is taken]
+    #[arg(long)]
+    port: Option<u16>,
+
+    /// Start the daemon again after a crash, with back-off
+    #[arg(long)]
+    supervised: bool,
+
+    /// Write one line of JSON to standard output once it serves or has failed to; the log goes to a file
+    #[arg(long, hide = true)]
+    announce: bool,
+}
+
+impl Serve {
+    pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let options = ServeOptions { port: self.port, announce: self.announce };
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
+        if self.supervised {
+            runtime.block_on(supervise(home, options))?;
+        } else {
+            runtime.block_on(serve(home, options))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

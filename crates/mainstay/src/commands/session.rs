@@ -1,0 +1,197 @@
+//! `mainstay session list|new|show|stop|rename`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, StopSession};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, SessionState, Timestamp};
+
+use super::events::{event_line, for_each_event};
+use super::target::{Target, create, settle, working_directory};
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, ago};
+
+/// List, create, show, stop and rename sessions.
+#[derive(Debug, Args)]
+pub(super) struct SessionArgs {
+    #[command(subcommand)]
+    command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionCommand {
+    /// List sessions, most recently active first
+    List {
+        /// Only those of this folder
+        #[arg(long)]
+        here: bool,
+        /// Only those that are not at rest
+        #[arg(long)]
+        live: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Create a session and wait until it is ready
+    New {
+        /// What people call it [default: the folder's name]
+        #[arg(long)]
+        name: Option<String>,
+        /// What does its work
+        #[arg(short, long, default_value = "fsharp")]
+        kind: String,
+        /// The folder its code runs in [default: this one]
+        #[arg(long, value_name = "FOLDER")]
+        directory: Option<PathBuf>,
+        /// The project it is for
+        #[arg(short, long, value_name = "FILE")]
+        project: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a session and its story
+    Show {
+        /// The session [default: the most recently active one of this folder]
+        session: Option<String>,
+        /// Print JSON: the session, without its story
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a session to rest; it is there again when it is next used
+    Stop {
+        /// The session [default: the most recently active one of this folder]
+        session: Option<String>,
+    },
+    /// Give a session another name
+    Rename {
+        /// The session
+        session: String,
+        /// The new name
+        name: String,
+    },
+}
+
+impl SessionArgs {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let connection = connect_or_start(home, "cli").await?;
+        let client = &connection.client;
+        match self.command {
+            SessionCommand::List { here, live, json } => list(client, here, live, json).await?,
+            SessionCommand::New { name, kind, directory, project, json } => {
+                let folder = match directory {
+                    Some(folder) => existing(&folder, "directory")?,
+                    None => working_directory()?,
+                };
+                let project = project.map(|project| existing(&project, "project")).transpose()?;
+                let project = project.map(|project| project.display().to_string());
+                let kind = mainstay_model::SessionKind::new(kind)?;
+                let session = create(home, client, kind, &folder, project, name).await?;
+                let session = settle(client, session).await?;
+                show_new(&session, json)?;
+                if session.state == SessionState::Faulted.name() {
+                    return Ok(ExitCode::FAILURE);
+                }
+            }
+            SessionCommand::Show { session, json } => {
+                let session = named(client, session).await?;
+                if json {
+                    super::print_json(&session)?;
+                } else {
+                    show(client, &session).await?;
+                }
+            }
+            SessionCommand::Stop { session } => {
+                let session = named(client, session).await?.session.to_string();
+                print_line(&client.call(StopSession { session }).await?);
+            }
+            SessionCommand::Rename { session, name } => {
+                print_line(&client.call(RenameSession { session, name }).await?);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
+    match session {
+        Some(session) => client.call(GetSession { session }).await,
+        None => Target::default().find(client).await,
+    }
+}
+
+fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error> {
+    std::fs::canonicalize(path).map_err(|error| Error::InvalidArgument {
+        argument: argument.to_owned(),
+        reason: format!("`{}`: {error}", path.display()),
+    })
+}
+
+async fn list(client: &Client, here: bool, live: bool, json: bool) -> Result<(), Error> {
+    let working_directory = if here { Some(working_directory()?.display().to_string()) } else { None };
+    let sessions = client.call(ListSessions { working_directory, live, limit: None }).await?;
+    if json {
+        return super::print_json(&sessions);
+    }
+    let (paint, now) = (Paint::stdout(), Timestamp::now());
+    for session in &sessions {
+        print!("{}", session_line(session, paint, now));
+    }
+    if sessions.is_empty() {
+        crate::terminal::note("no sessions yet; `mainstay` opens one");
+    }
+    Ok(())
+}
+
+fn show_new(session: &SessionView, json: bool) -> Result<(), Error> {
+    if json {
+        return super::print_json(session);
+    }
+    print_line(session);
+    if let Some(fault) = &session.fault {
+        eprintln!("{}", Paint::stderr().tone(Tone::Error, fault));
+    }
+    Ok(())
+}
+
+async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
+    let paint = Paint::stdout();
+    print!("{}", session_line(session, paint, Timestamp::now()));
+    println!("  id {}", session.session);
+    if let Some(project) = &session.project {
+        println!("  project {project}");
+    }
+    if let Some(worker) = &session.worker {
+        println!("  {} on {}, pid {}", worker.kernel, worker.runtime, worker.pid);
+    }
+    if let Some(fault) = &session.fault {
+        println!("  {}", paint.tone(Tone::Error, fault));
+    }
+    println!();
+    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| println!("{}", event_line(event, paint))).await
+}
+
+fn print_line(session: &SessionView) {
+    print!("{}", session_line(session, Paint::stdout(), Timestamp::now()));
+}
+
+/// A session on one line.
+pub(crate) fn session_line(session: &SessionView, paint: Paint, now: Timestamp) -> String {
+    let state = match session.state.as_str() {
+        "Faulted" => paint.tone(Tone::Error, &format!("{:<13}", session.state)),
+        "Ready" => paint.tone(Tone::Good, &format!("{:<13}", session.state)),
+        other => format!("{other:<13}"),
+    };
+    format!(
+        "{}  {state} {:<8} {}  {}  {}\n",
+        paint.tone(Tone::Name, &session.short_id),
+        session.kind.as_str(),
+        session.name,
+        paint.tone(Tone::Faint, &session.working_directory),
+        paint.tone(Tone::Faint, &ago(session.last_activity, now)),
+    )
+}

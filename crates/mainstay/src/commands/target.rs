@@ -1,0 +1,126 @@
+//! Which session a command is for.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, SettleSession, StartSession};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, SessionKind, SessionState};
+
+use crate::home::Home;
+use crate::{kernels, terminal};
+
+/// How long a session may warm up while a client waits.
+const WARM_UP: Duration = Duration::from_secs(600);
+
+/// Names a session, or says which to create.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Target {
+    /// The session: its id, the end of its id, or its name. Without it the most recently active one of this folder
+    #[arg(short, long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+
+    /// The kind of session to look for or create: fsharp
+    #[arg(short, long)]
+    pub(crate) kind: Option<String>,
+
+    /// The project to look for or create a session for
+    #[arg(short, long, value_name = "FILE", conflicts_with = "session")]
+    pub(crate) project: Option<PathBuf>,
+}
+
+impl Target {
+    /// The session that is meant, which must be there.
+    pub(crate) async fn find(&self, client: &Client) -> Result<SessionView, Error> {
+        if let Some(session) = &self.session {
+            return client.call(GetSession { session: session.clone() }).await;
+        }
+        let folder = working_directory()?;
+        let found = self.most_recent(client, &folder).await?;
+        found.ok_or_else(|| Error::SessionNotFound { reference: format!("folder {}", folder.display()) })
+    }
+
+    /// The session that is meant; one of this folder is created where there is none.
+    pub(crate) async fn find_or_create(&self, home: &Home, client: &Client) -> Result<SessionView, Error> {
+        if let Some(session) = &self.session {
+            return client.call(GetSession { session: session.clone() }).await;
+        }
+        let folder = working_directory()?;
+        match self.most_recent(client, &folder).await? {
+            Some(session) => Ok(session),
+            None => create(home, client, self.kind()?, &folder, self.project()?, None).await,
+        }
+    }
+
+    /// The kind asked for, else F#.
+    pub(crate) fn kind(&self) -> Result<SessionKind, Error> {
+        self.kind.as_ref().map_or_else(|| Ok(SessionKind::fsharp()), SessionKind::new)
+    }
+
+    fn project(&self) -> Result<Option<String>, Error> {
+        let Some(project) = &self.project else { return Ok(None) };
+        let found = std::fs::canonicalize(project).map_err(|error| Error::InvalidArgument {
+            argument: "project".to_owned(),
+            reason: format!("`{}`: {error}", project.display()),
+        })?;
+        Ok(Some(found.display().to_string()))
+    }
+
+    async fn most_recent(&self, client: &Client, folder: &Path) -> Result<Option<SessionView>, Error> {
+        let (kind, project) = (self.kind.as_ref().map(SessionKind::new).transpose()?, self.project()?);
+        let here = ListSessions { working_directory: Some(folder.display().to_string()), live: false, limit: None };
+        let sessions = client.call(here).await?;
+        Ok(sessions.into_iter().find(|session| {
+            kind.as_ref().is_none_or(|kind| session.kind == *kind)
+                && project.as_ref().is_none_or(|project| session.project.as_ref() == Some(project))
+        }))
+    }
+}
+
+/// Creates a session. What its kind needs is made ready first, in view of the user.
+pub(crate) async fn create(
+    home: &Home,
+    client: &Client,
+    kind: SessionKind,
+    folder: &Path,
+    project: Option<String>,
+    name: Option<String>,
+) -> Result<SessionView, Error> {
+    if kind == SessionKind::fsharp() {
+        kernels::ready_fsharp(home).await?;
+    }
+    let working_directory = folder.display().to_string();
+    client.call(CreateSession { command: None, kind, working_directory, project, name }).await
+}
+
+/// Starts a session at rest, and waits until it takes commands; says so where that takes longer than a moment.
+pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<SessionView, Error> {
+    let reference = session.session.to_string();
+    if session.state == SessionState::Uninitialized.name() {
+        match client.call(StartSession { session: reference.clone() }).await {
+            // Someone else has started it just now.
+            Err(Error::NotOffered { .. }) => {}
+            started => drop(started?),
+        }
+    }
+    let wait = |limit: Duration| {
+        let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        client.call(SettleSession { session: reference.clone(), timeout_ms })
+    };
+    let view = wait(Duration::from_secs(1)).await?;
+    if view.state != SessionState::WarmingUp.name() && view.state != SessionState::Uninitialized.name() {
+        return Ok(view);
+    }
+    terminal::note(&format!("{} warms up …", view.name));
+    wait(WARM_UP).await
+}
+
+/// The folder the command was given in.
+pub(crate) fn working_directory() -> Result<PathBuf, Error> {
+    std::env::current_dir().map_err(|error| Error::InvalidArgument {
+        argument: "working directory".to_owned(),
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,126 @@
+//! From a client to the daemon: find the one that runs, or start one.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::ErrorView;
+use mainstay_model::{Error, Event};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::home::{DaemonRecord, Home};
+
+/// This program's version; the daemon must have the same.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How long another daemon that is just starting is waited for.
+const RIVAL_STARTS: Duration = Duration::from_secs(15);
+
+/// A connection, and the events of its subscriptions.
+pub(crate) struct Connection {
+    /// Calls.
+    pub(crate) client: Client,
+    /// Events.
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
+}
+
+/// The one line a starting daemon writes to whoever started it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Announcement {
+    /// It serves.
+    Ready(DaemonRecord),
+    /// It does not.
+    Failed(ErrorView),
+}
+
+/// Options for a daemon that is started.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StartOptions {
+    /// The port, where it is not the configured one.
+    pub(crate) port: Option<u16>,
+    /// Whether a supervisor watches over it.
+    pub(crate) supervised: bool,
+}
+
+/// Connects to the daemon that runs, of whatever version.
+pub(crate) async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, Error> {
+    let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
+    let token = home.token().ok_or(Error::Unauthorized)?;
+    let (client, events) = Client::connect(&record.socket, token, name).await?;
+    Ok(Connection { client, events })
+}
+
+/// Connects to the daemon that runs.
+pub(crate) async fn connect(home: &Home, name: &str) -> Result<Connection, Error> {
+    let connection = connect_any_version(home, name).await?;
+    let daemon = &connection.client.daemon.version;
+    if daemon == VERSION {
+        return Ok(connection);
+    }
+    Err(Error::DaemonVersionMismatch { daemon: daemon.clone(), program: VERSION.to_owned() })
+}
+
+/// Connects to the daemon that runs, or starts one first.
+pub(crate) async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Error> {
+    match connect(home, name).await {
+        Err(Error::DaemonNotRunning | Error::Unauthorized) => {
+            start(home, StartOptions::default()).await?;
+            connect(home, name).await
+        }
+        connected => connected,
+    }
+}
+
+/// Starts a daemon in the background and waits until it serves. One that another client has just started will do.
+pub(crate) async fn start(home: &Home, options: StartOptions) -> Result<(), Error> {
+    let announced = tokio::task::spawn_blocking(move || spawn_daemon(options)).await;
+    match announced.map_err(|error| Error::DaemonFailed { reason: error.to_string() })? {
+        Err(Error::StoreLocked) => wait_for_rival(home).await,
+        announced => announced,
+    }
+}
+
+/// The store is in use: its daemon is coming up, or it has lost its way.
+async fn wait_for_rival(home: &Home) -> Result<(), Error> {
+    let until = Instant::now() + RIVAL_STARTS;
+    loop {
+        match connect_any_version(home, "cli").await {
+            Err(_) if Instant::now() < until => tokio::time::sleep(Duration::from_millis(20)).await,
+            Err(_) => return Err(Error::StoreLocked),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+/// Starts this program as a daemon, in a process group of its own, and reads what it announces.
+fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
+    let failed = |reason: String| Error::DaemonFailed { reason };
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--announce");
+    if options.supervised {
+        command.arg("--supervised");
+    }
+    if let Some(port) = options.port {
+        command.arg("--port").arg(port.to_string());
+    }
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .current_dir("/")
+        .process_group(0)
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let Some(stdout) = child.stdout.take() else { return Err(failed("its announcement is not captured".to_owned())) };
+    let mut text = String::new();
+    BufReader::new(stdout).read_line(&mut text).map_err(|error| failed(error.to_string()))?;
+    match serde_json::from_str(&text) {
+        Ok(Announcement::Ready(_)) => Ok(()),
+        Ok(Announcement::Failed(view)) => Err(view.error),
+        Err(_) => Err(failed("it ended before it served".to_owned())),
+    }
+}

@@ -1,0 +1,58 @@
+//! The F# kernel, joined to the engine: the worker is built on first use, then started for each session.
+
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_kernel::fsharp::{PrepareError, Search, prepare};
+use mainstay_kernel::{Launch, worker};
+use mainstay_model::{Error, SessionKind};
+
+use crate::home::Home;
+
+/// Starts F# workers.
+pub(super) struct FsharpKernel {
+    search: Search,
+    sockets: SocketFolder,
+}
+
+/// The folder of the workers' sockets, gone with the daemon.
+struct SocketFolder(PathBuf);
+
+impl Drop for SocketFolder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+impl FsharpKernel {
+    pub(super) fn new(home: &Home, dotnet: Option<PathBuf>) -> Result<Self, Error> {
+        let sockets = worker::socket_folder().map_err(|error| Error::DaemonFailed {
+            reason: format!("there is no folder for the workers' sockets: {error}"),
+        })?;
+        Ok(Self { search: crate::kernels::search(home, dotnet), sockets: SocketFolder(sockets) })
+    }
+}
+
+#[async_trait]
+impl RunnerFactory for FsharpKernel {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        *kind == SessionKind::fsharp()
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        let program = prepare(&self.search, &|progress| tracing::info!(?progress, "F# is prepared"))
+            .await
+            .map_err(|error| unavailable(&error))?;
+        let launch = Launch {
+            program: program.program,
+            arguments: program.arguments,
+            environment: program.environment,
+        };
+        worker::launch(&launch, &spec.working_directory, &self.sockets.0).await
+    }
+}
+
+fn unavailable(error: &PrepareError) -> Error {
+    Error::KernelUnavailable { reason: error.to_string() }
+}

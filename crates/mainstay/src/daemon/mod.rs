@@ -1,0 +1,127 @@
+//! The daemon: one process that holds the store, the sessions and the doors.
+//!
+//! [`serve`] is its whole life. [`supervisor`] is the process that starts it again after a crash; [`fsharp`] joins the F# kernel to the
+//! engine.
+
+mod fsharp;
+mod logging;
+pub(crate) mod supervisor;
+
+use std::sync::Arc;
+
+use mainstay_engine::Engine;
+use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::{http, rpc};
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::{Error, Timestamp};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, DEFAULT_PORT};
+use crate::connect::{Announcement, VERSION};
+use crate::home::{DaemonRecord, Home};
+use crate::terminal;
+
+/// How a daemon is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServeOptions {
+    /// The port asked for; without it the configured one, and any free one where that is taken.
+    pub(crate) port: Option<u16>,
+    /// Whether whoever started it reads one line of its state, and its log goes to a file.
+    pub(crate) announce: bool,
+}
+
+/// Serves until it is told to stop.
+pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Error> {
+    logging::start(home, options.announce)?;
+    let served = run(home, options).await;
+    if let Err(error) = &served {
+        tracing::error!(%error, "the daemon ends");
+        if options.announce {
+            announce(&Announcement::Failed(error.clone().into()));
+        }
+    }
+    served
+}
+
+async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
+    let config = Config::load(home)?;
+    let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
+    let token = home.ensure_token()?;
+    let (port_listener, port) = listen(options.port.or(config.daemon.port)).await?;
+    let socket = home.socket();
+    let socket_listener = rpc::server::listen(&socket)?;
+    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone())?;
+    let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel)], config.limits).await?;
+    let record = DaemonRecord {
+        pid: std::process::id(),
+        port,
+        version: VERSION.to_owned(),
+        started_at: Timestamp::now(),
+        socket: socket.clone(),
+    };
+    let daemon = Daemon {
+        engine: engine.clone(),
+        token: token.into(),
+        version: VERSION,
+        port,
+        started_at: record.started_at,
+        home: home.folder().into(),
+        stop: CancellationToken::new(),
+    };
+    stop_on_signal(daemon.stop.clone())?;
+    home.write_daemon(&record)?;
+    tracing::info!(port, version = VERSION, "the daemon serves");
+    let pid = record.pid;
+    if options.announce {
+        announce(&Announcement::Ready(record));
+    } else {
+        terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
+    }
+    let doors = tokio::spawn(http::serve(port_listener, daemon.clone()));
+    let rpc = tokio::spawn(rpc::server::serve(socket_listener, daemon.clone()));
+    daemon.stop.cancelled().await;
+    tracing::info!("the daemon stops");
+    engine.shut_down().await;
+    home.clear_daemon(pid);
+    std::fs::remove_file(&socket).ok();
+    doors.abort();
+    rpc.abort();
+    Ok(())
+}
+
+/// A port that was asked for must be free; the default gives way to any free one.
+async fn listen(asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
+    match asked {
+        Some(port) => http::listen(port).await,
+        None => match http::listen(DEFAULT_PORT).await {
+            Err(Error::PortTaken { port }) => {
+                tracing::warn!(port, "the default port is taken; another is used");
+                http::listen(0).await
+            }
+            listening => listening,
+        },
+    }
+}
+
+fn stop_on_signal(stop: CancellationToken) -> Result<(), Error> {
+    let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        stop.cancel();
+    });
+    Ok(())
+}
+
+/// Tells whoever started the daemon how it stands.
+fn announce(announcement: &Announcement) {
+    if let Ok(text) = serde_json::to_string(announcement) {
+        println!("{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Kernels as the command line deals with them: what is there, and getting F# ready with progress in view.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
+use mainstay_model::Error;
+
+use crate::config::Config;
+use crate::home::Home;
+use crate::terminal::{self, bytes};
+
+/// Where F# SDKs are looked for.
+pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {
+    Search { configured: dotnet, ..Search::from_env(home.folder()) }
+}
+
+/// Gets F# ready: installs an SDK where there is none, after asking, and builds the worker.
+pub(crate) async fn ready_fsharp(home: &Home) -> Result<(), Error> {
+    let search = search(home, Config::load(home)?.fsharp.dotnet);
+    if let Err(none) = choose(&search) {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Err(Error::KernelUnavailable { reason: none.to_string() });
+        }
+        eprintln!("F# sessions need a .NET SDK, and none was found.");
+        if !confirm(&format!("Install one under {}?", search.own_root().display())) {
+            return Err(Error::KernelUnavailable { reason: none.to_string() });
+        }
+        install_fsharp(&search).await?;
+    }
+    build_fsharp(&search).await
+}
+
+/// Installs an SDK under Mainstay's home.
+pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
+    let line = ProgressLine::default();
+    let installed = install(search, &|progress| line.show(&progress)).await;
+    line.clear();
+    let sdk = installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
+    terminal::note(&format!(".NET SDK {} is installed", sdk.version));
+    Ok(())
+}
+
+/// Builds the worker where that has not been done.
+pub(crate) async fn build_fsharp(search: &Search) -> Result<(), Error> {
+    let line = ProgressLine::default();
+    let prepared = prepare(search, &|progress| line.show(&progress)).await;
+    line.clear();
+    prepared.map(drop).map_err(|error: PrepareError| Error::KernelUnavailable { reason: error.to_string() })
+}
+
+/// Asks a question that Enter answers with yes.
+pub(crate) fn confirm(question: &str) -> bool {
+    eprint!("{question} [Y/n] ");
+    std::io::stderr().flush().ok();
+    let mut answer = String::new();
+    let is_read = std::io::stdin().read_line(&mut answer).is_ok_and(|count| count > 0);
+    is_read && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
+}
+
+/// One line on standard error that is written anew; plain lines where that is no terminal.
+#[derive(Default)]
+struct ProgressLine;
+
+impl ProgressLine {
+    fn show(&self, progress: &Progress) {
+        let text = match progress {
+            Progress::Waiting => "waiting for another process that prepares F#".to_owned(),
+            Progress::Installing { source, elapsed, bytes: count, .. } => {
+                format!("installing the .NET SDK from {source}: {}, {} s", bytes(*count), elapsed.as_secs())
+            }
+            Progress::FellBack { source, reason } => {
+                return self.note(&format!("{source} cannot provide it: {reason}"));
+            }
+            Progress::Installed { version, root } => {
+                return self.note(&format!(".NET SDK {version} is in {}", root.display()));
+            }
+            Progress::Building { sdk, elapsed } => {
+                format!("building the F# worker with SDK {sdk} (once): {} s", elapsed.as_secs())
+            }
+            Progress::Built { sdk, elapsed } => {
+                return self.note(&format!("the F# worker is built with SDK {sdk} ({:.1} s)", elapsed.as_secs_f64()));
+            }
+        };
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\u{1b}[K{text}");
+            std::io::stderr().flush().ok();
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.clear();
+        terminal::note(text);
+    }
+
+    fn clear(&self) {
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\u{1b}[K");
+        }
+    }
+}

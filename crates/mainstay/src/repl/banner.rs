@@ -1,0 +1,130 @@
+//! What a person sees on attaching to a session. Source: seed 000, "Connected REPL shows metadata on attach".
+
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{SessionState, Timestamp};
+
+use crate::terminal::{Paint, Tone, ago, printable};
+
+/// Between two facts on a line.
+const DOT: &str = " • ";
+
+/// What is shown on attaching.
+pub(super) fn banner(session: &SessionView, paint: Paint, now: Timestamp) -> String {
+    let hint = paint.tone(Tone::Faint, "Type F#, or :help");
+    format!("Connected to {}{hint}\n", facts(session, paint, now))
+}
+
+/// Which session it is, what it runs on, how it stands.
+pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> String {
+    let mut text = format!(
+        "session-{} ({}){}\n",
+        session.short_id,
+        paint.tone(Tone::Name, &printable(&session.name)),
+        language(session)
+    );
+    let mut place = printable(&session.working_directory).into_owned();
+    if let Some(project) = &session.project {
+        place.push_str(&format!("{DOT}Project {}", printable(project_name(project))));
+    }
+    text.push_str(&place);
+    text.push('\n');
+    let times =
+        format!("Started {}{DOT}Last active {}", ago(session.created_at, now), ago(session.last_activity, now));
+    text.push_str(&format!("{}{DOT}{}\n", state(session, paint), paint.tone(Tone::Faint, &times)));
+    if let Some(fault) = &session.fault {
+        text.push_str(&format!("{}\n", paint.tone(Tone::Error, &printable(fault))));
+        text.push_str("  `:reset` starts afresh in the same worker, `:hard-reset` in a new one.\n");
+    }
+    text
+}
+
+fn language(session: &SessionView) -> String {
+    match &session.worker {
+        Some(worker) => format!("{DOT}{} on {}", printable(&worker.kernel), printable(&worker.runtime)),
+        None => format!("{DOT}{}", session.kind),
+    }
+}
+
+fn project_name(project: &str) -> &str {
+    std::path::Path::new(project).file_name().and_then(|name| name.to_str()).unwrap_or(project)
+}
+
+fn state(session: &SessionView, paint: Paint) -> String {
+    let tone = match session.state.as_str() {
+        state if state == SessionState::Ready.name() => Tone::Good,
+        state if state == SessionState::Faulted.name() => Tone::Error,
+        _ => Tone::Warning,
+    };
+    paint.tone(tone, &session.state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_gateway::view::WorkerView;
+    use mainstay_model::{Seq, SessionId, SessionKind};
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn session() -> SessionView {
+        let session: SessionId = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
+        SessionView {
+            session,
+            short_id: session.short(),
+            name: "Harmony".to_owned(),
+            kind: SessionKind::fsharp(),
+            state: "Ready".to_owned(),
+            fault: None,
+            offered: Vec::new(),
+            working_directory: "/code/harmony".to_owned(),
+            project: Some("/code/harmony/Harmony.fsproj".to_owned()),
+            created_at: at("2026-02-13T11:17:00Z"),
+            last_activity: at("2026-02-13T13:30:00Z"),
+            last_seq: Seq(42),
+            evals: 7,
+            failures: 1,
+            running: None,
+            worker: Some(WorkerView {
+                kernel: "F# 4.7".to_owned(),
+                runtime: ".NET Core 3.1.32".to_owned(),
+                pid: 4711,
+                usage: None,
+            }),
+        }
+    }
+
+    fn shown(session: &SessionView) -> String {
+        banner(session, Paint::plain(), at("2026-02-13T13:30:20Z"))
+    }
+
+    #[test]
+    fn a_ready_session() {
+        insta::assert_snapshot!(shown(&session()), @r"
+        Connected to session-a1b2c3d4 (Harmony) • F# 4.7 on .NET Core 3.1.32
+        /code/harmony • Project Harmony.fsproj
+        Ready • Started 2 h ago • Last active just now
+        Type F#, or :help
+        ");
+    }
+
+    #[test]
+    fn a_faulted_session_says_why_and_what_helps() {
+        let faulted = SessionView {
+            state: "Faulted".to_owned(),
+            fault: Some("the worker was lost five times\u{1b}[2J".to_owned()),
+            project: None,
+            worker: None,
+            ..session()
+        };
+        insta::assert_snapshot!(shown(&faulted), @r"
+        Connected to session-a1b2c3d4 (Harmony) • fsharp
+        /code/harmony
+        Faulted • Started 2 h ago • Last active just now
+        the worker was lost five times␛[2J
+          `:reset` starts afresh in the same worker, `:hard-reset` in a new one.
+        Type F#, or :help
+        ");
+    }
+}

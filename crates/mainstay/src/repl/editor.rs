@@ -1,0 +1,187 @@
+//! The line editor, on a thread of its own while someone types, so that events and completions go on.
+//!
+//! It can be interrupted by the bell: what was typed is taken off the screen, others print, and it is put back below.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossterm::{QueueableCommand, cursor, terminal};
+use reedline::{
+    Color, DefaultHinter, EditCommand, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
+};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::completion::{DaemonCompleter, Source};
+use super::highlight::FsharpHighlighter;
+use super::history::SharedHistory;
+use super::keys::{Enter, Hints, Judge, Keys, MENU};
+use super::prompt::{Bell, INDICATOR, SessionPrompt};
+use crate::terminal::Paint;
+
+/// How many choices the menu shows at once.
+const MENU_ROWS: u16 = 12;
+/// How wide the menu is at most; and beside it the documentation.
+const MENU_COLUMNS: u16 = 100;
+const DOCUMENTATION_COLUMNS: u16 = 60;
+
+/// What came of reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// A command or code.
+    Text(String),
+    /// Ctrl-C: the line is dropped.
+    Dropped,
+    /// Ctrl-D on an empty line.
+    End,
+    /// The bell rang. What was typed is put back when reading goes on.
+    Interrupted,
+}
+
+/// The line editor.
+pub(super) struct Editor {
+    setup: Setup,
+    /// None while it reads.
+    line: Option<Reedline>,
+    bell: Arc<Bell>,
+}
+
+/// What an editor is made from.
+struct Setup {
+    history: PathBuf,
+    source: Source,
+    runtime: Handle,
+    paint: Paint,
+}
+
+/// An editor that reads.
+pub(super) struct Reading {
+    thread: JoinHandle<(Reedline, std::io::Result<Signal>)>,
+    prompt: SessionPrompt,
+}
+
+impl Editor {
+    /// An editor with the history in a file, that asks `source` for completions.
+    pub(super) fn new(history: PathBuf, source: Source, paint: Paint) -> std::io::Result<Self> {
+        let setup = Setup { history, source, runtime: Handle::current(), paint };
+        let bell = Arc::new(Bell::default());
+        let line = setup.make(&bell)?;
+        Ok(Self { setup, line: Some(line), bell })
+    }
+
+    /// What interrupts the reading.
+    pub(super) fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell)
+    }
+
+    /// Begins to read under the name of a session.
+    pub(super) fn read(&mut self, name: &str) -> std::io::Result<Reading> {
+        let mut line = match self.line.take() {
+            Some(line) => line,
+            None => self.setup.make(&self.bell)?,
+        };
+        self.bell.silence();
+        let prompt = SessionPrompt::new(name, Arc::clone(&self.bell));
+        let shown = prompt.clone();
+        let thread = tokio::task::spawn_blocking(move || {
+            let signal = line.read_line(&shown);
+            (line, signal)
+        });
+        Ok(Reading { thread, prompt })
+    }
+
+    /// Takes the editor back after it has read.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(super) fn finish(&mut self, done: Done, prompt: &SessionPrompt) -> std::io::Result<Typed> {
+        let (line, signal) = done.map_err(std::io::Error::other)?;
+        match signal? {
+            Signal::Success(text) => self.keep(line, Typed::Text(text)),
+            Signal::CtrlC => self.keep(line, Typed::Dropped),
+            Signal::CtrlD => self.keep(line, Typed::End),
+            Signal::ExternalBreak(_) => {
+                self.withdraw(line, prompt)?;
+                Ok(Typed::Interrupted)
+            }
+            // There are no host commands, and what else may come is not for us.
+            _ => self.keep(line, Typed::Dropped),
+        }
+    }
+
+    fn keep(&mut self, line: Reedline, typed: Typed) -> std::io::Result<Typed> {
+        self.line = Some(line);
+        Ok(typed)
+    }
+
+    /// Takes what was typed off the screen. An editor that goes on would paint over what is printed meanwhile, so another
+    /// takes its place, with the same text and cursor.
+    fn withdraw(&mut self, line: Reedline, prompt: &SessionPrompt) -> std::io::Result<()> {
+        let (text, at) = (line.current_buffer_contents().to_owned(), line.current_insertion_point());
+        drop(line);
+        erase(prompt.rows_above_cursor(text.get(..at).unwrap_or(&text), terminal::size()?.0))?;
+        let mut line = self.setup.make(&self.bell)?;
+        line.run_edit_commands(&[
+            EditCommand::InsertString(text),
+            EditCommand::MoveToPosition { position: at, select: false },
+        ]);
+        self.line = Some(line);
+        Ok(())
+    }
+}
+
+/// How reading on the thread ended.
+pub(super) type Done = Result<(Reedline, std::io::Result<Signal>), tokio::task::JoinError>;
+
+impl Reading {
+    /// Waits until someone has typed something, or the bell has rung. Dropping the future loses nothing.
+    pub(super) async fn done(&mut self) -> Done {
+        (&mut self.thread).await
+    }
+
+    /// The prompt it reads under.
+    pub(super) fn prompt(&self) -> &SessionPrompt {
+        &self.prompt
+    }
+}
+
+impl Setup {
+    fn make(&self, bell: &Arc<Bell>) -> std::io::Result<Reedline> {
+        let enter = Arc::new(Enter::default());
+        let faint = if self.paint.is_on() { Color::DarkGray.normal() } else { Default::default() };
+        let hints = Hints::new(DefaultHinter::default().with_style(faint), Arc::clone(&enter));
+        let menu = IdeMenu::default()
+            .with_name(MENU)
+            .with_marker(INDICATOR)
+            .with_max_completion_height(MENU_ROWS)
+            .with_max_completion_width(MENU_COLUMNS)
+            .with_max_description_width(DOCUMENTATION_COLUMNS)
+            .with_correct_cursor_pos(true)
+            .with_word_chars("_'");
+        Ok(Reedline::create()
+            .with_history(Box::new(SharedHistory::open(&self.history)?))
+            .with_history_exclusion_prefix(Some(" ".to_owned()))
+            .with_highlighter(Box::new(FsharpHighlighter::default()))
+            .with_hinter(Box::new(hints))
+            .with_validator(Box::new(Judge::new(Arc::clone(&enter))))
+            .with_edit_mode(Box::new(Keys::new(enter, Arc::clone(bell))))
+            .with_completer(Box::new(DaemonCompleter::new(Arc::clone(&self.source), self.runtime.clone())))
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+            .with_quick_completions(true)
+            .with_partial_completions(true)
+            .with_break_signal(Arc::clone(&bell.breaks))
+            .with_ansi_colors(self.paint.is_on())
+            .use_bracketed_paste(true))
+    }
+}
+
+/// Clears the screen from `rows` above the cursor down, and goes there.
+fn erase(rows: u16) -> std::io::Result<()> {
+    let mut screen = std::io::stdout();
+    if rows > 0 {
+        screen.queue(cursor::MoveUp(rows))?;
+    }
+    screen.queue(cursor::MoveToColumn(0))?.queue(terminal::Clear(terminal::ClearType::FromCursorDown))?;
+    screen.flush()
+}

@@ -1,0 +1,185 @@
+//! Running code: its output as it comes, Ctrl-C, and what came of it.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_gateway::rpc::api::{CancelSession, Eval};
+use mainstay_gateway::view::EvalView;
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{Admission, CommandId, EvalEnding, Error, Event, EventBody, JobId, OutputStream};
+use tokio::time::sleep;
+
+use super::{Repl, is_loss};
+use crate::terminal::{Paint, Tone, eval_summary, note, printable};
+
+/// Code that has not begun after this long is said to wait.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Code to run.
+pub(super) struct Submission {
+    command: CommandId,
+    code: String,
+    file: Option<String>,
+}
+
+/// What is known of a submission while it runs.
+#[derive(Default)]
+struct Progress {
+    has_begun: bool,
+    interrupts: u32,
+    was_killed: bool,
+    is_inside_line: bool,
+}
+
+impl Submission {
+    /// Code that was typed, or the text of a file.
+    pub(super) fn new(code: String, file: Option<String>) -> Self {
+        let command = CommandId::from(JobId::from_uuid(uuid::Uuid::now_v7()));
+        Self { command, code, file }
+    }
+}
+
+impl Repl {
+    /// Runs code and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it has
+    /// one outcome, and runs only if it never began.
+    pub(super) async fn evaluate(&mut self, submission: Submission) -> Result<(), Error> {
+        match self.run(&submission).await {
+            Err(error) if is_loss(&error) && self.reconnect().await => self.run(&submission).await,
+            done => done,
+        }
+    }
+
+    async fn run(&mut self, submission: &Submission) -> Result<(), Error> {
+        let mut progress = Progress::default();
+        let eval = self.follow(submission, &mut progress).await?;
+        // The answer may overtake the last of the output.
+        while self.link.seen() < eval.seq {
+            let Some(event) = self.link.next().await else { break };
+            self.observe(&event, submission, &mut progress);
+        }
+        progress.end_line();
+        show(eval, &submission.code, progress.was_killed);
+        if progress.was_killed { self.rebuilt().await } else { Ok(()) }
+    }
+
+    async fn follow(&mut self, submission: &Submission, progress: &mut Progress) -> Result<EvalView, Error> {
+        let client = Arc::clone(&self.link.client);
+        let answer = client.call(Eval {
+            session: self.link.reference(),
+            command: Some(submission.command.clone()),
+            code: submission.code.clone(),
+            file: submission.file.clone(),
+            admission: Admission::Queue,
+        });
+        tokio::pin!(answer);
+        let patience = sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut is_patient = true;
+        loop {
+            tokio::select! {
+                eval = &mut answer => return eval,
+                event = self.link.next(), if !self.link.is_lost() => {
+                    if let Some(event) = event {
+                        self.observe(&event, submission, progress);
+                    }
+                }
+                _ = self.interrupts.recv() => self.interrupt(progress).await,
+                () = &mut patience, if is_patient => {
+                    is_patient = false;
+                    if !progress.has_begun {
+                        note(&self.reason_to_wait());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows what an event has to show: our output as it is, what others do in words.
+    fn observe(&mut self, event: &Event, submission: &Submission, progress: &mut Progress) {
+        if event.metadata.correlation.as_ref() != Some(&submission.command) {
+            let is_own_rebuild = progress.was_killed
+                && matches!(event.body, EventBody::WarmUpStarted { .. } | EventBody::WarmUpCompleted { .. });
+            if !is_own_rebuild {
+                progress.end_line();
+                self.hear(event);
+                self.tell_heard();
+            }
+            return;
+        }
+        match &event.body {
+            EventBody::EvalRequested { .. } => progress.has_begun = true,
+            EventBody::OutputProduced { stream, text, .. } => progress.print(*stream, text),
+            EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => progress.was_killed = true,
+            _ => {}
+        }
+    }
+
+    /// Ctrl-C: stops our code. Before it has begun, what runs is someone else's, and is stopped only when asked for twice.
+    async fn interrupt(&mut self, progress: &mut Progress) {
+        progress.interrupts += 1;
+        // The terminal has echoed `^C`.
+        println!();
+        progress.is_inside_line = false;
+        if !progress.has_begun && progress.interrupts == 1 {
+            let way = if self.guests.running().is_some() { "; Ctrl-C again stops that" } else { "" };
+            return note(&format!("{}{way}", self.reason_to_wait()));
+        }
+        match self.link.client.call(CancelSession { session: self.link.reference() }).await {
+            Ok(_) => note("cancelling …"),
+            // It has just ended, or nothing runs yet.
+            Err(Error::NotOffered { .. }) => {}
+            Err(error) if is_loss(&error) => {}
+            Err(error) => crate::terminal::show_error(&error),
+        }
+    }
+
+    fn reason_to_wait(&self) -> String {
+        match self.guests.running() {
+            Some(name) => format!("waits for the code of {name} to end …"),
+            None => "waits for the session to be ready …".to_owned(),
+        }
+    }
+
+    /// Waits until a session whose worker was killed has its definitions again.
+    async fn rebuilt(&mut self) -> Result<(), Error> {
+        self.settle().await?;
+        note("the session is rebuilt from its earlier definitions");
+        Ok(())
+    }
+}
+
+impl Progress {
+    fn print(&mut self, stream: OutputStream, text: &str) {
+        // A terminal that is gone ends the client elsewhere.
+        match stream {
+            OutputStream::Stdout => {
+                let mut out = std::io::stdout();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+            }
+            OutputStream::Stderr => std::io::stderr().write_all(text.as_bytes()).unwrap_or(()),
+        }
+        self.is_inside_line = !text.ends_with('\n');
+    }
+
+    /// What follows begins on a line of its own.
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.is_inside_line) {
+            println!();
+        }
+    }
+}
+
+/// What came of an eval, beside what it printed.
+fn show(mut eval: EvalView, code: &str, was_killed: bool) {
+    if !eval.display.trim().is_empty() {
+        println!("{}", printable(eval.display.trim_end()));
+    }
+    let paint = Paint::stderr();
+    if eval.ending == EvalEnding::Cancelled.name() {
+        eval.error = None;
+        let how = if was_killed { "cancelled; the worker had to be killed" } else { "cancelled" };
+        eprintln!("{}", paint.tone(Tone::Warning, how));
+    }
+    eprint!("{}", eval_summary(&eval, code, paint));
+}

@@ -1,0 +1,235 @@
+//! What others do on the session, in words: their code, what it prints, what comes of it; and what becomes of the session itself.
+
+use std::collections::HashMap;
+
+use mainstay_model::eval::{EvalResult, Failure};
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{Event, EventBody, JobId, Severity, Source};
+
+use crate::commands::events::{describe, who};
+use crate::terminal::{Paint, Tone, diagnostic_text, printable};
+
+/// Follows the jobs of others.
+pub(super) struct Guests {
+    paint: Paint,
+    jobs: HashMap<JobId, Guest>,
+}
+
+/// Someone whose code runs.
+struct Guest {
+    name: String,
+    code: String,
+    /// Printed, and not yet a whole line.
+    begun: String,
+}
+
+impl Guests {
+    /// Nobody yet.
+    pub(super) fn new(paint: Paint) -> Self {
+        Self { paint, jobs: HashMap::new() }
+    }
+
+    /// Who runs code, if someone else does.
+    pub(super) fn running(&self) -> Option<&str> {
+        self.jobs.values().next().map(|guest| guest.name.as_str())
+    }
+
+    /// What is to be shown of an event that is not ours: whole lines, or nothing.
+    pub(super) fn show(&mut self, event: &Event) -> String {
+        match &event.body {
+            EventBody::EvalRequested { job, code, .. } => self.requested(event, *job, code),
+            EventBody::OutputProduced { job: Some(job), text, .. } => self.printed(*job, text),
+            // A thread that code left running prints as if it were ours: it belongs to the session.
+            EventBody::OutputProduced { job: None, text, .. } => text.clone(),
+            EventBody::OutputCut { job, limit } => {
+                self.said(*job, Tone::Warning, &format!("output over {limit} bytes was dropped"))
+            }
+            EventBody::EvalCompleted { job, result, .. } => self.ended(*job, result, None),
+            EventBody::EvalFailed { job, failure, result, .. } => self.ended(*job, result, failure_words(failure)),
+            EventBody::EvalCancelled { job, ending } => {
+                let how = match ending {
+                    CancelEnding::Yielded => "cancelled",
+                    CancelEnding::Killed => "cancelled by killing the worker",
+                };
+                self.ended(*job, &EvalResult::default(), Some(how.to_owned()))
+            }
+            EventBody::EvalInterrupted { job } => {
+                self.ended(*job, &EvalResult::default(), Some("cut off: the worker or the daemon was lost".to_owned()))
+            }
+            EventBody::CancelRequested { .. }
+            | EventBody::SessionCreated { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::SessionReset
+            | EventBody::SessionHardReset
+            | EventBody::SessionStopped
+            | EventBody::SessionFaulted { .. }
+            | EventBody::WorkerExited { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. } => self.happened(event),
+        }
+    }
+
+    /// A line on the session itself.
+    fn happened(&self, event: &Event) -> String {
+        let (tone, what) = describe(&event.body);
+        let who = self.paint.tone(Tone::Faint, &format!("· {}", printable(who(&event.metadata.source))));
+        format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
+    }
+
+    fn requested(&mut self, event: &Event, job: JobId, code: &str) -> String {
+        let name = match &event.metadata.source {
+            Source::Client { name, .. } => printable(name).into_owned(),
+            Source::Worker | Source::System => who(&event.metadata.source).to_owned(),
+        };
+        let text = self.marked(&name, '>', &printable(code));
+        self.jobs.insert(job, Guest { name, code: code.to_owned(), begun: String::new() });
+        text
+    }
+
+    fn printed(&mut self, job: JobId, text: &str) -> String {
+        let Some(guest) = self.jobs.get_mut(&job) else { return text.to_owned() };
+        guest.begun.push_str(text);
+        let Some(end) = guest.begun.rfind('\n') else { return String::new() };
+        let rest = guest.begun.split_off(end + 1);
+        let lines = std::mem::replace(&mut guest.begun, rest);
+        let name = guest.name.clone();
+        self.marked(&name, '│', &lines)
+    }
+
+    fn said(&self, job: JobId, tone: Tone, text: &str) -> String {
+        let name = self.jobs.get(&job).map_or("session", |guest| guest.name.as_str());
+        self.marked(name, '│', &self.paint.tone(tone, text))
+    }
+
+    /// What came of a job, whose code is known where its beginning was seen.
+    fn ended(&mut self, job: JobId, result: &EvalResult, failure: Option<String>) -> String {
+        let guest = self.jobs.remove(&job);
+        let guest = guest.unwrap_or_else(|| Guest { name: "session".to_owned(), code: String::new(), begun: String::new() });
+        let mut text = String::new();
+        if !guest.begun.is_empty() {
+            text.push_str(&self.marked(&guest.name, '│', &guest.begun));
+        }
+        if !result.display.trim().is_empty() {
+            text.push_str(&self.marked(&guest.name, '│', &printable(result.display.trim_end())));
+        }
+        for diagnostic in result.diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden) {
+            text.push_str(&self.marked(&guest.name, '│', &diagnostic_text(diagnostic, &guest.code, self.paint)));
+        }
+        if let Some(failure) = failure {
+            text.push_str(&self.marked(&guest.name, '│', &self.paint.tone(Tone::Error, &printable(&failure))));
+        }
+        text
+    }
+
+    /// Each line with the name of whom it comes from.
+    fn marked(&self, name: &str, mark: char, text: &str) -> String {
+        let start = self.paint.tone(Tone::Faint, &format!("{name}{mark}"));
+        text.lines().map(|line| format!("{start} {line}\n")).collect()
+    }
+}
+
+/// Why code did not run to its end, where the diagnostics do not say it.
+fn failure_words(failure: &Failure) -> Option<String> {
+    match failure {
+        Failure::Rejected => None,
+        Failure::Raised { error } => Some(format!("{}: {}", error.kind, error.message)),
+        Failure::WorkerExited { exit } => Some(format!("the code ended its worker with {exit}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::eval::RaisedError;
+    use mainstay_model::event::{Metadata, OutputStream};
+    use mainstay_model::fingerprint::CommandFingerprint;
+    use mainstay_model::{CommandId, Position, Principal, Seq, WarmUpReason};
+
+    fn job() -> JobId {
+        "019a0000-0000-7000-8000-000000000001".parse().unwrap()
+    }
+
+    fn event(source: Source, body: EventBody) -> Event {
+        Event {
+            session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            seq: Seq(1),
+            position: Position(1),
+            at: "2026-02-13T13:30:20Z".parse().unwrap(),
+            metadata: Metadata { source, correlation: None, causation: None, environment: None },
+            body,
+        }
+    }
+
+    fn agent() -> Source {
+        Source::Client { principal: Principal::local(), name: "mcp:agent".to_owned() }
+    }
+
+    fn requested(code: &str) -> Event {
+        let body = EventBody::EvalRequested {
+            job: job(),
+            command: CommandId::from(job()),
+            fingerprint: CommandFingerprint::of(b"fixture"),
+            code: code.to_owned(),
+            file: None,
+        };
+        event(agent(), body)
+    }
+
+    fn printed(text: &str) -> Event {
+        let body = EventBody::OutputProduced { job: Some(job()), stream: OutputStream::Stdout, text: text.to_owned() };
+        event(Source::Worker, body)
+    }
+
+    fn shown(events: &[Event]) -> String {
+        let mut guests = Guests::new(Paint::plain());
+        events.iter().map(|event| guests.show(event)).collect()
+    }
+
+    #[test]
+    fn code_output_and_result_of_another_client_bear_its_name() {
+        let result = EvalResult { display: "val x : int = 3".to_owned(), ..EvalResult::default() };
+        let done = EventBody::EvalCompleted { job: job(), result, changes_state: true, duration_ms: 4 };
+        let events = [requested("let x =\n    3"), printed("one\ntw"), printed("o\nthree"), event(Source::Worker, done)];
+        insta::assert_snapshot!(shown(&events), @r"
+        mcp:agent> let x =
+        mcp:agent>     3
+        mcp:agent│ one
+        mcp:agent│ two
+        mcp:agent│ three
+        mcp:agent│ val x : int = 3
+        ");
+    }
+
+    #[test]
+    fn control_characters_of_names_values_and_errors_are_not_obeyed() {
+        let error = RaisedError { kind: "System.Exception".to_owned(), message: "\u{1b}[2J".to_owned(), stack: None };
+        let failed = EventBody::EvalFailed {
+            job: job(),
+            failure: Failure::Raised { error },
+            result: EvalResult::default(),
+            changes_state: true,
+            duration_ms: 4,
+        };
+        insta::assert_snapshot!(shown(&[requested("failwith \"\u{7}\""), event(Source::Worker, failed)]), @r#"
+        mcp:agent> failwith "␇"
+        mcp:agent│ System.Exception: ␛[2J
+        "#);
+    }
+
+    #[test]
+    fn what_becomes_of_the_session_is_one_line() {
+        let events = [
+            event(agent(), EventBody::SessionReset),
+            event(Source::System, EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost }),
+        ];
+        insta::assert_snapshot!(shown(&events), @r"
+        · mcp:agent reset
+        · mainstay warms up: the worker was lost
+        ");
+    }
+
+    #[test]
+    fn an_end_without_a_beginning_is_the_sessions() {
+        insta::assert_snapshot!(shown(&[event(Source::System, EventBody::EvalInterrupted { job: job() })]), @"session│ cut off: the worker or the daemon was lost");
+    }
+}

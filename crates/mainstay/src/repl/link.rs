@@ -1,0 +1,66 @@
+//! The connection to a session: calls, and every event of it once.
+
+use std::sync::Arc;
+
+use mainstay_gateway::rpc::api::Subscribe;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, Event, EventBody, Seq};
+use tokio::sync::mpsc;
+
+use crate::connect::Connection;
+
+/// A session as this client sees it.
+pub(super) struct Link {
+    /// Calls.
+    pub(super) client: Arc<Client>,
+    /// The session when it was last asked for, with the name it has now.
+    pub(super) session: SessionView,
+    events: mpsc::UnboundedReceiver<Event>,
+    seen: Seq,
+    is_lost: bool,
+}
+
+impl Link {
+    /// Follows a session from what has happened up to now.
+    pub(super) async fn open(connection: Connection, session: SessionView) -> Result<Self, Error> {
+        let seen = session.last_seq;
+        Self::resume(connection, session, seen).await
+    }
+
+    /// Follows a session from the last event that was seen.
+    pub(super) async fn resume(connection: Connection, session: SessionView, seen: Seq) -> Result<Self, Error> {
+        connection.client.call(Subscribe { session: session.session.to_string(), after: seen }).await?;
+        Ok(Self { client: Arc::new(connection.client), session, events: connection.events, seen, is_lost: false })
+    }
+
+    /// The next event; none once the connection is lost. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        let event = self.events.recv().await;
+        match &event {
+            Some(event) => {
+                self.seen = event.seq;
+                if let EventBody::SessionRenamed { name } = &event.body {
+                    self.session.name.clone_from(name);
+                }
+            }
+            None => self.is_lost = true,
+        }
+        event
+    }
+
+    /// The newest event that was seen.
+    pub(super) fn seen(&self) -> Seq {
+        self.seen
+    }
+
+    /// Whether the connection is lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// How the session is named in calls.
+    pub(super) fn reference(&self) -> String {
+        self.session.session.to_string()
+    }
+}

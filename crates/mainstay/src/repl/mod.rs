@@ -1,0 +1,259 @@
+//! The prompt: a person at a terminal, attached to a session that others may be attached to as well.
+//!
+//! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`],
+//! [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
+//! commands, [`actions`] carries them out, [`evaluation`] runs code. [`link`] is the connection, [`guests`] what others do on the
+//! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
+//!
+//! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
+
+mod actions;
+mod banner;
+mod command;
+mod completion;
+mod editor;
+mod evaluation;
+mod guests;
+mod highlight;
+mod history;
+mod keys;
+mod link;
+mod prompt;
+mod reconnection;
+mod submission;
+mod tokens;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use mainstay_gateway::rpc::api::GetSession;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, Event, EventBody, Seq, Timestamp};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+use self::command::Command;
+use self::completion::{Asked, Source};
+use self::editor::{Done, Editor, Reading, Typed};
+use self::evaluation::Submission;
+use self::guests::Guests;
+use self::link::Link;
+use crate::commands::target::settle;
+use crate::connect::Connection;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, note, printable, show_error};
+
+/// What the daemon knows this client as.
+const CLIENT_NAME: &str = "terminal";
+/// What others do is gathered this long before it interrupts someone who types.
+const GATHER: Duration = Duration::from_millis(150);
+
+/// Attaches a person to a session, until they leave.
+pub(crate) async fn run(home: &Home, connection: Connection, session: SessionView) -> Result<ExitCode, Error> {
+    let link = Link::open(connection, session).await?;
+    let mut repl = Repl::new(home, link).map_err(|error| no_terminal(&error))?;
+    repl.greet();
+    while let Some(text) = repl.read().await.map_err(|error| no_terminal(&error))? {
+        match command::read(&text) {
+            Some(Ok(Command::Quit)) => break,
+            Some(Ok(command)) => repl.carry_out(Input::Command(command)).await,
+            Some(Err(error)) => eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string()))),
+            None => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
+        }
+    }
+    note(&format!("left {}; it goes on, and `mainstay` attaches to it again", printable(&repl.link.session.name)));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_terminal(error: &std::io::Error) -> Error {
+    Error::InvalidArgument { argument: "terminal".to_owned(), reason: error.to_string() }
+}
+
+/// Whether an error says that the daemon is gone.
+fn is_loss(error: &Error) -> bool {
+    matches!(error, Error::DaemonNotRunning | Error::DaemonStopping)
+}
+
+/// What was typed.
+enum Input {
+    Command(Command),
+    Code(String),
+}
+
+/// A person at a terminal.
+struct Repl {
+    home: Home,
+    link: Link,
+    editor: Editor,
+    source: Source,
+    guests: Guests,
+    /// What others did, not yet shown.
+    heard: String,
+    /// Ctrl-C while the editor does not read.
+    interrupts: Signal,
+    /// The daemon was stopped, or cannot be reached; the next input tries again.
+    is_parted: bool,
+    paint: Paint,
+}
+
+impl Repl {
+    fn new(home: &Home, link: Link) -> std::io::Result<Self> {
+        let (paint, source) = (Paint::stdout(), Source::default());
+        let mut repl = Self {
+            home: home.clone(),
+            editor: Editor::new(home.history_file(), Arc::clone(&source), paint)?,
+            guests: Guests::new(paint),
+            link,
+            source,
+            heard: String::new(),
+            interrupts: signal(SignalKind::interrupt())?,
+            is_parted: false,
+            paint,
+        };
+        repl.update_source();
+        Ok(repl)
+    }
+
+    fn greet(&self) {
+        print!("{}", banner::banner(&self.link.session, self.paint, Timestamp::now()));
+    }
+
+    /// Goes over to another session.
+    fn attach(&mut self, link: Link) {
+        self.link = link;
+        self.guests = Guests::new(self.paint);
+        self.update_source();
+        self.greet();
+    }
+
+    /// Reads until something was typed; none when the person leaves.
+    async fn read(&mut self) -> std::io::Result<Option<String>> {
+        loop {
+            if self.link.is_lost() && !self.is_parted {
+                self.reconnect().await;
+            }
+            let mut reading = self.editor.read(&self.link.session.name)?;
+            let done = self.listen(&mut reading).await;
+            let typed = self.editor.finish(done, reading.prompt())?;
+            self.tell_heard();
+            match typed {
+                Typed::Text(text) if text.trim().is_empty() => {}
+                Typed::Text(text) => return Ok(Some(text)),
+                Typed::Dropped | Typed::Interrupted => {}
+                Typed::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Hears what happens while someone types, and interrupts them for it now and then.
+    async fn listen(&mut self, reading: &mut Reading) -> Done {
+        let bell = self.editor.bell();
+        let mut ring_at = None;
+        loop {
+            tokio::select! {
+                done = reading.done() => return done,
+                event = self.link.next(), if !self.link.is_lost() => {
+                    match event {
+                        Some(event) => self.hear(&event),
+                        None => bell.ring(),
+                    }
+                    self.update_source();
+                    if !self.heard.is_empty() {
+                        ring_at.get_or_insert_with(|| Instant::now() + GATHER);
+                    }
+                }
+                () = sleep_until(ring_at.unwrap_or_else(Instant::now)), if ring_at.is_some() => {
+                    bell.ring();
+                    ring_at = None;
+                }
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, input: Input) {
+        if self.is_parted && !self.reconnect().await {
+            return;
+        }
+        let done = match input {
+            Input::Command(command) => self.act(command).await,
+            Input::Code(code) => self.evaluate(Submission::new(code, None)).await,
+        };
+        match done {
+            // The lost connection is spoken of before the next prompt.
+            Err(error) if is_loss(&error) && self.link.is_lost() => {}
+            Err(error) => show_error(&error),
+            Ok(()) => {}
+        }
+        self.update_source();
+    }
+
+    /// Keeps what others do until it can be shown.
+    fn hear(&mut self, event: &Event) {
+        let text = self.guests.show(event);
+        self.heard.push_str(&text);
+    }
+
+    fn tell_heard(&mut self) {
+        let mut out = std::io::stdout();
+        // A terminal that is gone ends the client at the next prompt.
+        out.write_all(std::mem::take(&mut self.heard).as_bytes()).and_then(|()| out.flush()).ok();
+    }
+
+    /// Waits until the session takes commands again, after something that we did to it.
+    async fn settle(&mut self) -> Result<(), Error> {
+        let client = Arc::clone(&self.link.client);
+        let session = client.call(GetSession { session: self.link.reference() }).await?;
+        let session = self.settled(&client, session).await?;
+        self.catch_up(session.last_seq).await;
+        if let Some(fault) = &session.fault {
+            eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(fault)));
+        }
+        self.link.session = session;
+        Ok(())
+    }
+
+    /// Waits until a session takes commands, or Ctrl-C.
+    async fn settled(&mut self, client: &Client, session: SessionView) -> Result<SessionView, Error> {
+        let reference = session.session.to_string();
+        tokio::select! {
+            settled = settle(client, session) => settled,
+            _ = self.interrupts.recv() => {
+                note("it goes on without you; code waits until it is ready");
+                client.call(GetSession { session: reference }).await
+            }
+        }
+    }
+
+    /// Takes in events up to one; what we did ourselves is not told.
+    async fn catch_up(&mut self, last: Seq) {
+        while self.link.seen() < last {
+            let Some(event) = self.link.next().await else { return };
+            let is_ours = matches!(
+                event.body,
+                EventBody::SessionReset
+                    | EventBody::SessionHardReset
+                    | EventBody::SessionRenamed { .. }
+                    | EventBody::WarmUpStarted { .. }
+                    | EventBody::WarmUpCompleted { .. }
+            );
+            if !is_ours {
+                self.hear(&event);
+            }
+        }
+        self.tell_heard();
+    }
+
+    /// Completions are for this session as it is now.
+    fn update_source(&mut self) {
+        let asked = Asked {
+            client: Arc::clone(&self.link.client),
+            session: self.link.reference(),
+            as_of: self.link.seen(),
+        };
+        let source = if self.link.is_lost() { None } else { Some(asked) };
+        *self.source.lock().unwrap_or_else(PoisonError::into_inner) = source;
+    }
+}

@@ -1,0 +1,178 @@
+//! The prompt, and the bell with which other tasks ask the editor to make room for what they have to say.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reedline::{Color, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::terminal::printable;
+
+/// A longer name is cut: the code needs the line.
+const LONGEST_NAME: usize = 24;
+
+/// Rung to interrupt the editor. While the history is searched it waits: what is on the screen then is not what was typed.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    /// What the editor looks at.
+    pub(super) breaks: Arc<AtomicBool>,
+    is_wanted: AtomicBool,
+    is_searching: AtomicBool,
+}
+
+impl Bell {
+    /// Asks for an interruption.
+    pub(super) fn ring(&self) {
+        self.is_wanted.store(true, Ordering::SeqCst);
+        if !self.is_searching() {
+            self.breaks.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Takes back what was asked for; the editor stands still.
+    pub(super) fn silence(&self) {
+        self.is_wanted.store(false, Ordering::SeqCst);
+        self.is_searching.store(false, Ordering::SeqCst);
+        self.breaks.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the history is searched.
+    pub(super) fn is_searching(&self) -> bool {
+        self.is_searching.load(Ordering::SeqCst)
+    }
+
+    fn painted(&self, is_search: bool) {
+        self.is_searching.store(is_search, Ordering::SeqCst);
+        if !is_search && self.is_wanted.load(Ordering::SeqCst) {
+            self.breaks.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// What stands between the name and the code; a menu shows the same.
+pub(super) const INDICATOR: &str = "> ";
+
+/// `name> `
+#[derive(Clone, Debug)]
+pub(super) struct SessionPrompt {
+    name: String,
+    next: String,
+    bell: Arc<Bell>,
+}
+
+impl SessionPrompt {
+    /// The prompt of a session.
+    pub(super) fn new(name: &str, bell: Arc<Bell>) -> Self {
+        let name = printable(name);
+        let mut short: String = name.chars().take(LONGEST_NAME).collect();
+        if short.len() < name.len() {
+            short.push('…');
+        }
+        let next = format!("{:>width$} ", "·", width = short.width() + 1);
+        Self { name: short, next, bell }
+    }
+
+    /// How many rows the cursor stands below the prompt's first, with `before_cursor` typed, on a terminal so many columns wide.
+    pub(super) fn rows_above_cursor(&self, before_cursor: &str, columns: u16) -> u16 {
+        let columns = usize::from(columns.max(1));
+        let (mut row, mut column) = (0_u16, 0_usize);
+        for (index, line) in before_cursor.split('\n').enumerate() {
+            let start = if index == 0 { format!("{}{INDICATOR}", self.name) } else { self.next.clone() };
+            if index > 0 {
+                (row, column) = (row.saturating_add(1), 0);
+            }
+            for width in start.chars().chain(line.chars()).map(|c| c.width().unwrap_or(0)) {
+                if column + width > columns {
+                    (row, column) = (row.saturating_add(1), 0);
+                }
+                column += width;
+            }
+        }
+        // A cursor behind a full row stands on the next.
+        if column >= columns { row.saturating_add(1) } else { row }
+    }
+}
+
+impl Prompt for SessionPrompt {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.name)
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
+        self.bell.painted(false);
+        Cow::Borrowed(INDICATOR)
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.next)
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        self.bell.painted(true);
+        let outcome = match search.status {
+            PromptHistorySearchStatus::Passing => "search",
+            PromptHistorySearchStatus::Failing => "nothing found",
+        };
+        Cow::Owned(format!(" ({outcome}: {}) ", printable(&search.term)))
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::Cyan
+    }
+
+    fn get_indicator_color(&self) -> Color {
+        Color::Cyan
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::DarkGray
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(typed: &str, columns: u16) -> u16 {
+        SessionPrompt::new("abc", Arc::default()).rows_above_cursor(typed, columns)
+    }
+
+    #[test]
+    fn lines_and_full_rows_put_the_cursor_further_down() {
+        assert_eq!(rows("", 10), 0);
+        assert_eq!(rows("1234", 10), 0);
+        assert_eq!(rows("12345", 10), 1, "five for the prompt, five typed");
+        assert_eq!(rows("123456", 10), 1);
+        assert_eq!(rows("1\n2\n", 10), 2);
+        assert_eq!(rows("1\n123456", 10), 2);
+    }
+
+    #[test]
+    fn a_wide_character_that_does_not_fit_wraps_early() {
+        assert_eq!(rows("1234漢", 10), 1);
+        assert_eq!(rows("漢漢", 10), 0);
+    }
+
+    #[test]
+    fn later_lines_begin_under_the_first() {
+        let prompt = SessionPrompt::new("scratch", Arc::default());
+        assert_eq!(prompt.render_prompt_multiline_indicator().width(), "scratch> ".width());
+    }
+
+    #[test]
+    fn the_bell_waits_for_the_end_of_a_search() {
+        let bell = Arc::new(Bell::default());
+        let prompt = SessionPrompt::new("abc", Arc::clone(&bell));
+        let search = PromptHistorySearch::new(PromptHistorySearchStatus::Passing, String::new());
+        prompt.render_prompt_history_search_indicator(search);
+        bell.ring();
+        assert!(!bell.breaks.load(Ordering::SeqCst));
+        prompt.render_prompt_indicator(PromptEditMode::Emacs);
+        assert!(bell.breaks.load(Ordering::SeqCst));
+    }
+}

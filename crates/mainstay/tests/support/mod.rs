@@ -1,0 +1,225 @@
+//! A home of its own for each test, with the real program, the real compiler and real processes.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// A home folder, a working folder, and the program to run in them. Everything it started ends with it.
+pub struct World {
+    root: tempfile::TempDir,
+}
+
+/// What a finished command left.
+#[derive(Debug)]
+pub struct Finished {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let root = tempfile::Builder::new().prefix("ms").tempdir_in("/tmp").unwrap();
+        for folder in ["home", "work"] {
+            std::fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        let world = Self { root };
+        // All tests share the compiled worker; building it is tested where it is built.
+        let shared = tools().join("kernels");
+        std::fs::create_dir_all(&shared).unwrap();
+        std::os::unix::fs::symlink(shared, world.home().join("kernels")).unwrap();
+        world
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// The program, ready to be given arguments.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));
+        command
+            .env("MAINSTAY_HOME", self.home())
+            .env("DOTNET_ROOT", dotnet())
+            .env("NO_COLOR", "1")
+            .env_remove("MAINSTAY_LOG")
+            .current_dir(self.work());
+        command
+    }
+
+    pub fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Finished {
+        self.run_with_input(arguments, b"")
+    }
+
+    pub fn run_with_input<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>, input: &[u8]) -> Finished {
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        // A program that refuses its input early closes it.
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Finished {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Runs code, which may fail, and gives what `--json` prints.
+    pub fn eval(&self, code: &str) -> Value {
+        let finished = self.run_with_input(["eval", "--json", "-"], code.as_bytes());
+        finished.json()
+    }
+
+    /// Starts an eval and does not wait for it.
+    pub fn start_eval(&self, code: &str) -> Child {
+        self.command()
+            .args(["eval", "--json", code])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// Follows the session's events from the one after `since`.
+    pub fn follow(&self, since: u64) -> Follower {
+        let mut child = self
+            .command()
+            .args(["events", "--json", "--follow", "--since", &since.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Follower { child, lines }
+    }
+
+    /// All events of the session.
+    pub fn events(&self) -> Vec<Value> {
+        let finished = self.run(["events", "--json"]);
+        assert_eq!(finished.code, 0, "{finished:?}");
+        finished.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The session of the working folder.
+    pub fn session(&self) -> Value {
+        self.run(["session", "show", "--json"]).json()
+    }
+
+    /// The daemon's process id.
+    pub fn daemon_pid(&self) -> Option<i32> {
+        let record: Value = serde_json::from_slice(&std::fs::read(self.home().join("daemon.json")).ok()?).ok()?;
+        i32::try_from(record["pid"].as_i64()?).ok()
+    }
+
+    /// Kills the daemon as a crash would.
+    pub fn kill_daemon(&self) {
+        kill(self.daemon_pid().expect("a daemon runs"));
+    }
+
+    /// The process id of the session's worker.
+    pub fn worker_pid(&self) -> i32 {
+        i32::try_from(self.session()["worker"]["pid"].as_i64().expect("a worker runs")).unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.run(["stop"]);
+    }
+}
+
+impl Finished {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The events of a session as they come.
+pub struct Follower {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Follower {
+    /// Waits for the next event of this kind.
+    pub fn wait_for(&mut self, kind: &str) -> Value {
+        self.wait_until(|event| event["kind"] == kind)
+    }
+
+    /// Waits for the next event that fits.
+    pub fn wait_until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(self.lines.read_line(&mut line).unwrap(), 0, "the events ended");
+            let event: Value = serde_json::from_str(&line).unwrap();
+            if fits(&event) {
+                return event;
+            }
+        }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Kills a process as nothing can refuse, and waits until it is gone.
+pub fn kill(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    let watch = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    wait_for_end(&watch);
+}
+
+/// Waits until the process is gone.
+pub fn wait_for_end(watch: &impl std::os::fd::AsFd) {
+    let mut poll = [rustix::event::PollFd::new(watch, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut poll, None).unwrap();
+}
+
+/// The .NET SDK that `cargo xtask test` provides.
+pub fn dotnet() -> PathBuf {
+    provided("MAINSTAY_TEST_DOTNET")
+}
+
+/// The Python with the packages that `cargo xtask test` provides.
+pub fn python() -> PathBuf {
+    provided("MAINSTAY_TEST_PYTHON")
+}
+
+fn provided(variable: &str) -> PathBuf {
+    match std::env::var_os(variable) {
+        Some(value) => PathBuf::from(value),
+        None => panic!("{variable} is not set: run the tests with `cargo xtask test`"),
+    }
+}
+
+/// The folder of what tests share between runs.
+fn tools() -> PathBuf {
+    let executable = Path::new(env!("CARGO_BIN_EXE_mainstay"));
+    let target = executable.ancestors().nth(2).unwrap();
+    target.join("test-tools")
+}

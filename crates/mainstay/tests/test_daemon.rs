@@ -1,0 +1,122 @@
+//! The daemon's life: started, found, started twice, stopped, crashed.
+
+mod support;
+
+use std::process::{Child, Stdio};
+
+use support::{World, kill};
+
+fn serve(world: &World, arguments: &[&str]) -> Child {
+    world
+        .command()
+        .arg("serve")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn it_is_started_in_the_background_found_and_stopped() {
+    let world = World::new();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let status = world.run(["status", "--json"]).json();
+    assert_eq!(status["pid"].as_i64().unwrap() as i32, world.daemon_pid().unwrap());
+    assert!(world.run(["-d"]).stderr.contains("runs already"));
+    assert_eq!(world.run(["stop"]).code, 0);
+    let gone = world.run(["status"]);
+    assert_eq!(gone.code, 1);
+    insta::assert_snapshot!(gone.stderr, @"");
+}
+
+#[test]
+fn what_is_secret_is_readable_by_the_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.run(["-d", "--port", "0"]);
+    let mode = |name: &str| std::fs::metadata(world.home().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("token"), mode("daemon.json"), mode("daemon.sock")), (0o600, 0o600, 0o600));
+    assert_eq!((mode("store"), mode("logs")), (0o700, 0o700));
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    let log = std::fs::read_to_string(world.home().join("logs/daemon.log")).unwrap();
+    assert!(!log.contains(token.trim()));
+}
+
+#[test]
+fn a_record_of_a_daemon_that_is_gone_does_not_mislead() {
+    let world = World::new();
+    world.run(["-d", "--port", "0"]);
+    world.kill_daemon();
+    assert!(world.home().join("daemon.json").exists());
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    assert_eq!(world.run(["status"]).code, 0);
+}
+
+#[test]
+fn of_two_that_start_at_once_one_serves_and_both_callers_find_it() {
+    let world = World::new();
+    let both = [0, 1].map(|_| {
+        world.command().args(["-d", "--port", "0"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    for child in both {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(world.run(["status"]).code, 0);
+    let second = serve(&world, &["--port", "0"]).wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("[store_locked]"));
+}
+
+#[test]
+fn a_port_that_was_asked_for_and_is_taken_is_an_error() {
+    let world = World::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = serve(&world, &["--port", &port]).wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&refused.stderr).replace(&port, "PORT");
+    assert!(said.contains("port PORT is taken [port_taken]"), "{said}");
+    assert!(world.run(["-d", "--port", &port]).stderr.contains("[port_taken]"));
+}
+
+#[test]
+fn a_store_of_a_newer_version_is_left_alone() {
+    let world = World::new();
+    world.run(["-d", "--port", "0"]);
+    world.run(["stop"]);
+    let database = rusqlite::Connection::open(world.home().join("store/mainstay.db")).unwrap();
+    database.pragma_update(None, "user_version", 999).unwrap();
+    drop(database);
+    assert!(world.run(["-d", "--port", "0"]).stderr.contains("[store_newer]"));
+}
+
+#[test]
+fn a_supervised_daemon_comes_back_after_a_crash_and_not_after_a_stop() {
+    let world = World::new();
+    let mut supervisor = serve(&world, &["--port", "0", "--supervised", "--announce"]);
+    let mut announcement = String::new();
+    let mut lines = std::io::BufReader::new(supervisor.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut announcement).unwrap();
+    let first = world.daemon_pid().unwrap();
+    kill(first);
+    announcement.clear();
+    std::io::BufRead::read_line(&mut lines, &mut announcement).unwrap();
+    assert!(announcement.contains("ready"), "{announcement}");
+    assert_ne!(world.daemon_pid().unwrap(), first);
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert!(supervisor.wait().unwrap().success());
+    let log = std::fs::read_to_string(world.home().join("logs/supervisor.log")).unwrap();
+    assert_eq!(log.lines().count(), 1, "{log}");
+}
+
+#[test]
+fn a_setting_that_is_not_understood_is_named() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\ncode-byte = 1\n").unwrap();
+    let refused = world.run(["-d"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("code-byte"), "{}", refused.stderr);
+}

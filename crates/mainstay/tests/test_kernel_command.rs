@@ -1,0 +1,56 @@
+//! `mainstay kernel list|install|doctor`
+
+mod support;
+
+use std::process::Command;
+
+use support::{Finished, World};
+
+/// Runs a command where nothing of .NET is to be found.
+fn without_dotnet(world: &World, arguments: &[&str]) -> Finished {
+    let mut command: Command = world.command();
+    let output =
+        command.env_remove("DOTNET_ROOT").env("PATH", "/nonexistent").args(arguments).output().unwrap();
+    Finished {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap().replace(world.home().to_str().unwrap(), "HOME"),
+        stderr: String::from_utf8(output.stderr).unwrap().replace(world.home().to_str().unwrap(), "HOME"),
+    }
+}
+
+#[test]
+fn where_an_sdk_is_there_it_is_listed_and_nothing_is_missing() {
+    let world = World::new();
+    let list = world.run(["kernel", "list", "--json"]).json();
+    assert_eq!(list[0]["origin"], "dotnetRoot", "{list}");
+    assert_eq!(list[0]["unusable"], serde_json::Value::Null);
+    assert!(world.run(["kernel", "list"]).stdout.contains("usable"));
+    let doctor = world.run(["kernel", "doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor:?}");
+}
+
+#[test]
+fn where_none_is_there_the_doctor_names_the_command_that_mends_it() {
+    let world = World::new();
+    let doctor = without_dotnet(&world, &["kernel", "doctor"]);
+    assert_eq!(doctor.code, 1);
+    insta::assert_snapshot!(doctor.stdout, @"");
+    assert_eq!(without_dotnet(&world, &["kernel", "list"]).stdout, "");
+}
+
+#[test]
+fn where_none_is_there_an_eval_says_what_to_do() {
+    let world = World::new();
+    let refused = without_dotnet(&world, &["eval", "1"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr, @"");
+}
+
+#[test]
+fn installing_asks_first_and_cannot_ask_without_a_terminal() {
+    let world = World::new();
+    let refused = world.run(["kernel", "install", "fsharp"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr, @"");
+    assert!(world.run(["kernel", "install", "cobol", "--yes"]).stderr.contains("[kernel_unknown]"));
+}

@@ -1,0 +1,96 @@
+//! The README does what it says: its console blocks are run, and its settings are the defaults.
+
+mod support;
+
+use std::path::Path;
+
+use support::{World, kill};
+
+fn readme() -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap()
+}
+
+/// The text of each block fenced with this language.
+fn blocks<'a>(readme: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    readme.split(fence.as_str()).skip(1).map(|rest| rest.split("\n```").next().unwrap()).collect()
+}
+
+/// Whether a text is as expected, where `…` stands for anything within a line, and for any lines where it stands alone.
+fn fits(expected: &[&str], got: &[&str]) -> bool {
+    match expected {
+        [] => got.is_empty(),
+        ["…", rest @ ..] => (0..=got.len()).any(|skipped| fits(rest, &got[skipped..])),
+        [line, rest @ ..] => got.first().is_some_and(|first| line_fits(line, first)) && fits(rest, &got[1..]),
+    }
+}
+
+fn line_fits(expected: &str, got: &str) -> bool {
+    let mut pieces = expected.split('…');
+    let Some(mut rest) = got.strip_prefix(pieces.next().unwrap()) else { return false };
+    let mut open = expected == "…";
+    for piece in pieces {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
+        open = piece.is_empty();
+    }
+    open || rest.is_empty()
+}
+
+/// Runs one command of a block in a shell that knows `mainstay`.
+fn run(world: &World, command: &str) -> String {
+    match command {
+        "kill -9 the-worker" => {
+            kill(world.worker_pid());
+            return String::new();
+        }
+        "kill -9 the-daemon" => {
+            world.kill_daemon();
+            return String::new();
+        }
+        _ => {}
+    }
+    let program = env!("CARGO_BIN_EXE_mainstay");
+    let script = format!("mainstay() {{ '{program}' \"$@\"; }}\n{command}");
+    let own = world.command();
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(script).current_dir(own.get_current_dir().unwrap());
+    for (name, value) in own.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn every_console_block_gives_what_it_shows() {
+    let readme = readme();
+    let world = World::new();
+    for block in blocks(&readme, "console") {
+        for step in block.strip_prefix("$ ").unwrap().split("\n$ ") {
+            let mut lines = step.lines();
+            let command = lines.next().unwrap();
+            let expected: Vec<&str> = lines.collect();
+            let got = run(&world, command);
+            let got: Vec<&str> = got.lines().collect();
+            assert!(fits(&expected, &got), "$ {command}\nexpected {expected:#?}\ngot {got:#?}");
+        }
+    }
+}
+
+#[test]
+fn the_settings_shown_are_the_defaults() {
+    let world = World::new();
+    let shown = blocks(&readme(), "toml").concat();
+    std::fs::write(world.home().join("config.toml"), shown).unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let shown = world.run(["status", "--json"]).json()["limits"].clone();
+    world.run(["stop"]);
+    std::fs::remove_file(world.home().join("config.toml")).unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    assert_eq!(world.run(["status", "--json"]).json()["limits"], shown);
+}

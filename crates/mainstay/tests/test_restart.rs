@@ -1,0 +1,121 @@
+//! Kill what you like: what was acknowledged is there, and the session is as it was.
+
+mod support;
+
+use serde_json::Value;
+use support::{World, kill};
+
+/// A session with definitions, and with evals that only looked.
+fn defined(world: &World) {
+    assert_eq!(world.eval("let mutable count = 0\nlet bump () = count <- count + 1")["success"], true);
+    assert_eq!(world.eval("bump ()")["success"], true);
+    assert_eq!(world.eval("1 + 1")["value"], "2");
+}
+
+fn is_gapless(events: &[Value]) -> bool {
+    events.iter().enumerate().all(|(index, event)| event["seq"] == index as u64 + 1)
+}
+
+fn last_warm_up(events: &[Value]) -> &Value {
+    events.iter().rev().find(|event| event["kind"] == "warmUpCompleted").unwrap()
+}
+
+#[test]
+fn the_worker_killed_between_evals_is_replaced() {
+    let world = World::new();
+    defined(&world);
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    kill(world.worker_pid());
+    world.follow(since).wait_for("warmUpCompleted");
+    assert_eq!(world.eval("count")["value"], "1");
+    let events = world.events();
+    assert!(is_gapless(&events));
+    assert_eq!(last_warm_up(&events)["body"]["replayed"], 2);
+}
+
+#[test]
+fn the_worker_killed_in_the_middle_of_an_eval_leaves_it_interrupted() {
+    let world = World::new();
+    defined(&world);
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    let child = world.start_eval("printfn \"begun\"; System.Threading.Thread.Sleep -1");
+    world.follow(since).wait_for("outputProduced");
+    kill(world.worker_pid());
+    let output = child.wait_with_output().unwrap();
+    let eval: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&eval["ending"], &eval["stdout"]), (&"interrupted".into(), &"begun\n".into()));
+    assert_eq!(world.eval("count")["value"], "1");
+}
+
+#[test]
+fn the_daemon_killed_in_the_middle_of_an_eval_comes_back_with_everything() {
+    let world = World::new();
+    defined(&world);
+    let before = world.events();
+    let child = world.start_eval("printfn \"begun\"; System.Threading.Thread.Sleep -1");
+    world.follow(before.len() as u64).wait_for("outputProduced");
+    let worker = world.worker_pid();
+    let worker = rustix::process::pidfd_open(
+        rustix::process::Pid::from_raw(worker).unwrap(),
+        rustix::process::PidfdFlags::empty(),
+    )
+    .unwrap();
+    world.kill_daemon();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(1));
+    support::wait_for_end(&worker);
+
+    assert_eq!(world.eval("count")["value"], "1");
+    let events = world.events();
+    assert!(is_gapless(&events));
+    assert_eq!(events[..before.len()], before, "what was acknowledged is there");
+    assert!(events.iter().any(|event| event["kind"] == "evalInterrupted"));
+    assert_eq!(last_warm_up(&events)["body"]["replayed"], 2);
+    let story = world.run(["session", "show"]).stdout;
+    assert!(story.contains("interrupted") && story.contains("the daemon was lost"), "{story}");
+}
+
+#[test]
+fn daemon_and_worker_killed_together_come_back() {
+    let world = World::new();
+    defined(&world);
+    let worker = world.worker_pid();
+    let daemon = world.daemon_pid().unwrap();
+    kill(worker);
+    kill(daemon);
+    let session = world.session()["session"].as_str().unwrap().to_owned();
+    let eval = world.run(["eval", "--json", "--session", &session, "count"]).json();
+    assert_eq!(eval["value"], "1");
+}
+
+#[test]
+fn a_session_stopped_in_order_has_its_definitions_when_it_is_used_again() {
+    let world = World::new();
+    defined(&world);
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert!(world.daemon_pid().is_none());
+    assert_eq!(world.eval("count")["value"], "1");
+}
+
+#[test]
+fn a_stream_of_evals_cut_by_kills_loses_nothing_acknowledged() {
+    let world = World::new();
+    assert_eq!(world.eval("let mutable log : int list = []")["success"], true);
+    let mut acknowledged = Vec::new();
+    for round in 0..3 {
+        let mut children: Vec<_> = (0..4).map(|n| world.start_eval(&format!("log <- {} :: log", round * 10 + n))).collect();
+        let first = children.remove(0).wait_with_output().unwrap();
+        acknowledged.push(first);
+        world.kill_daemon();
+        acknowledged.extend(children.into_iter().map(|child| child.wait_with_output().unwrap()));
+    }
+    let length = world.eval("log.Length")["value"].as_str().unwrap().parse::<usize>().unwrap();
+    let events = world.events();
+    assert!(is_gapless(&events));
+    for output in acknowledged.iter().filter(|output| output.status.success()) {
+        let eval: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let seq = eval["seq"].as_u64().unwrap() as usize;
+        assert_eq!(events[seq - 1]["kind"], "evalCompleted", "{eval}");
+    }
+    let completed = events.iter().filter(|event| event["kind"] == "evalCompleted").count();
+    assert_eq!(length, completed - 2, "every completed append and nothing else is replayed");
+}

@@ -1,0 +1,63 @@
+//! `mainstay session list|new|show|stop|rename`
+
+mod support;
+
+use support::World;
+
+/// A listing without what changes from run to run.
+fn stable(world: &World, text: &str) -> String {
+    let root = world.work();
+    let text = text.replace(root.parent().unwrap().to_str().unwrap(), "ROOT");
+    text.lines()
+        .map(|line| match line.split_once("  ") {
+            Some((id, rest)) if id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit()) => format!("ID  {rest}"),
+            Some(_) | None => line.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn sessions_are_created_listed_renamed_and_put_to_rest() {
+    let world = World::new();
+    let created = world.run(["session", "new", "--name", "first"]);
+    assert_eq!(created.code, 0, "{created:?}");
+    insta::assert_snapshot!(stable(&world, &created.stdout), @"");
+    assert_eq!(world.run(["session", "rename", "first", "renamed"]).code, 0);
+    insta::assert_snapshot!(stable(&world, &world.run(["session", "list", "--here"]).stdout), @"");
+    insta::assert_snapshot!(stable(&world, &world.run(["session", "stop", "renamed"]).stdout), @"");
+    assert_eq!(world.run(["session", "list", "--live"]).stdout, "");
+    assert_eq!(world.eval("1 + 1")["value"], "2", "it is there again when it is used");
+}
+
+#[test]
+fn a_session_is_named_by_its_id_the_end_of_it_or_its_name() {
+    let world = World::new();
+    let session = world.run(["session", "new", "--name", "one", "--json"]).json();
+    let id = session["session"].as_str().unwrap();
+    for reference in [id, &id[id.len() - 4..], session["shortId"].as_str().unwrap(), "one"] {
+        assert_eq!(world.run(["session", "show", "--json", reference]).json()["session"], id, "{reference}");
+    }
+    let unknown = world.run(["session", "show", "nobody"]);
+    assert_eq!(unknown.code, 1);
+    insta::assert_snapshot!(unknown.stderr, @"");
+}
+
+#[test]
+fn a_kind_that_nothing_runs_is_refused() {
+    let world = World::new();
+    let refused = world.run(["session", "new", "--kind", "cobol"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr, @"");
+}
+
+#[test]
+fn show_tells_the_story() {
+    let world = World::new();
+    world.eval("let x = 1");
+    world.eval("x + y");
+    let story = world.run(["session", "show"]).stdout;
+    let told: Vec<&str> = story.lines().filter_map(|line| Some(line.split_once("Z  ")?.1)).collect();
+    let plain = told.join("\n").replace(char::is_numeric, "9");
+    insta::assert_snapshot!(plain, @"");
+}
