@@ -1,0 +1,80 @@
+//! Everything that can go wrong, with what to do about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+
+/// Why a task was not done.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line is wrong.
+    Usage(String),
+    /// A program is not installed.
+    Missing {
+        /// Its name.
+        program: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A program cannot be started.
+    NotStarted {
+        /// The program and its arguments.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program ended with an error, which it has printed itself.
+    Failed {
+        /// The program and its arguments.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// A file or folder cannot be used.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A .NET SDK cannot be used, or none can be installed.
+    Sdk {
+        /// Why.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+}
+
+impl Failure {
+    /// A conversion of what the file system says of `path`.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { path: path.to_owned(), source }
+    }
+
+    /// 2 where the command line is wrong, else 1.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            Self::Missing { .. }
+            | Self::NotStarted { .. }
+            | Self::Failed { .. }
+            | Self::File { .. }
+            | Self::Sdk { .. } => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) => f.write_str(text),
+            Self::Missing { program, remedy } => write!(f, "`{program}` is not installed; {remedy}"),
+            Self::NotStarted { command, source } => write!(f, "`{command}` cannot be started: {source}"),
+            Self::Failed { command, status } => write!(f, "`{command}` failed ({status})"),
+            Self::File { path, source } => write!(f, "`{}` cannot be used: {source}", path.display()),
+            Self::Sdk { reason, remedy } => write!(f, "{reason}; {remedy}"),
+        }
+    }
+}

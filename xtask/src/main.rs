@@ -1,0 +1,76 @@
+//! Build chores of Mainstay. `cargo xtask` lists them.
+//!
+//! [`TASKS`] names every task; each has a module. [`tools`] installs what the tests need, [`command`] runs programs,
+//! [`failure`] is everything that can go wrong.
+
+mod ci;
+mod command;
+mod failure;
+mod test;
+mod tools;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use failure::Failure;
+
+/// Something `cargo xtask` can do.
+struct Task {
+    name: &'static str,
+    purpose: &'static str,
+    run: fn(&[OsString]) -> Result<(), Failure>,
+}
+
+/// Every task, in the order in which they are listed.
+const TASKS: &[Task] = &[
+    Task {
+        name: "ci",
+        purpose: "check formatting and lints, then run every test, as .ci/run does",
+        run: ci::run,
+    },
+    Task {
+        name: "test",
+        purpose: "install what the tests need and run them all; what follows -- goes to the test runner",
+        run: test::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first().filter(|(name, _)| !is_plea_for_help(name)) else {
+        print!("{}", usage());
+        return ExitCode::SUCCESS;
+    };
+    let done = match TASKS.iter().find(|task| name == task.name) {
+        Some(task) => (task.run)(rest),
+        None => {
+            Err(Failure::Usage(format!("there is no task `{}`; `cargo xtask` lists them", name.display())))
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn is_plea_for_help(argument: &OsString) -> bool {
+    ["help", "--help", "-h"].iter().any(|plea| argument == plea)
+}
+
+fn usage() -> String {
+    let mut text = String::from("Usage: cargo xtask <task> [-- arguments]\n\n");
+    for Task { name, purpose, .. } in TASKS {
+        text.push_str(&format!("  {name:<6} {purpose}\n"));
+    }
+    text
+}
+
+/// The root of the repository.
+fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}

@@ -1,0 +1,114 @@
+//! What the tests need beside Rust, under `target/test-tools`. Installed on first use and when it changes; a run that
+//! finds everything there takes no second.
+
+mod dotnet;
+mod pricing;
+mod python;
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// What the tests are told of.
+pub(crate) struct Tools {
+    dotnet: PathBuf,
+    python: PathBuf,
+}
+
+impl Tools {
+    /// The environment variables that tell them.
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 2] {
+        [(dotnet::VARIABLE, &self.dotnet), ("MAINSTAY_TEST_PYTHON", &self.python)]
+    }
+}
+
+/// Installs what is not there yet.
+pub(crate) fn provide() -> Result<Tools, Failure> {
+    let shelf = Shelf::open(crate::root().join("target/test-tools"))?;
+    let sdk = dotnet::provide(&shelf)?;
+    let python = python::provide(&shelf)?;
+    pricing::provide(&shelf, &sdk)?;
+    Ok(Tools { dotnet: sdk.root, python })
+}
+
+/// The folder of everything that was installed, used by one process at a time.
+struct Shelf {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Shelf {
+    /// Opens the folder, waiting for another process that uses it.
+    fn open(folder: PathBuf) -> Result<Self, Failure> {
+        fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(Failure::at(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                eprintln!("waiting for another `cargo xtask` …");
+                lock.lock().map_err(Failure::at(&path))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(Failure::at(&path)(error)),
+        }
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// The folder `name`, filled unless it was filled before from the same `recipe`.
+    fn provide(
+        &self,
+        name: &str,
+        recipe: &str,
+        fill: impl FnOnce(&Path) -> Result<(), Failure>,
+    ) -> Result<PathBuf, Failure> {
+        let folder = self.folder.join(name);
+        let done = self.folder.join(format!("{name}.done"));
+        if folder.is_dir() && fs::read_to_string(&done).is_ok_and(|filled_from| filled_from == recipe) {
+            return Ok(folder);
+        }
+        for stale in [&done, &folder] {
+            remove(stale)?;
+        }
+        fs::create_dir(&folder).map_err(Failure::at(&folder))?;
+        fill(&folder)?;
+        // Written last: a folder without it was not finished.
+        fs::write(&done, recipe).map_err(Failure::at(&done))?;
+        Ok(folder)
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Failure> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::at(path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_filled_once_for_each_recipe_and_again_where_filling_failed() {
+        let place = tempfile::tempdir().unwrap();
+        let shelf = Shelf::open(place.path().join("tools")).unwrap();
+        let provide = |recipe: &str, fails: bool| {
+            let mut was_filled = false;
+            let provided = shelf.provide("tool", recipe, |folder| {
+                was_filled = true;
+                assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+                fs::write(folder.join("file"), recipe).unwrap();
+                if fails { Err(Failure::Usage("no".to_owned())) } else { Ok(()) }
+            });
+            (provided.is_ok(), was_filled)
+        };
+        assert_eq!(provide("one", true), (false, true));
+        assert_eq!(provide("one", false), (true, true));
+        assert_eq!(provide("one", false), (true, false));
+        assert_eq!(provide("two", false), (true, true));
+        fs::remove_dir_all(place.path().join("tools/tool")).unwrap();
+        assert_eq!(provide("two", false), (true, true));
+    }
+}
