@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::join_all;
 use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
 use mainstay_model::command::validate_session_name;
 use mainstay_model::decide::Answer;
@@ -314,13 +315,16 @@ impl Engine {
         answer.await.ok().flatten()
     }
 
-    /// Puts every session to rest, refuses what comes later, and ends all subscriptions. Done when all of it is durable.
+    /// Lets running jobs end for a while, puts every session to rest, refuses what comes later, and ends all subscriptions. Done when all of it is durable.
     pub async fn shut_down(&self) {
         let handles: Vec<SessionHandle> = {
             let mut tasks = self.lock();
             tasks.stopping = true;
             tasks.handles.drain().map(|(_, handle)| handle).collect()
         };
+        let limit = Duration::from_millis(self.shared.limits.drain_ms);
+        // What has not ended by then is cut off.
+        timeout(limit, join_all(handles.iter().map(drained))).await.ok();
         for handle in &handles {
             let (reply, done) = oneshot::channel();
             if handle.requests.send(Request::ShutDown { reply }).await.is_ok() {
@@ -381,6 +385,15 @@ impl Engine {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until nothing runs in a session, and nothing waits to.
+async fn drained(handle: &SessionHandle) {
+    let mut visible = handle.visible.clone();
+    if handle.requests.send(Request::Drain).await.is_ok() {
+        // A session whose task has ended runs nothing.
+        visible.wait_for(|session| !session.state().is_busy()).await.ok();
     }
 }
 

@@ -51,6 +51,8 @@ pub(crate) enum Request {
     Explore { name: String, reply: oneshot::Sender<Result<Members, Error>> },
     /// What the worker uses.
     Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
+    /// The daemon is about to go down: what waits is turned away, what runs may end.
+    Drain,
     /// The daemon goes down; answered when the session is at rest.
     ShutDown { reply: oneshot::Sender<()> },
 }
@@ -176,6 +178,7 @@ impl SessionTask {
                 let usage = self.runner().and_then(|runner| runner.usage());
                 reply.send(usage).ok();
             }
+            Request::Drain => self.turn_away(),
             Request::ShutDown { .. } => {}
         }
     }
@@ -542,10 +545,14 @@ impl SessionTask {
     }
 
     /// Commands that wait are turned away rather than answered for good: the next daemon takes them.
-    fn shut_down(&mut self) {
+    fn turn_away(&mut self) {
         for Queued { command, .. } in std::mem::take(&mut self.lane) {
             self.accepted.refuse(&(principal_of(&command.source), command.id), &Error::DaemonStopping);
         }
+    }
+
+    fn shut_down(&mut self) {
+        self.turn_away();
         self.hear_out();
         self.notice(Notice::DaemonStopping);
     }

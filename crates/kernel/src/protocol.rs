@@ -98,6 +98,9 @@ pub(crate) struct WorkerResult {
     pub(crate) error: Option<RaisedError>,
     /// Whether it must run again to rebuild the session.
     pub(crate) changes_state: bool,
+    /// Whether the code may use the value of the submission before it.
+    #[serde(default)]
+    pub(crate) uses_last: bool,
     /// How long it ran, in milliseconds.
     pub(crate) duration_ms: u64,
 }

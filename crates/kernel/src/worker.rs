@@ -356,7 +356,7 @@ impl Reader {
 }
 
 fn report(result: WorkerResult) -> JobReport {
-    let WorkerResult { outcome, value, value_type, bindings, display, diagnostics, error, changes_state, duration_ms, .. } = result;
+    let WorkerResult { outcome, value, value_type, bindings, display, diagnostics, error, changes_state, uses_last, duration_ms, .. } = result;
     let ending = match outcome {
         WorkerOutcome::Completed => JobEnding::Completed,
         WorkerOutcome::Rejected => JobEnding::Rejected,
@@ -369,7 +369,7 @@ fn report(result: WorkerResult) -> JobReport {
     };
     JobReport {
         ending,
-        result: EvalResult { value, value_type, bindings, display, diagnostics },
+        result: EvalResult { value, value_type, bindings, display, diagnostics, uses_last },
         changes_state,
         took: Duration::from_millis(duration_ms),
     }

@@ -33,7 +33,7 @@ pub(crate) async fn ready_fsharp(home: &Home) -> Result<(), Error> {
 
 /// Installs an SDK under Mainstay's home.
 pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
-    let line = ProgressLine::default();
+    let line = ProgressLine;
     let installed = install(search, &|progress| line.show(&progress)).await;
     line.clear();
     let sdk = installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
@@ -43,7 +43,7 @@ pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
 
 /// Builds the worker where that has not been done.
 pub(crate) async fn build_fsharp(search: &Search) -> Result<(), Error> {
-    let line = ProgressLine::default();
+    let line = ProgressLine;
     let prepared = prepare(search, &|progress| line.show(&progress)).await;
     line.clear();
     prepared.map(drop).map_err(|error: PrepareError| Error::KernelUnavailable { reason: error.to_string() })
@@ -59,7 +59,6 @@ pub(crate) fn confirm(question: &str) -> bool {
 }
 
 /// One line on standard error that is written anew; plain lines where that is no terminal.
-#[derive(Default)]
 struct ProgressLine;
 
 impl ProgressLine {

@@ -1,4 +1,5 @@
 //! The daemon's life: started, found, started twice, stopped, crashed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 
@@ -28,7 +29,10 @@ fn it_is_started_in_the_background_found_and_stopped() {
     assert_eq!(world.run(["stop"]).code, 0);
     let gone = world.run(["status"]);
     assert_eq!(gone.code, 1);
-    insta::assert_snapshot!(gone.stderr, @"");
+    insta::assert_snapshot!(gone.stderr, @"
+    error: no daemon runs [daemon_not_running]
+      Start it with `mainstay -d`.
+    ");
 }
 
 #[test]

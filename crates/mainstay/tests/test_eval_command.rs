@@ -1,4 +1,5 @@
 //! `mainstay eval`, against the real compiler.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 
@@ -17,8 +18,49 @@ fn stable(mut eval: Value) -> Value {
 #[test]
 fn an_eval_tells_its_value_its_type_and_its_output() {
     let world = World::new();
-    insta::assert_json_snapshot!(stable(world.eval("printfn \"hello\"\neprintfn \"oops\"\n6 * 7")), @"");
-    insta::assert_json_snapshot!(stable(world.eval("let square x = x * x\nlet name = \"Ada\"")), @"");
+    insta::assert_json_snapshot!(stable(world.eval("printfn \"hello\"\neprintfn \"oops\"\n6 * 7")), @r#"
+    {
+      "command": "…",
+      "diagnostics": [],
+      "display": "val it : int = 42",
+      "durationMs": "…",
+      "ending": "completed",
+      "seq": "…",
+      "session": "…",
+      "stderr": "oops\n",
+      "stdout": "hello\n",
+      "success": true,
+      "type": "int",
+      "value": "42"
+    }
+    "#);
+    insta::assert_json_snapshot!(stable(world.eval("let square x = x * x\nlet name = \"Ada\"")), @r#"
+    {
+      "bindings": [
+        {
+          "name": "square",
+          "valueType": "int -> int"
+        },
+        {
+          "name": "name",
+          "value": "\"Ada\"",
+          "valueType": "string"
+        }
+      ],
+      "command": "…",
+      "diagnostics": [],
+      "display": "val square : x:int -> int\nval name : string = \"Ada\"",
+      "durationMs": "…",
+      "ending": "completed",
+      "seq": "…",
+      "session": "…",
+      "stderr": "",
+      "stdout": "",
+      "success": true,
+      "type": null,
+      "value": null
+    }
+    "#);
 }
 
 #[test]
@@ -26,7 +68,48 @@ fn a_failed_eval_exits_with_1_and_keeps_its_output_and_exact_positions() {
     let world = World::new();
     let rejected = world.run(["eval", "--json", "let a = 1\nlet b = a + \"x\""]);
     assert_eq!(rejected.code, 1);
-    insta::assert_json_snapshot!(stable(rejected.json()), @"");
+    insta::assert_json_snapshot!(stable(rejected.json()), @r#"
+    {
+      "command": "…",
+      "diagnostics": [
+        {
+          "code": "FS0001",
+          "end": {
+            "column": 16,
+            "line": 2
+          },
+          "message": "The type 'string' does not match the type 'int'",
+          "severity": "error",
+          "start": {
+            "column": 13,
+            "line": 2
+          }
+        },
+        {
+          "code": "FS0043",
+          "end": {
+            "column": 12,
+            "line": 2
+          },
+          "message": "The type 'string' does not match the type 'int'",
+          "severity": "error",
+          "start": {
+            "column": 11,
+            "line": 2
+          }
+        }
+      ],
+      "durationMs": "…",
+      "ending": "rejected",
+      "seq": "…",
+      "session": "…",
+      "stderr": "",
+      "stdout": "",
+      "success": false,
+      "type": null,
+      "value": null
+    }
+    "#);
     let raised = world.run(["eval", "--json", "printfn \"before\"\n(failwith \"no\" : int)"]);
     assert_eq!(raised.code, 1);
     let raised = raised.json();
@@ -41,7 +124,11 @@ fn for_people_the_value_stands_on_stdout_and_the_diagnostics_on_stderr() {
     assert_eq!((shown.code, shown.stdout.as_str()), (0, "hi\nval it : int list = [1; 2; 3]\n"));
     let shown = world.run(["eval", "let f a =\n    a + undefined"]);
     assert_eq!((shown.code, shown.stdout.as_str()), (1, ""));
-    insta::assert_snapshot!(shown.stderr, @"");
+    insta::assert_snapshot!(shown.stderr, @"
+    error FS0039 (2,9): The value or constructor 'undefined' is not defined.
+    2 |     a + undefined
+      |         ^^^^^^^^^
+    ");
 }
 
 #[test]
@@ -82,9 +169,24 @@ fn what_is_no_code_is_refused_with_the_reason() {
         let finished = world.run_with_input(["eval", "-"], input);
         (finished.code, finished.stderr)
     };
-    insta::assert_debug_snapshot!(refused(b"let x = \"\xff\""), @"");
-    insta::assert_debug_snapshot!(refused(b"let x = \0"), @"");
-    insta::assert_debug_snapshot!(refused(&[b'1'; 10_000_000]), @"");
+    insta::assert_debug_snapshot!(refused(b"let x = \"\xff\""), @r#"
+    (
+        1,
+        "error: the code cannot be run: it is not UTF-8 at byte 9 [code_invalid]\n  Send UTF-8 text without NUL characters.\n",
+    )
+    "#);
+    insta::assert_debug_snapshot!(refused(b"let x = \0"), @r#"
+    (
+        1,
+        "error: the code cannot be run: it has a NUL at byte 8 [code_invalid]\n  Send UTF-8 text without NUL characters.\n",
+    )
+    "#);
+    insta::assert_debug_snapshot!(refused(&[b'1'; 10_000_000]), @r#"
+    (
+        1,
+        "error: the code has 10000000 bytes; 4194304 are accepted [code_too_large]\n  Split it, load it with `#load`, or raise `code-bytes`.\n",
+    )
+    "#);
     assert_eq!(world.run(["eval"]).code, 2);
     assert_eq!(world.run(["eval", "--file", "missing.fsx"]).code, 1);
 }

@@ -1,4 +1,5 @@
 //! Every example gives what `dotnet fsi` gives, from the command line.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 

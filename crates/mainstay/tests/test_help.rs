@@ -1,4 +1,5 @@
 //! What the command line says of itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 
@@ -6,7 +7,63 @@ use support::World;
 
 #[test]
 fn the_first_help_shows_every_command_and_examples() {
-    insta::assert_snapshot!(World::new().run(["--help"]).stdout, @"");
+    insta::assert_snapshot!(World::new().run(["--help"]).stdout, @r#"
+    Keeps interactive sessions alive, durable and shared.
+
+    Without a command it opens a prompt on this folder's most recent session: it connects to the daemon,
+    or starts one first. Piped input is run as a script.
+
+    Usage: mainstay [OPTIONS]
+           mainstay <COMMAND>
+
+    Commands:
+      stop         Stop the daemon; sessions come to rest and are there again when they are next used
+      status       Show the daemon and its sessions
+      serve        Run the daemon in the foreground
+      session      List, create, show, stop, rename and reset sessions
+      eval         Run code in a session
+      cancel       Stop the code that runs in a session
+      events       Show what happened in a session
+      kernel       List, install and examine kernels
+      mcp          Serve MCP over stdio: a bridge to the daemon
+      explain      Explain an error code
+      completions  Print a completion script for a shell
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -s, --session <SESSION>
+              The session: its id, the end of its id, or its name. Without it the most recently active
+              one of this folder
+
+      -k, --kind <KIND>
+              The kind of session to look for or create: fsharp
+
+      -p, --project <FILE>
+              The project to look for or create a session for
+
+      -d, --daemon
+              Start the daemon in the background and return
+
+          --port <PORT>
+              With --daemon: the port to listen on, 0 for any free one
+
+          --supervised
+              With --daemon: start the daemon again after a crash
+
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Examples:
+      mainstay                              a prompt on this folder's session
+      mainstay eval '1 + 1'                 run code, print what comes of it
+      echo 'printfn "hi"' | mainstay        run a script
+      mainstay session list                 what there is
+      mainstay events --follow              what happens
+      mainstay mcp                          serve an AI agent over stdio
+    "#);
 }
 
 #[test]

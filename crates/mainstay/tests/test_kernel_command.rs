@@ -1,4 +1,5 @@
 //! `mainstay kernel list|install|doctor`
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 
@@ -34,7 +35,12 @@ fn where_none_is_there_the_doctor_names_the_command_that_mends_it() {
     let world = World::new();
     let doctor = without_dotnet(&world, &["kernel", "doctor"]);
     assert_eq!(doctor.code, 1);
-    insta::assert_snapshot!(doctor.stdout, @"");
+    insta::assert_snapshot!(doctor.stdout, @"
+    missing: no .NET SDK with F# was found
+      run `mainstay kernel install fsharp`
+    missing: an SDK cannot be installed: neither npm, nor curl or wget with bash, is on the PATH
+      install curl and bash (or Node.js, which brings npm) with the system's package manager
+    ");
     assert_eq!(without_dotnet(&world, &["kernel", "list"]).stdout, "");
 }
 
@@ -43,7 +49,10 @@ fn where_none_is_there_an_eval_says_what_to_do() {
     let world = World::new();
     let refused = without_dotnet(&world, &["eval", "1"]);
     assert_eq!(refused.code, 1);
-    insta::assert_snapshot!(refused.stderr, @"");
+    insta::assert_snapshot!(refused.stderr, @"
+    error: the kernel cannot be started: no .NET SDK with F# was found; run `mainstay kernel install fsharp` [kernel_unavailable]
+      See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs.
+    ");
 }
 
 #[test]
@@ -51,6 +60,9 @@ fn installing_asks_first_and_cannot_ask_without_a_terminal() {
     let world = World::new();
     let refused = world.run(["kernel", "install", "fsharp"]);
     assert_eq!(refused.code, 1);
-    insta::assert_snapshot!(refused.stderr, @"");
+    insta::assert_snapshot!(refused.stderr, @"
+    error: --yes is not valid: it must be given where there is no terminal to ask on [invalid_argument]
+      Correct it and try again.
+    ");
     assert!(world.run(["kernel", "install", "cobol", "--yes"]).stderr.contains("[kernel_unknown]"));
 }

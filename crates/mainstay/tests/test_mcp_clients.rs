@@ -1,4 +1,5 @@
 //! A public MCP client drives a real F# session, over stdio and over HTTP.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! The README does what it says: its console blocks are run, and its settings are the defaults.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 

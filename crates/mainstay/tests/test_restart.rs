@@ -1,4 +1,5 @@
 //! Kill what you like: what was acknowledged is there, and the session is as it was.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
 

@@ -335,15 +335,16 @@ impl Draft<'_> {
             }
             RunnerNotice::Finished { job, report } => {
                 if let Some(running) = self.running(job) {
-                    self.finish(&running, report);
+                    self.finish(&running, report, limits);
                 }
             }
             RunnerNotice::Exited { exit } => self.worker_exited(exit, limits),
         }
     }
 
-    fn finish(&mut self, running: &RunningJob, report: JobReport) {
+    fn finish(&mut self, running: &RunningJob, report: JobReport, limits: &Limits) {
         let JobReport { ending, result, changes_state, took } = report;
+        let result = result.cut(limits.value_bytes);
         let (job, duration_ms) = (running.job, milliseconds(took));
         let failed = |failure| EventBody::EvalFailed { job, failure, result: result.clone(), changes_state, duration_ms };
         let (body, ending) = match ending {

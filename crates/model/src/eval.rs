@@ -36,6 +36,32 @@ pub struct EvalResult {
     /// Warnings and errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether the code may use the value of the submission before it (`it`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uses_last: bool,
+}
+
+impl EvalResult {
+    /// The result with every text in it kept up to `limit` bytes, and no more diagnostics than anyone reads.
+    #[must_use]
+    pub fn cut(mut self, limit: usize) -> Self {
+        let values = self.bindings.iter_mut().filter_map(|binding| binding.value.as_mut());
+        let messages = self.diagnostics.iter_mut().map(|diagnostic| &mut diagnostic.message);
+        values.chain(messages).chain(self.value.as_mut()).chain([&mut self.display]).for_each(|text| cut(text, limit));
+        self.diagnostics.truncate(DIAGNOSTICS_KEPT);
+        self
+    }
+}
+
+/// Diagnostics kept of one eval.
+const DIAGNOSTICS_KEPT: usize = 1000;
+
+/// Shortens a text to `limit` bytes, and marks that it was.
+fn cut(text: &mut String, limit: usize) {
+    if text.len() > limit {
+        text.truncate(text.floor_char_boundary(limit));
+        text.push_str(" … (cut)");
+    }
 }
 
 /// An exception that escaped the code.
@@ -88,4 +114,16 @@ pub enum Failure {
         /// How.
         exit: WorkerExit,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_is_cut_at_a_character_and_marked() {
+        let result = EvalResult { value: Some("aéé".to_owned()), display: "ab".to_owned(), ..EvalResult::default() };
+        let cut = result.cut(2);
+        assert_eq!((cut.value.as_deref(), cut.display.as_str()), (Some("a … (cut)"), "ab"));
+    }
 }

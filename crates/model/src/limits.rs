@@ -10,6 +10,8 @@ pub struct Limits {
     pub code_bytes: usize,
     /// Output kept of one job, in bytes; the rest is dropped and the job marked.
     pub output_bytes_per_job: usize,
+    /// Text kept of one value, or of what the prompt would have printed, in bytes.
+    pub value_bytes: usize,
     /// Commands that wait in one session's lane.
     pub lane_commands: usize,
     /// Sessions that are not at rest at once.
@@ -20,6 +22,8 @@ pub struct Limits {
     pub message_bytes: usize,
     /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
     pub cancel_grace_ms: u64,
+    /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
+    pub drain_ms: u64,
     /// How long a worker may take to become ready, replay left out, in milliseconds.
     pub worker_start_ms: u64,
     /// How long a replay may take, in milliseconds.
@@ -43,11 +47,13 @@ impl Default for Limits {
         Self {
             code_bytes: 4 * 1024 * 1024,
             output_bytes_per_job: 1024 * 1024,
+            value_bytes: 256 * 1024,
             lane_commands: 64,
             live_sessions: 64,
             connections: 256,
             message_bytes: 16 * 1024 * 1024,
             cancel_grace_ms: 250,
+            drain_ms: 5_000,
             worker_start_ms: 60_000,
             replay_ms: 600_000,
             query_ms: 30_000,

@@ -131,7 +131,7 @@ impl EvalOutcome {
         result: EvalResult,
         duration_ms: u64,
     ) -> Self {
-        let EvalResult { value, value_type, bindings, display, diagnostics } = result;
+        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
         Self { job, requested, completed, ending, value, value_type, bindings, display, diagnostics, duration_ms }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::eval::EvalResult;
 use crate::event::{Event, EventBody, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{CommandId, JobId, Seq, SessionId, SessionKind};
@@ -285,12 +286,14 @@ pub struct ReplayItem {
 
 /// Collects what must run again, from the events after [`Session::definitions_since`], in order.
 ///
-/// Only submissions that ended and changed the session's state count. One that was cancelled or cut off does not: it may
-/// never end, and what it had done up to there is not known.
+/// Only submissions that ended and changed the session's state count, and those whose value one of these uses. One that was
+/// cancelled or cut off does not: it may never end, and what it had done up to there is not known.
 #[derive(Debug, Default)]
 pub struct ReplayList {
     pending: Option<(JobId, ReplayItem)>,
     items: Vec<ReplayItem>,
+    /// What must run to have the present value of `it`: the submission that gave it, behind those whose value that one used.
+    last_value: Vec<ReplayItem>,
 }
 
 impl ReplayList {
@@ -300,9 +303,13 @@ impl ReplayList {
             EventBody::EvalRequested { job, code, file, .. } => {
                 self.pending = Some((job, ReplayItem { requested: event.seq, code, file, succeeded: false }));
             }
-            EventBody::EvalCompleted { job, changes_state, .. } => self.end(job, changes_state, true),
-            EventBody::EvalFailed { job, changes_state, .. } => self.end(job, changes_state, false),
-            EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => self.end(job, false, false),
+            EventBody::EvalCompleted { job, result, changes_state, .. } => {
+                self.end(job, changes_state, true, &result);
+            }
+            EventBody::EvalFailed { job, result, changes_state, .. } => self.end(job, changes_state, false, &result),
+            EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
+                self.end(job, false, false, &EvalResult::default());
+            }
             EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
             EventBody::SessionCreated { .. }
             | EventBody::SessionRenamed { .. }
@@ -322,11 +329,81 @@ impl ReplayList {
         self.items
     }
 
-    fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool) {
-        if let Some((_, item)) = self.pending.take_if(|(pending, _)| *pending == job)
-            && changes_state
-        {
-            self.items.push(ReplayItem { succeeded, ..item });
+    fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool, result: &EvalResult) {
+        let Some((_, item)) = self.pending.take_if(|(pending, _)| *pending == job) else { return };
+        let item = ReplayItem { succeeded, ..item };
+        let gives_value = succeeded && result.value_type.is_some();
+        if changes_state {
+            if result.uses_last {
+                self.items.append(&mut self.last_value);
+            }
+            if gives_value {
+                self.last_value.clear();
+            }
+            self.items.push(item);
+        } else if gives_value {
+            if !result.uses_last {
+                self.last_value.clear();
+            }
+            self.last_value.push(item);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Metadata;
+    use crate::id::Position;
+
+    /// One completed eval a line: `!` changes state, `=` gives a value, `it` uses the last one.
+    fn replayed(evals: &[&str]) -> Vec<String> {
+        let mut list = ReplayList::default();
+        for (index, eval) in evals.iter().enumerate() {
+            let job = JobId::from_uuid(uuid::Uuid::from_u128(index as u128));
+            let result = EvalResult {
+                value_type: eval.contains('=').then(|| "int".to_owned()),
+                uses_last: eval.contains("it"),
+                ..EvalResult::default()
+            };
+            list.push(event(EventBody::EvalRequested {
+                job,
+                command: job.into(),
+                fingerprint: CommandFingerprint::of("", eval),
+                code: (*eval).to_owned(),
+                file: None,
+            }));
+            list.push(event(EventBody::EvalCompleted {
+                job,
+                result,
+                changes_state: eval.contains('!'),
+                duration_ms: 0,
+            }));
+        }
+        list.into_items().into_iter().map(|item| item.code).collect()
+    }
+
+    fn event(body: EventBody) -> Event {
+        let metadata = Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
+        Event {
+            session: SessionId::from_uuid(uuid::Uuid::nil()),
+            seq: Seq(1),
+            position: Position(1),
+            at: Timestamp::UNIX_EPOCH,
+            metadata,
+            body,
+        }
+    }
+
+    #[test]
+    fn what_only_looked_is_not_run_again() {
+        assert_eq!(replayed(&["a!", "b=", "c!"]), ["a!", "c!"]);
+    }
+
+    #[test]
+    fn a_value_that_a_definition_used_is_brought_back_with_all_it_came_from() {
+        assert_eq!(replayed(&["a=", "b=", "c= it", "d! it", "e="]), ["b=", "c= it", "d! it"]);
+        assert_eq!(replayed(&["a=", "b!", "c! it"]), ["b!", "a=", "c! it"]);
+        assert_eq!(replayed(&["a=", "b! =", "c! it"]), ["b! =", "c! it"]);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use mainstay_model::{Admission, Error, EvalEnding, SessionCommand, SessionState};
+use mainstay_model::{Admission, Error, EvalEnding, Limits, SessionCommand, SessionState};
 
 use crate::scripted::Start;
-use crate::support::{Daemon, breathe, command, ending, eval, evaluated, eventually, id, patient};
+use crate::support::{Daemon, breathe, command, ending, eval, evaluated, eventually, id, patient, quick};
 
 #[tokio::test]
 async fn a_job_that_was_cut_off_with_its_daemon_is_interrupted_and_the_session_comes_back() {
@@ -85,6 +85,22 @@ async fn shutting_down_puts_every_session_to_rest_and_interrupts_its_job() {
     let daemon = daemon.crash().await;
     assert_eq!(daemon.client(idle).state().await, SessionState::Uninitialized);
     assert_eq!(daemon.client(idle).eval("names").await.value.as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn shutting_down_lets_a_job_end_that_does_so_in_time() {
+    let daemon = Daemon::with(Limits { drain_ms: 600_000, ..quick() }).await;
+    let session = daemon.session().await;
+    let running = session.begin("wait\npure 1").await;
+    let engine = daemon.engine.clone();
+    let stopping = tokio::spawn(async move { engine.shut_down().await });
+    breathe().await;
+    assert_eq!(session.submit(eval("pure 2")).await, Err(Error::DaemonStopping));
+    assert!(!running.is_finished() && !stopping.is_finished());
+    daemon.workers.let_go();
+    assert_eq!(ending(running).await, EvalEnding::Completed);
+    stopping.await.unwrap();
+    assert_eq!(session.story().await[3..], ["eval wait; pure 1", "completed", "stopped"]);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@
 //! | `pure VALUE` | gives a value |
 //! | `print TEXT`, `error TEXT` | writes to standard output, standard error |
 //! | `loop` | runs until it is interrupted |
+//! | `wait` | runs until it is let go |
 //! | `stubborn` | runs until it is killed |
 //! | `noisy` | prints until it is killed |
 //! | `exit CODE`, `signal NUMBER` | ends the worker |
@@ -47,6 +48,7 @@ pub(crate) enum Start {
 pub(crate) struct Scripted {
     starts: Mutex<VecDeque<Start>>,
     ran: Arc<Mutex<Vec<String>>>,
+    gate: Arc<Notify>,
     asked: AtomicU32,
     started: AtomicU32,
     alive: Arc<AtomicUsize>,
@@ -61,6 +63,11 @@ impl Scripted {
     /// Every submission that any worker was given, replayed ones included.
     pub(crate) fn ran(&self) -> Vec<String> {
         self.ran.lock().unwrap().clone()
+    }
+
+    /// Lets the job go that waits, or the next one that does.
+    pub(crate) fn let_go(&self) {
+        self.gate.notify_one();
     }
 
     /// How many workers are there.
@@ -98,8 +105,13 @@ impl RunnerFactory for Scripted {
         let (notices, said) = mpsc::channel(4);
         let (orders, ordered) = mpsc::unbounded_channel();
         let current = Arc::<Mutex<VecDeque<Arc<Notify>>>>::default();
-        let process =
-            Process { notices, current: Arc::clone(&current), names: Vec::new(), ran: Arc::clone(&self.ran) };
+        let process = Process {
+            notices,
+            current: Arc::clone(&current),
+            names: Vec::new(),
+            ran: Arc::clone(&self.ran),
+            gate: Arc::clone(&self.gate),
+        };
         self.alive.fetch_add(1, Ordering::SeqCst);
         let alive = Alive(Arc::clone(&self.alive));
         let process = tokio::spawn(async move {
@@ -209,6 +221,7 @@ struct Process {
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
     names: Vec<String>,
     ran: Arc<Mutex<Vec<String>>>,
+    gate: Arc<Notify>,
 }
 
 /// Where a submission leads, if not to its end.
@@ -286,6 +299,7 @@ impl Process {
                 interrupted.notified().await;
                 return Err(Diverted::Ends(JobEnding::Interrupted));
             }
+            "wait" => self.gate.notified().await,
             "stubborn" => std::future::pending().await,
             "noisy" => loop {
                 self.print(job, OutputStream::Stdout, "x").await;
@@ -307,7 +321,10 @@ impl Process {
     }
 
     async fn say(&self, notice: RunnerNotice) {
-        self.notices.send(notice).await.ok();
+        if self.notices.send(notice).await.is_err() {
+            // Nobody reads the pipe any more; a process would end of it.
+            std::future::pending().await
+        }
     }
 }
 

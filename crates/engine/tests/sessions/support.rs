@@ -19,7 +19,13 @@ use crate::store_double::StoreDouble;
 
 /// Limits under which nothing takes long.
 pub(crate) fn quick() -> Limits {
-    Limits { cancel_grace_ms: 20, restart_first_ms: 1, restart_longest_ms: 2, ..Limits::default() }
+    Limits {
+        cancel_grace_ms: 20,
+        restart_first_ms: 1,
+        restart_longest_ms: 2,
+        drain_ms: 10,
+        ..Limits::default()
+    }
 }
 
 /// Limits under which a cancelled job has all the time it wants.

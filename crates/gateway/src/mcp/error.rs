@@ -55,7 +55,7 @@ pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
         && let Ok(status) = call.engine().status(session).await
         && let Some(fault) = fault(&status.session)
     {
-        message = format!("{message}: {fault}");
+        message = format!("{message}: {}", fault.trim_end_matches('.'));
     }
     ErrorAnswer {
         session_id: call.session().map(|session| session.short()),

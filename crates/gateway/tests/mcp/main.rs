@@ -1,5 +1,7 @@
 //! MCP as agents see it: `rmcp`'s own client against an engine with a real store and a scripted worker.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
 mod cancelling;
 mod choosing;
 mod conversation;

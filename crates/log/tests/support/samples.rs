@@ -170,6 +170,7 @@ fn result() -> EvalResult {
         bindings: vec![binding],
         display: "val it : int = 2".to_owned(),
         diagnostics: vec![diagnostic],
+        uses_last: false,
     }
 }
 

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Subscribe};
-use mainstay_model::{Error, Event, EventBody, JobId};
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{Error, EventBody, JobId};
 
 use super::target::Target;
-use crate::connect::connect;
+use crate::connect::{Connection, connect};
 use crate::home::Home;
 use crate::terminal;
 
@@ -25,42 +26,70 @@ impl Cancel {
         let session = before.session.to_string();
         connection.client.call(Subscribe { session: session.clone(), after: before.last_seq }).await?;
         connection.client.call(CancelSession { session }).await?;
-        let mut ended: Option<String> = None;
-        while let Some(event) = connection.events.recv().await {
-            if let Some(how) = before.running.and_then(|job| end_of(&event, job)) {
-                ended = Some(how);
+        let Some(job) = before.running else { return Ok(ExitCode::SUCCESS) };
+        let ending = loop {
+            let event = connection.events.recv().await.ok_or(Error::DaemonNotRunning)?;
+            if let Some(ending) = ending_of(&event.body, job) {
+                break ending;
             }
-            let is_ready_again = matches!(event.body, EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. });
-            match &ended {
-                Some(how) if how == "yielded" || how == "ended" || is_ready_again => break,
-                Some(_) | None => {}
-            }
+        };
+        if ending == Ending::Killed {
+            wait_until_rebuilt(&mut connection).await?;
         }
-        match ended.as_deref() {
-            Some("killed") => terminal::note("cancelled; the worker had to be killed and the session was rebuilt"),
-            Some("ended") => terminal::note("the code ended by itself before it could be cancelled"),
-            Some(_) => terminal::note("cancelled"),
-            None => return Err(Error::DaemonNotRunning),
-        }
+        terminal::note(ending.words());
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// How the job ended, where this event ends it.
-fn end_of(event: &Event, running: JobId) -> Option<String> {
-    let kind = serde_json::to_value(&event.body).ok()?;
-    let of: JobId = serde_json::from_value(kind.get("body")?.get("job")?.clone()).ok()?;
-    if of != running {
-        return None;
-    }
-    match &event.body {
-        EventBody::EvalCancelled { ending, .. } => Some(match ending {
-            mainstay_model::event::CancelEnding::Yielded => "yielded".to_owned(),
-            mainstay_model::event::CancelEnding::Killed => "killed".to_owned(),
-        }),
-        EventBody::EvalCompleted { .. } | EventBody::EvalFailed { .. } | EventBody::EvalInterrupted { .. } => {
-            Some("ended".to_owned())
+/// A worker that was killed is replaced: waits until the session takes code again, or never will.
+async fn wait_until_rebuilt(connection: &mut Connection) -> Result<(), Error> {
+    loop {
+        let event = connection.events.recv().await.ok_or(Error::DaemonNotRunning)?;
+        if matches!(event.body, EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. }) {
+            return Ok(());
         }
-        _ => None,
     }
+}
+
+/// How the job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Yielded,
+    Killed,
+    ByItself,
+}
+
+impl Ending {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Yielded => "cancelled",
+            Self::Killed => "cancelled; the worker had to be killed and the session was rebuilt",
+            Self::ByItself => "the code ended by itself before it could be cancelled",
+        }
+    }
+}
+
+/// How `running` ended, where this event ends it.
+fn ending_of(body: &EventBody, running: JobId) -> Option<Ending> {
+    let (job, ending) = match body {
+        EventBody::EvalCancelled { job, ending: CancelEnding::Yielded } => (job, Ending::Yielded),
+        EventBody::EvalCancelled { job, ending: CancelEnding::Killed } => (job, Ending::Killed),
+        EventBody::EvalCompleted { job, .. }
+        | EventBody::EvalFailed { job, .. }
+        | EventBody::EvalInterrupted { job } => (job, Ending::ByItself),
+        EventBody::SessionCreated { .. }
+        | EventBody::SessionRenamed { .. }
+        | EventBody::WarmUpStarted { .. }
+        | EventBody::WarmUpCompleted { .. }
+        | EventBody::SessionFaulted { .. }
+        | EventBody::SessionReset
+        | EventBody::SessionHardReset
+        | EventBody::SessionStopped
+        | EventBody::WorkerExited { .. }
+        | EventBody::EvalRequested { .. }
+        | EventBody::OutputProduced { .. }
+        | EventBody::OutputCut { .. }
+        | EventBody::CancelRequested { .. } => return None,
+    };
+    (*job == running).then_some(ending)
 }

@@ -85,7 +85,7 @@ fn agrees(question: &str) -> Result<bool, Error> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::InvalidArgument {
             argument: "--yes".to_owned(),
-            reason: "without a terminal to ask on, it must be given".to_owned(),
+            reason: "it must be given where there is no terminal to ask on".to_owned(),
         });
     }
     Ok(confirm(question))

@@ -1,10 +1,10 @@
-//! `mainstay session list|new|show|stop|rename`
+//! `mainstay session list|new|show|stop|rename|reset`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, StopSession};
+use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, ResetSession, StopSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionState, Timestamp};
@@ -15,7 +15,7 @@ use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago};
 
-/// List, create, show, stop and rename sessions.
+/// List, create, show, stop, rename and reset sessions.
 #[derive(Debug, Args)]
 pub(super) struct SessionArgs {
     #[command(subcommand)]
@@ -67,6 +67,14 @@ enum SessionCommand {
         /// The session [default: the most recently active one of this folder]
         session: Option<String>,
     },
+    /// Drop a session's definitions and wait until it is ready again
+    Reset {
+        /// The session [default: the most recently active one of this folder]
+        session: Option<String>,
+        /// With its worker; this works in every state
+        #[arg(long)]
+        hard: bool,
+    },
     /// Give a session another name
     Rename {
         /// The session
@@ -108,6 +116,11 @@ impl SessionArgs {
             SessionCommand::Stop { session } => {
                 let session = named(client, session).await?.session.to_string();
                 print_line(&client.call(StopSession { session }).await?);
+            }
+            SessionCommand::Reset { session, hard } => {
+                let session = named(client, session).await?.session.to_string();
+                let session = client.call(ResetSession { session, hard }).await?;
+                print_line(&settle(client, session).await?);
             }
             SessionCommand::Rename { session, name } => {
                 print_line(&client.call(RenameSession { session, name }).await?);

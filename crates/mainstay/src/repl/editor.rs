@@ -23,7 +23,7 @@ use crate::terminal::Paint;
 /// How many choices the menu shows at once.
 const MENU_ROWS: u16 = 12;
 /// How wide the menu is at most; and beside it the documentation.
-const MENU_COLUMNS: u16 = 100;
+const MENU_COLUMNS: u16 = 84;
 const DOCUMENTATION_COLUMNS: u16 = 60;
 
 /// What came of reading.
@@ -156,6 +156,7 @@ impl Setup {
             .with_marker(INDICATOR)
             .with_max_completion_height(MENU_ROWS)
             .with_max_completion_width(MENU_COLUMNS)
+            .with_min_description_width(DOCUMENTATION_COLUMNS / 2)
             .with_max_description_width(DOCUMENTATION_COLUMNS)
             .with_correct_cursor_pos(true)
             .with_word_chars("_'");

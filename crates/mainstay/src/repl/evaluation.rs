@@ -10,6 +10,7 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{Admission, CommandId, EvalEnding, Error, Event, EventBody, JobId, OutputStream};
 use tokio::time::sleep;
 
+use super::quiet::Quiet;
 use super::{Repl, is_loss};
 use crate::terminal::{Paint, Tone, eval_summary, note, printable};
 
@@ -44,6 +45,7 @@ impl Repl {
     /// Runs code and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it has
     /// one outcome, and runs only if it never began.
     pub(super) async fn evaluate(&mut self, submission: Submission) -> Result<(), Error> {
+        let _quiet = Quiet::begin();
         match self.run(&submission).await {
             Err(error) if is_loss(&error) && self.reconnect().await => self.run(&submission).await,
             done => done,
@@ -98,9 +100,7 @@ impl Repl {
     /// Shows what an event has to show: our output as it is, what others do in words.
     fn observe(&mut self, event: &Event, submission: &Submission, progress: &mut Progress) {
         if event.metadata.correlation.as_ref() != Some(&submission.command) {
-            let is_own_rebuild = progress.was_killed
-                && matches!(event.body, EventBody::WarmUpStarted { .. } | EventBody::WarmUpCompleted { .. });
-            if !is_own_rebuild {
+            if !progress.is_our_doing(event) {
                 progress.end_line();
                 self.hear(event);
                 self.tell_heard();
@@ -118,9 +118,7 @@ impl Repl {
     /// Ctrl-C: stops our code. Before it has begun, what runs is someone else's, and is stopped only when asked for twice.
     async fn interrupt(&mut self, progress: &mut Progress) {
         progress.interrupts += 1;
-        // The terminal has echoed `^C`.
-        println!();
-        progress.is_inside_line = false;
+        progress.end_line();
         if !progress.has_begun && progress.interrupts == 1 {
             let way = if self.guests.running().is_some() { "; Ctrl-C again stops that" } else { "" };
             return note(&format!("{}{way}", self.reason_to_wait()));
@@ -160,6 +158,15 @@ impl Progress {
             OutputStream::Stderr => std::io::stderr().write_all(text.as_bytes()).unwrap_or(()),
         }
         self.is_inside_line = !text.ends_with('\n');
+    }
+
+    /// Whether an event follows from our Ctrl-C.
+    fn is_our_doing(&self, event: &Event) -> bool {
+        match event.body {
+            EventBody::CancelRequested { .. } => self.interrupts > 0,
+            EventBody::WarmUpStarted { .. } | EventBody::WarmUpCompleted { .. } => self.was_killed,
+            _ => false,
+        }
     }
 
     /// What follows begins on a line of its own.

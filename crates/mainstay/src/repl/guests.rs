@@ -168,7 +168,7 @@ mod tests {
         let body = EventBody::EvalRequested {
             job: job(),
             command: CommandId::from(job()),
-            fingerprint: CommandFingerprint::of(b"fixture"),
+            fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
             code: code.to_owned(),
             file: None,
         };

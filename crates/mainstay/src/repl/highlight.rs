@@ -166,32 +166,83 @@ mod tests {
 
     #[test]
     fn a_function_with_types_and_a_comment() {
-        insta::assert_snapshot!(shown("let rec f (x: int) : Map<string, 'a> = x + 1 // c"), @"");
+        insta::assert_snapshot!(shown("let rec f (x: int) : Map<string, 'a> = x + 1 // c"), @r"
+        Keyword:let
+        Keyword:rec
+        Operator::
+        Type:int
+        Operator::
+        Type:Map<string
+        Type: 'a>
+        Operator:=
+        Operator:+
+        Number:1
+        Comment:// c
+        ");
     }
 
     #[test]
     fn a_match_with_strings_characters_and_keywords() {
-        insta::assert_snapshot!(shown("match x with\n| Some 'a' when true -> $\"a {x + 1} b\"\n| _ -> failwith \"no\\n\""), @"");
+        insta::assert_snapshot!(shown("match x with\n| Some 'a' when true -> $\"a {x + 1} b\"\n| _ -> failwith \"no\\n\""), @r#"
+        Keyword:match
+        Keyword:with
+        Operator:|
+        Text:'a'
+        Keyword:when
+        Keyword:true
+        Operator:->
+        Text:$"a 
+        Operator:+
+        Number:1
+        Text: b"
+        Operator:|
+        Operator:->
+        Text:"no\n"
+        "#);
     }
 
     #[test]
     fn numbers_brackets_and_operators() {
-        insta::assert_snapshot!(shown("[| 1.5; 0x1F; 2L |] |> Array.map (fun y -> y :> obj)"), @"");
+        insta::assert_snapshot!(shown("[| 1.5; 0x1F; 2L |] |> Array.map (fun y -> y :> obj)"), @r#"
+        Number:1.5
+        Number:0x1F
+        Number:2L
+        Operator:|>
+        Keyword:fun
+        Operator:->
+        Operator::>
+        Type:obj
+        "#);
     }
 
     #[test]
     fn directives_and_types() {
-        insta::assert_snapshot!(shown("#r \"nuget: x\"\nopen System.IO\ntype P = { X: int list }"), @"");
+        insta::assert_snapshot!(shown("#r \"nuget: x\"\nopen System.IO\ntype P = { X: int list }"), @r#"
+        Keyword:#r
+        Text:"nuget: x"
+        Keyword:open
+        Keyword:type
+        Type:P
+        Operator:=
+        Operator::
+        Type:int list
+        "#);
     }
 
     #[test]
     fn code_that_is_not_finished() {
-        insta::assert_snapshot!(shown("let f x = if x then \"abc"), @"");
+        insta::assert_snapshot!(shown("let f x = if x then \"abc"), @r#"
+        Keyword:let
+        Operator:=
+        Keyword:if
+        Keyword:then
+        Text:"abc
+        "#);
     }
 
     #[test]
     fn a_command() {
-        insta::assert_snapshot!(shown(":switch other"), @"");
+        insta::assert_snapshot!(shown(":switch other"), @"Keyword::switch");
     }
 
     #[test]

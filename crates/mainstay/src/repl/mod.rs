@@ -2,7 +2,7 @@
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`],
 //! [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
-//! commands, [`actions`] carries them out, [`evaluation`] runs code. [`link`] is the connection, [`guests`] what others do on the
+//! commands, [`actions`] carries them out, [`evaluation`] runs code, on a [`quiet`] terminal. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
@@ -19,6 +19,7 @@ mod history;
 mod keys;
 mod link;
 mod prompt;
+mod quiet;
 mod reconnection;
 mod submission;
 mod tokens;
@@ -41,6 +42,7 @@ use self::editor::{Done, Editor, Reading, Typed};
 use self::evaluation::Submission;
 use self::guests::Guests;
 use self::link::Link;
+use self::quiet::Quiet;
 use crate::commands::target::settle;
 use crate::connect::Connection;
 use crate::home::Home;
@@ -217,6 +219,7 @@ impl Repl {
 
     /// Waits until a session takes commands, or Ctrl-C.
     async fn settled(&mut self, client: &Client, session: SessionView) -> Result<SessionView, Error> {
+        let _quiet = Quiet::begin();
         let reference = session.session.to_string();
         tokio::select! {
             settled = settle(client, session) => settled,
@@ -237,9 +240,10 @@ impl Repl {
                     | EventBody::SessionHardReset
                     | EventBody::SessionRenamed { .. }
                     | EventBody::WarmUpStarted { .. }
-                    | EventBody::WarmUpCompleted { .. }
             );
-            if !is_ours {
+            // That the definitions are other ones now is told.
+            let is_sound = matches!(&event.body, EventBody::WarmUpCompleted { diverged, .. } if diverged.is_empty());
+            if !is_ours && !is_sound {
                 self.hear(&event);
             }
         }

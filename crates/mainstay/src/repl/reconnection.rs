@@ -8,9 +8,11 @@ use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 
 use super::link::Link;
+use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
 use crate::connect::{Connection, connect, connect_or_start};
-use crate::terminal::{note, show_error};
+use crate::home::Home;
+use crate::terminal::{note, printable, show_error};
 
 /// How long a daemon that stops in order may take until it counts as gone.
 const LAST_WORDS: Duration = Duration::from_secs(20);
@@ -33,6 +35,7 @@ impl Repl {
     /// Connects again and goes on with the session; says whether that worked. A daemon that was told to stop is not started
     /// again before something is to be done.
     pub(super) async fn reconnect(&mut self) -> bool {
+        let _quiet = Quiet::begin();
         let was_parted = std::mem::replace(&mut self.is_parted, false);
         let connection = if was_parted {
             note("starting the daemon …");
@@ -75,7 +78,7 @@ impl Repl {
         }
     }
 
-    async fn unless_interrupted<F>(&mut self, connect: impl FnOnce(crate::home::Home) -> F) -> Result<Option<Connection>, Error>
+    async fn unless_interrupted<F>(&mut self, connect: impl FnOnce(Home) -> F) -> Result<Option<Connection>, Error>
     where
         F: Future<Output = Result<Connection, Error>>,
     {
@@ -91,19 +94,18 @@ impl Repl {
     async fn resume(&mut self, connection: Connection) -> Result<bool, Error> {
         let session = connection.client.call(GetSession { session: self.link.reference() }).await?;
         let session = self.settled(&connection.client, session).await?;
-        let seen = self.link.seen();
-        note(&format!("connected again: {} is {}", session.name, session.state));
-        self.link = Link::resume(connection, session, seen).await?;
+        note(&format!("connected again: {} is {}", printable(&session.name), session.state));
+        self.link = Link::resume(connection, session, self.link.seen()).await?;
         Ok(true)
     }
 }
 
-async fn connect_or_start_again(home: crate::home::Home) -> Result<Connection, Error> {
+async fn connect_or_start_again(home: Home) -> Result<Connection, Error> {
     connect_or_start(&home, CLIENT_NAME).await
 }
 
 /// What becomes of a daemon whose connection is lost. One that stops in order takes its record with it.
-async fn fate(home: &crate::home::Home, pid: u32) -> Fate {
+async fn fate(home: &Home, pid: u32) -> Fate {
     let began = Instant::now();
     let mut crashed_at = None;
     loop {

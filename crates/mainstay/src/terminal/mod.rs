@@ -205,11 +205,11 @@ mod tests {
             severity: Severity::Warning,
             code: "FS0020".to_owned(),
             message: "two lines\nand \u{1b}[2J".to_owned(),
-            start: TextPosition { line: 1, column: 9 },
-            end: TextPosition { line: 1, column: 10 },
+            start: TextPosition { line: 1, column: 8 },
+            end: TextPosition { line: 1, column: 9 },
         };
         insta::assert_snapshot!(diagnostic_text(&diagnostic, "\"漢字🙂\" + b", Paint::plain()), @r#"
-        warning FS0020 (1,9): two lines
+        warning FS0020 (1,8): two lines
         and ␛[2J
         1 | "漢字🙂" + b
           |          ^
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn times_and_sizes_are_for_people() {
         let now = Timestamp::from_second(1_000_000).unwrap();
-        let before = |seconds| ago(Timestamp::from_second(1_000_000 - seconds).unwrap(), now);
+        let before = |seconds: i64| ago(Timestamp::from_second(1_000_000 - seconds).unwrap(), now);
         assert_eq!([before(5), before(65), before(7_200), before(200_000)], ["just now", "1 min ago", "2 h ago", "2 days ago"]);
         assert_eq!([bytes(12), bytes(3_400_000)], ["12 B", "3.4 MB"]);
     }

@@ -1,5 +1,5 @@
 //! A home of its own for each test, with the real program, the real compiler and real processes.
-#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
@@ -77,7 +77,7 @@ impl World {
         Finished {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stderr: without_progress(&String::from_utf8_lossy(&output.stderr)),
         }
     }
 
@@ -145,6 +145,11 @@ impl Drop for World {
     fn drop(&mut self) {
         self.run(["stop"]);
     }
+}
+
+/// Progress shows only where the machine is slow.
+fn without_progress(stderr: &str) -> String {
+    stderr.lines().filter(|line| !line.ends_with(" warms up …")).map(|line| format!("{line}\n")).collect()
 }
 
 impl Finished {

@@ -219,6 +219,46 @@ impl Story {
     }
 }
 
+/// What an eval does with the last value.
+struct Value {
+    is_used: bool,
+    is_given: bool,
+}
+
+impl Story {
+    /// The evals that ended since the last reset, by the seq of their request.
+    fn evals(&self) -> BTreeMap<Seq, Value> {
+        let mut evals = BTreeMap::new();
+        for event in self.events.iter().filter(|event| event.seq > self.session.definitions_since) {
+            let (result, succeeded) = match &event.body {
+                EventBody::EvalCompleted { result, .. } => (result, true),
+                EventBody::EvalFailed { result, .. } => (result, false),
+                _ => continue,
+            };
+            let is_given = succeeded && result.value_type.is_some();
+            let request = event.metadata.causation.expect("an end knows its request");
+            evals.insert(request, Value { is_used: result.uses_last, is_given });
+        }
+        evals
+    }
+}
+
+/// Which eval's value each of those that use the last one finds, when they run in this order.
+fn last_values(order: impl Iterator<Item = Seq>, evals: &BTreeMap<Seq, Value>) -> BTreeMap<Seq, Option<Seq>> {
+    let mut last = None;
+    let mut found = BTreeMap::new();
+    for eval in order {
+        let Value { is_used, is_given } = evals[&eval];
+        if is_used {
+            found.insert(eval, last);
+        }
+        if is_given {
+            last = Some(eval);
+        }
+    }
+    found
+}
+
 /// The job that an event ends, and whether that changed the session's state.
 fn ended_job(body: &EventBody) -> Option<(JobId, bool)> {
     match body {
@@ -319,7 +359,17 @@ proptest! {
         let since = story.session.definitions_since;
         let mut list = ReplayList::default();
         story.events.iter().filter(|event| event.seq > since).for_each(|event| list.push(event.clone()));
-        prop_assert_eq!(list.into_items(), story.definitions());
+        let (items, definitions) = (list.into_items(), story.definitions());
+        let (changed, others): (Vec<_>, Vec<_>) =
+            items.iter().cloned().partition(|item| definitions.contains(item));
+        prop_assert_eq!(changed, definitions);
+        prop_assert!(others.iter().all(|item| item.succeeded), "others are there for their value: {:?}", others);
+
+        let evals = story.evals();
+        let at_first = last_values(evals.keys().copied(), &evals);
+        for (eval, last) in last_values(items.iter().map(|item| item.requested), &evals) {
+            prop_assert_eq!(last, at_first[&eval], "{} finds another value than the first time", eval);
+        }
     }
 
     #[test]

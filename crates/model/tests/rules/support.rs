@@ -116,13 +116,14 @@ fn any_binding() -> impl Strategy<Value = Binding> {
 
 pub(crate) fn any_result() -> impl Strategy<Value = EvalResult> {
     let plain = (option::of(any_text()), option::of(any_text()), any_text());
-    (plain, vec(any_binding(), 0..3), vec(any_diagnostic(), 0..3)).prop_map(
-        |((value, value_type, display), bindings, diagnostics)| EvalResult {
+    (plain, vec(any_binding(), 0..3), vec(any_diagnostic(), 0..3), any::<bool>()).prop_map(
+        |((value, value_type, display), bindings, diagnostics, uses_last)| EvalResult {
             value,
             value_type,
             bindings,
             display,
             diagnostics,
+            uses_last,
         },
     )
 }
@@ -301,7 +302,7 @@ fn any_ending() -> impl Strategy<Value = EvalEnding> {
 fn any_response() -> impl Strategy<Value = Response> {
     let evaluated = (any_job(), any_seq(), any_seq(), any_ending(), any_result(), any_count()).prop_map(
         |(job, requested, completed, ending, result, duration_ms)| {
-            let EvalResult { value, value_type, bindings, display, diagnostics } = result;
+            let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
             Response::Evaluated(EvalOutcome {
                 job,
                 requested,

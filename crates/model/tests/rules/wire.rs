@@ -174,7 +174,7 @@ fn shown_with_fingerprint(command: &impl Serialize) -> String {
 fn the_shape_of_every_outcome() {
     use mainstay_model::{EvalEnding, EvalOutcome, Response};
     let eval = |ending, result: EvalResult| {
-        let EvalResult { value, value_type, bindings, display, diagnostics } = result;
+        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
         let (job, requested, completed) = (job_id(1), Seq(4), Seq(6));
         let outcome = EvalOutcome {
             job,
@@ -255,6 +255,7 @@ fn result() -> EvalResult {
             start: TextPosition { line: 1, column: 5 },
             end: TextPosition { line: 1, column: 9 },
         }],
+        uses_last: false,
     }
 }
 
