@@ -3,6 +3,7 @@
 //! [`TASKS`] names every task; each has a module. [`tools`] installs what the tests need, [`command`] runs programs,
 //! [`failure`] is everything that can go wrong.
 
+mod bench;
 mod ci;
 mod command;
 mod failure;
@@ -24,6 +25,11 @@ struct Task {
 
 /// Every task, in the order in which they are listed.
 const TASKS: &[Task] = &[
+    Task {
+        name: "bench",
+        purpose: "measure the daemon, the store and the folds with the release build, as in docs/benchmarks.md",
+        run: bench::run,
+    },
     Task {
         name: "ci",
         purpose: "check formatting and lints, then run every test, as .ci/run does",

@@ -413,8 +413,9 @@ fn not_found(session: SessionId) -> Error {
     Error::SessionNotFound { reference: session.to_string() }
 }
 
-/// The name of a session that was given none: its folder's.
+/// The name of a session that was given none: its folder's, as far as that can be a name.
 fn folder_name(path: &str) -> String {
-    let name = std::path::Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| path.to_owned())
+    let folder = std::path::Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
+    let name: String = folder.chars().filter(|c| !c.is_control()).take(120).collect();
+    if name.trim().is_empty() { "session".to_owned() } else { name }
 }

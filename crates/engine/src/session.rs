@@ -304,7 +304,7 @@ impl SessionTask {
         match word {
             FromWorker::Started(runner) => {
                 if let Some(worker) = &mut self.worker {
-                    worker.is_up(runner);
+                    worker.is_up(runner, Duration::from_millis(self.shared.limits.cancel_grace_ms));
                 }
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Output { job, stream, text })) => {

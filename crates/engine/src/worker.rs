@@ -37,10 +37,10 @@ impl Worker {
         Self { task: tokio::spawn(warm_up.run()).abort_handle(), up: None }
     }
 
-    /// Notes that it accepts code now.
-    pub(crate) fn is_up(&mut self, runner: Arc<dyn Runner>) {
+    /// Notes that it accepts code now, and is to take note of an interrupt within `grace`.
+    pub(crate) fn is_up(&mut self, runner: Arc<dyn Runner>, grace: Duration) {
         let (orders, ordered) = mpsc::unbounded_channel();
-        tokio::spawn(deliver(Arc::clone(&runner), ordered));
+        tokio::spawn(deliver(Arc::clone(&runner), grace, ordered));
         self.up = Some(Up { runner, orders });
     }
 
@@ -65,11 +65,12 @@ impl Drop for Worker {
 }
 
 /// One order after another: an interrupt neither overtakes the job it is meant for nor lags behind into the next.
-async fn deliver(runner: Arc<dyn Runner>, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn deliver(runner: Arc<dyn Runner>, grace: Duration, mut orders: mpsc::UnboundedReceiver<Order>) {
     while let Some(order) = orders.recv().await {
         match order {
             Order::Run(submission) => runner.run(submission).await,
-            Order::Interrupt => runner.interrupt().await,
+            // A job that still runs then costs the worker its life; one that has ended must not block the next.
+            Order::Interrupt => timeout(grace, runner.interrupt()).await.unwrap_or_default(),
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use mainstay_model::{Action, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionState};
+use mainstay_model::{
+    Action, Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionState,
+};
 use proptest::prelude::*;
 
-use crate::support::{Daemon, breathe, ending, evaluated, patient, quick};
+use crate::support::{Daemon, breathe, command, ending, evaluated, eventually, next_id, patient, quick};
 
 #[tokio::test]
 async fn a_job_that_yields_is_cancelled_and_its_worker_stays() {
@@ -99,6 +101,23 @@ async fn the_grace_of_a_job_that_yielded_is_not_its_successors() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!((session.state().await, daemon.workers.started()), (SessionState::Evaluating, 1));
     second.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_that_is_never_answered_does_not_hold_up_the_next_job() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    daemon.workers.turn_deaf();
+    let running = session.begin("wait").await;
+    let cancel = session.send(command(next_id(), Admission::Now, SessionCommand::Cancel));
+    // No time passes as long as there is something to do.
+    eventually(|| daemon.workers.interrupts() == 1).await;
+    daemon.workers.let_go();
+    eventually(|| running.is_finished()).await;
+    assert_eq!(ending(running).await, EvalEnding::Completed);
+    cancel.await.unwrap().unwrap();
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+    assert_eq!(daemon.workers.started(), 1);
 }
 
 /// Cancels that come whenever they like. Whatever they meet, every eval ends, the next one is not harmed, and no worker

@@ -16,7 +16,7 @@
 //! | `again STATEMENT` | changes the session's state the first time, and does STATEMENT whenever it is run again |
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Scripted {
     starts: Mutex<VecDeque<Start>>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
+    deaf: Arc<AtomicBool>,
+    interrupts: Arc<AtomicU32>,
     asked: AtomicU32,
     started: AtomicU32,
     alive: Arc<AtomicUsize>,
@@ -68,6 +70,16 @@ impl Scripted {
     /// Lets the job go that waits, or the next one that does.
     pub(crate) fn let_go(&self) {
         self.gate.notify_one();
+    }
+
+    /// From now on workers neither heed nor answer an interrupt.
+    pub(crate) fn turn_deaf(&self) {
+        self.deaf.store(true, Ordering::SeqCst);
+    }
+
+    /// How many interrupts came so far.
+    pub(crate) fn interrupts(&self) -> u32 {
+        self.interrupts.load(Ordering::SeqCst)
     }
 
     /// How many workers are there.
@@ -118,7 +130,15 @@ impl RunnerFactory for Scripted {
             let _alive = alive;
             process.serve(ordered).await;
         });
-        let runner = ScriptedRunner { pid, resets, orders, current, process: process.abort_handle() };
+        let runner = ScriptedRunner {
+            pid,
+            resets,
+            orders,
+            current,
+            deaf: Arc::clone(&self.deaf),
+            interrupts: Arc::clone(&self.interrupts),
+            process: process.abort_handle(),
+        };
         Ok(StartedRunner { runner: Arc::new(runner), notices: said })
     }
 }
@@ -142,6 +162,8 @@ struct ScriptedRunner {
     orders: mpsc::UnboundedSender<Order>,
     /// Interrupts for the jobs that the worker has, the running one first.
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
+    deaf: Arc<AtomicBool>,
+    interrupts: Arc<AtomicU32>,
     process: AbortHandle,
 }
 
@@ -174,6 +196,10 @@ impl Runner for ScriptedRunner {
     }
 
     async fn interrupt(&self) {
+        self.interrupts.fetch_add(1, Ordering::SeqCst);
+        if self.deaf.load(Ordering::SeqCst) {
+            std::future::pending().await
+        }
         let running = self.current.lock().unwrap().front().cloned();
         if let Some(running) = running {
             running.notify_one();

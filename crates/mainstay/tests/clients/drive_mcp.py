@@ -26,8 +26,8 @@ async def main():
         tools = await client.list_tools()
         steps["tools"] = sorted(tool.name for tool in tools.tools)
 
-        async def call(name, **arguments):
-            result = await client.call_tool(name, arguments)
+        async def call(tool, **arguments):
+            result = await client.call_tool(tool, arguments)
             return {"isError": result.is_error, **(result.structured_content or {})}
 
         created = await call("create_session", workingDirectory=os.getcwd(), name="agent")

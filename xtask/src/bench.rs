@@ -1,0 +1,24 @@
+//! `cargo xtask bench`: what the daemon costs, measured with the release build.
+
+use std::ffi::OsString;
+
+use crate::command::{cargo, run as run_command, step};
+use crate::failure::Failure;
+use crate::tools;
+
+/// Runs the benchmarks of the store and of whole sessions; docs/benchmarks.md says what their numbers mean.
+pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
+    if let Some(argument) = arguments.first() {
+        return Err(Failure::Usage(format!("`{}` is not understood; this task takes no arguments", argument.display())));
+    }
+    let tools = step("what the benchmarks need", tools::provide)?;
+    let environment = tools.environment();
+    let [(_, dotnet), _] = environment;
+    let remedy = "see the compiler's message above";
+    step("sessions", || {
+        let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "session"]);
+        run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
+    })?;
+    step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;
+    step("folds", || run_command(&mut cargo(["bench", "--package", "mainstay-model"]), remedy))
+}
