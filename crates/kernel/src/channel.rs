@@ -16,6 +16,9 @@ pub(crate) type Incoming = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
 /// Frames to the worker.
 pub(crate) type Outgoing = FramedWrite<OwnedWriteHalf, LengthDelimitedCodec>;
 
+/// How long whoever connects may take to say who it is.
+const FIRST_FRAME: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The id of the request that begins a session; those after it count on.
 pub(crate) const HELLO_ID: u64 = 1;
 
@@ -56,7 +59,7 @@ impl Door {
         loop {
             let (stream, _) = self.listener.accept().await.map_err(|error| failed(error.to_string()))?;
             let (mut incoming, outgoing) = split(stream);
-            let Some(Ok(frame)) = incoming.next().await else { continue };
+            let Ok(Some(Ok(frame))) = tokio::time::timeout(FIRST_FRAME, incoming.next()).await else { continue };
             match decode(&frame) {
                 Ok(FromWorker::Attach { token, protocol: PROTOCOL }) if token == self.token => {
                     return Ok((incoming, outgoing));

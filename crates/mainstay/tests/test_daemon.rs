@@ -124,3 +124,56 @@ fn a_setting_that_is_not_understood_is_named() {
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("code-byte"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_daemon_of_another_version_is_named() {
+    use std::io::{BufRead, BufReader, Write};
+    let world = World::new();
+    let socket = world.home().join("daemon.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let other = std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+        let attached = r#"{"jsonrpc":"2.0","id":1,"result":{"version":"9.9.9","pid":1,"principal":"local"}}"#;
+        writeln!(&stream, "{attached}").unwrap();
+    });
+    std::fs::write(world.home().join("token"), "secret").unwrap();
+    let record = format!(
+        r#"{{"pid":1,"port":1,"version":"9.9.9","startedAt":"2026-01-01T00:00:00Z","socket":"{}"}}"#,
+        socket.display()
+    );
+    std::fs::write(world.home().join("daemon.json"), record).unwrap();
+    let refused = world.run(["eval", "1"]);
+    other.join().unwrap();
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("[daemon_version_mismatch]"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("9.9.9"), "{}", refused.stderr);
+    std::fs::remove_file(world.home().join("daemon.json")).unwrap();
+}
+
+#[test]
+fn a_client_without_the_token_gets_nothing() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let world = World::new();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let stream = std::os::unix::net::UnixStream::connect(world.home().join("daemon.sock")).unwrap();
+    writeln!(&stream, r#"{{"jsonrpc":"2.0","id":1,"method":"session/list","params":{{}}}}"#).unwrap();
+    let mut answer = String::new();
+    BufReader::new(&stream).read_line(&mut answer).unwrap();
+    assert!(answer.contains("unauthorized"), "{answer}");
+
+    let port = world.run(["status", "--json"]).json()["port"].as_u64().unwrap();
+    let status = |headers: &str, path: &str| {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port as u16)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    assert_eq!(status(&host, "/health"), 200);
+    assert_eq!(status(&host, "/mcp"), 401);
+    assert_eq!(status(&format!("{host}Authorization: Bearer wrong\r\n"), "/mcp"), 401);
+    assert_eq!(status(&format!("Host: rebound.example:{port}\r\n"), "/health"), 403);
+    assert_eq!(status(&format!("{host}Origin: http://evil.example\r\n"), "/health"), 403);
+}

@@ -50,7 +50,8 @@ fn judge(steps: &Value) {
     assert_eq!((&printed["value"], &printed["type"], &printed["output"]), (&json!("3"), &json!("int"), &json!("Rex\n")));
     assert_eq!(steps["rejected"]["isError"], true);
     assert_eq!(steps["rejected"]["diagnostics"][0]["code"], "FS0001");
-    assert_eq!(steps["checked"]["diagnostics"][0]["start"], json!({"line": 1, "column": 24}), "{}", steps["checked"]);
+    let checked = &steps["checked"]["diagnostics"][0];
+    assert_eq!((&checked["line"], &checked["column"]), (&json!(1), &json!(24)), "{checked}");
     let items = steps["completed"]["items"].as_array().unwrap();
     assert!(items.iter().any(|item| item["label"] == "Name"), "{items:?}");
     assert_eq!(steps["status"]["state"], "Ready");

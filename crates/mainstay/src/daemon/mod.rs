@@ -70,7 +70,7 @@ async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
         home: home.folder().into(),
         stop: CancellationToken::new(),
     };
-    stop_on_signal(daemon.stop.clone())?;
+    stop_on_signal(daemon.stop.clone(), options.announce)?;
     home.write_daemon(&record)?;
     tracing::info!(port, version = VERSION, "the daemon serves");
     let pid = record.pid;
@@ -105,14 +105,17 @@ async fn listen(asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
     }
 }
 
-fn stop_on_signal(stop: CancellationToken) -> Result<(), Error> {
+/// A terminal that closes ends a daemon in its foreground, and not one in the background.
+fn stop_on_signal(stop: CancellationToken, is_in_background: bool) -> Result<(), Error> {
     let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hangup.recv(), if !is_in_background => {}
         }
         stop.cancel();
     });
