@@ -6,7 +6,8 @@ use std::path::Path;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     println!("cargo:rerun-if-changed={}", folder.display());
-    let mut pages: Vec<_> = std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?.into_iter().map(|e| e.path()).collect();
+    let mut pages: Vec<_> =
+        std::fs::read_dir(&folder)?.collect::<Result<Vec<_>, _>>()?.into_iter().map(|e| e.path()).collect();
     pages.sort();
     let mut code = String::from(
         "/// The page of an error code.\nfn page(code: &str) -> Option<&'static str> {\n    match code {\n",

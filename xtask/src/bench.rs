@@ -9,7 +9,10 @@ use crate::tools;
 /// Runs the benchmarks of the store and of whole sessions; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
-        return Err(Failure::Usage(format!("`{}` is not understood; this task takes no arguments", argument.display())));
+        return Err(Failure::Usage(format!(
+            "`{}` is not understood; this task takes no arguments",
+            argument.display()
+        )));
     }
     let tools = step("what the benchmarks need", tools::provide)?;
     let environment = tools.environment();

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::ListenerExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
 
@@ -36,6 +37,8 @@ pub async fn listen(port: u16) -> Result<(TcpListener, u16), Error> {
 /// Serves the port until the daemon stops.
 pub async fn serve(listener: TcpListener, daemon: Daemon) {
     let stop = daemon.stop.clone();
+    // An answer is several small writes; the last must not wait for the client to acknowledge the first.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let served = axum::serve(listener, router(daemon)).with_graceful_shutdown(stop.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the port is no longer served");
@@ -49,7 +52,10 @@ pub fn router(daemon: Daemon) -> Router {
         .route_service("/mcp", crate::mcp::http_service(&daemon))
         .layer(limit)
         .layer(from_fn_with_state(daemon.clone(), require_token));
-    Router::new().route("/health", get(health)).merge(guarded).layer(from_fn_with_state(daemon, require_local))
+    Router::new()
+        .route("/health", get(health))
+        .merge(guarded)
+        .layer(from_fn_with_state(daemon, require_local))
 }
 
 async fn health() -> &'static str {
@@ -86,7 +92,9 @@ fn foreign_name(headers: &HeaderMap, port: u16) -> Option<String> {
 
 fn is_own_authority(authority: &str, port: u16) -> bool {
     OWN_NAMES.iter().any(|name| {
-        authority.strip_prefix(name).is_some_and(|rest| rest.strip_prefix(':').is_some_and(|p| p.parse() == Ok(port)))
+        authority
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.strip_prefix(':').is_some_and(|p| p.parse() == Ok(port)))
     })
 }
 
@@ -118,7 +126,14 @@ mod tests {
     fn only_this_machine_by_its_own_names_is_let_in() {
         assert!(!foreign("127.0.0.1:37749", None));
         assert!(!foreign("localhost:37749", Some("http://localhost:37749")));
-        for host in ["evil.example:37749", "127.0.0.1.evil.example:37749", "127.0.0.1:1", "127.0.0.1", "", "localhost:377490"] {
+        for host in [
+            "evil.example:37749",
+            "127.0.0.1.evil.example:37749",
+            "127.0.0.1:1",
+            "127.0.0.1",
+            "",
+            "localhost:377490",
+        ] {
             assert!(foreign(host, None), "{host}");
         }
         for origin in ["http://evil.example", "null", "https://localhost:37749", "http://localhost:8080"] {

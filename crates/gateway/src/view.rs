@@ -3,8 +3,8 @@
 use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{Engine, SessionStatus};
 use mainstay_model::{
-    Action, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody, JobId, Life, OutputStream,
-    RaisedError, Seq, Session, SessionId, SessionKind, Timestamp,
+    Action, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody, JobId, Life,
+    OutputStream, RaisedError, Seq, Session, SessionId, SessionKind, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -177,11 +177,22 @@ impl EvalView {
             let page = engine.events(session, after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = last.seq;
-            page.iter().filter(|event| event.seq < outcome.completed).for_each(|event| printed.push(outcome.job, event));
+            page.iter()
+                .filter(|event| event.seq < outcome.completed)
+                .for_each(|event| printed.push(outcome.job, event));
         }
         let success = outcome.success();
-        let EvalOutcome { completed, ending, value, value_type, bindings, display, diagnostics, duration_ms, .. } =
-            outcome;
+        let EvalOutcome {
+            completed,
+            ending,
+            value,
+            value_type,
+            bindings,
+            display,
+            diagnostics,
+            duration_ms,
+            ..
+        } = outcome;
         Ok(Self {
             session,
             command,
@@ -241,7 +252,8 @@ impl Printed {
 
 /// Why an eval did not run to its end, in words; the diagnostics say it where the code has errors.
 fn explain(ending: EvalEnding) -> Option<RaisedError> {
-    let plain = |kind: &str, message: String| Some(RaisedError { kind: kind.to_owned(), message, stack: None });
+    let plain =
+        |kind: &str, message: String| Some(RaisedError { kind: kind.to_owned(), message, stack: None });
     match ending {
         EvalEnding::Completed | EvalEnding::Rejected => None,
         EvalEnding::Raised { error } => Some(error),
@@ -251,7 +263,9 @@ fn explain(ending: EvalEnding) -> Option<RaisedError> {
         }
         EvalEnding::WorkerExited { exit } => plain(
             "WorkerExited",
-            format!("the code ended its worker with {exit}; the session is rebuilt from its earlier definitions"),
+            format!(
+                "the code ended its worker with {exit}; the session is rebuilt from its earlier definitions"
+            ),
         ),
     }
 }

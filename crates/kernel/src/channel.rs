@@ -59,7 +59,9 @@ impl Door {
         loop {
             let (stream, _) = self.listener.accept().await.map_err(|error| failed(error.to_string()))?;
             let (mut incoming, outgoing) = split(stream);
-            let Ok(Some(Ok(frame))) = tokio::time::timeout(FIRST_FRAME, incoming.next()).await else { continue };
+            let Ok(Some(Ok(frame))) = tokio::time::timeout(FIRST_FRAME, incoming.next()).await else {
+                continue;
+            };
             match decode(&frame) {
                 Ok(FromWorker::Attach { token, protocol: PROTOCOL }) if token == self.token => {
                     return Ok((incoming, outgoing));

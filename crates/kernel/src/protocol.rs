@@ -20,7 +20,13 @@ pub(crate) const TOKEN_VARIABLE: &str = "MAINSTAY_WORKER_TOKEN";
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum ToWorker {
     /// Start a session of the language.
-    Hello { id: u64, protocol: u32, working_directory: String, references: Vec<String>, arguments: Vec<String> },
+    Hello {
+        id: u64,
+        protocol: u32,
+        working_directory: String,
+        references: Vec<String>,
+        arguments: Vec<String>,
+    },
     /// Run code.
     Eval { id: u64, code: String, file: Option<String> },
     /// Check code without running it.
@@ -155,8 +161,9 @@ pub(crate) fn encode(message: &ToWorker) -> Result<Bytes, Error> {
 /// # Errors
 /// [`Error::WorkerFailed`] where it is not a message of the protocol.
 pub(crate) fn decode(frame: &[u8]) -> Result<FromWorker, Error> {
-    serde_json::from_slice(frame)
-        .map_err(|error| Error::WorkerFailed { reason: format!("a frame of the worker is not understood: {error}") })
+    serde_json::from_slice(frame).map_err(|error| Error::WorkerFailed {
+        reason: format!("a frame of the worker is not understood: {error}"),
+    })
 }
 
 #[cfg(test)]

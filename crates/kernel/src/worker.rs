@@ -13,8 +13,8 @@ use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{Completions, Members, ResourceUsage, Runner, StartedRunner, Submission};
 use mainstay_model::{
-    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo, RunnerNotice,
-    TextPosition, WorkerExit,
+    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
+    RunnerNotice, TextPosition, WorkerExit,
 };
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdout};
@@ -22,7 +22,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
 use crate::process::{Group, Launch, drain, exit_of, start};
-use crate::protocol::{ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode, encode};
+use crate::protocol::{
+    ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
+    encode,
+};
 use crate::text::Utf8Stream;
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
@@ -124,7 +127,11 @@ impl Calls {
     }
 
     fn end_job(&self, id: u64) -> Option<JobId> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).take_if(|(running, _)| *running == id).map(|(_, job)| job)
+        self.running
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_if(|(running, _)| *running == id)
+            .map(|(_, job)| job)
     }
 }
 
@@ -157,7 +164,9 @@ impl Worker {
 fn refused(code: FailureCode, message: String) -> Error {
     match code {
         FailureCode::NotFound => Error::InvalidArgument { argument: "name".to_owned(), reason: message },
-        FailureCode::BadRequest | FailureCode::Busy | FailureCode::Internal => Error::WorkerFailed { reason: message },
+        FailureCode::BadRequest | FailureCode::Busy | FailureCode::Internal => {
+            Error::WorkerFailed { reason: message }
+        }
     }
 }
 
@@ -356,7 +365,19 @@ impl Reader {
 }
 
 fn report(result: WorkerResult) -> JobReport {
-    let WorkerResult { outcome, value, value_type, bindings, display, diagnostics, error, changes_state, uses_last, duration_ms, .. } = result;
+    let WorkerResult {
+        outcome,
+        value,
+        value_type,
+        bindings,
+        display,
+        diagnostics,
+        error,
+        changes_state,
+        uses_last,
+        duration_ms,
+        ..
+    } = result;
     let ending = match outcome {
         WorkerOutcome::Completed => JobEnding::Completed,
         WorkerOutcome::Rejected => JobEnding::Rejected,

@@ -30,7 +30,8 @@ async fn main() -> Result<(), Failure> {
     if std::env::args().any(|argument| argument == "--test") {
         return Ok(());
     }
-    let target = Path::new(env!("CARGO_BIN_EXE_mainstay")).ancestors().nth(2).ok_or("no target folder")?.to_owned();
+    let target =
+        Path::new(env!("CARGO_BIN_EXE_mainstay")).ancestors().nth(2).ok_or("no target folder")?.to_owned();
     let folder = tempfile::Builder::new().prefix("bench").tempdir_in(&target)?;
     let home = folder.path().join("home");
     std::fs::create_dir(&home)?;
@@ -214,8 +215,11 @@ impl Bare {
     async fn start(home: &Path, folder: &Path) -> Result<Self, Failure> {
         let program = prepare(&Search::from_env(home), &|_| {}).await?;
         let sockets = worker::socket_folder()?;
-        let launch =
-            Launch { program: program.program, arguments: program.arguments, environment: program.environment };
+        let launch = Launch {
+            program: program.program,
+            arguments: program.arguments,
+            environment: program.environment,
+        };
         let started = worker::launch(&launch, folder, &sockets).await?;
         Ok(Self { started, sockets })
     }

@@ -42,7 +42,8 @@ impl Config {
     /// Reads the settings; the defaults where there is no file.
     pub(crate) fn load(home: &Home) -> Result<Self, Error> {
         let file = home.config_file();
-        let invalid = |reason: String| Error::InvalidArgument { argument: file.display().to_string(), reason };
+        let invalid =
+            |reason: String| Error::InvalidArgument { argument: file.display().to_string(), reason };
         match std::fs::read_to_string(&file) {
             Ok(text) => toml::from_str(&text).map_err(|error| invalid(error.to_string())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),

@@ -115,7 +115,9 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
         .process_group(0)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
-    let Some(stdout) = child.stdout.take() else { return Err(failed("its announcement is not captured".to_owned())) };
+    let Some(stdout) = child.stdout.take() else {
+        return Err(failed("its announcement is not captured".to_owned()));
+    };
     let mut text = String::new();
     BufReader::new(stdout).read_line(&mut text).map_err(|error| failed(error.to_string()))?;
     match serde_json::from_str(&text) {

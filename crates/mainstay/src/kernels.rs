@@ -78,7 +78,10 @@ impl ProgressLine {
                 format!("building the F# worker with SDK {sdk} (once): {} s", elapsed.as_secs())
             }
             Progress::Built { sdk, elapsed } => {
-                return self.note(&format!("the F# worker is built with SDK {sdk} ({:.1} s)", elapsed.as_secs_f64()));
+                return self.note(&format!(
+                    "the F# worker is built with SDK {sdk} ({:.1} s)",
+                    elapsed.as_secs_f64()
+                ));
             }
         };
         if std::io::stderr().is_terminal() {

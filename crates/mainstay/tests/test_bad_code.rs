@@ -8,7 +8,8 @@ use support::World;
 /// After the code has done its worst, the session has its definitions and its neighbour has not noticed.
 fn session_survives(code: &str, ending: &str) -> serde_json::Value {
     let world = World::new();
-    let neighbour = world.run(["session", "new", "--name", "neighbour", "--directory", "/tmp", "--json"]).json();
+    let neighbour =
+        world.run(["session", "new", "--name", "neighbour", "--directory", "/tmp", "--json"]).json();
     assert_eq!(world.eval("let kept = 41")["success"], true);
     let eval = world.eval(code);
     assert_eq!(eval["ending"], ending, "{eval}");

@@ -62,7 +62,13 @@ fn a_record_of_a_daemon_that_is_gone_does_not_mislead() {
 fn of_two_that_start_at_once_one_serves_and_both_callers_find_it() {
     let world = World::new();
     let both = [0, 1].map(|_| {
-        world.command().args(["-d", "--port", "0"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        world
+            .command()
+            .args(["-d", "--port", "0"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     });
     for child in both {
         let output = child.wait_with_output().unwrap();

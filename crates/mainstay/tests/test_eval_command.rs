@@ -197,7 +197,8 @@ fn unterminated_strings_and_comments_are_rejected_with_a_position() {
     for code in ["let s = \"never closed", "(* never closed", "let s = \"\"\"never closed\n\n"] {
         let eval = world.eval(code);
         assert_eq!(eval["ending"], "rejected", "{eval}");
-        let begins_there = |diagnostic: &Value| diagnostic["severity"] == "error" && diagnostic["start"]["line"] == 1;
+        let begins_there =
+            |diagnostic: &Value| diagnostic["severity"] == "error" && diagnostic["start"]["line"] == 1;
         assert!(eval["diagnostics"].as_array().unwrap().iter().any(begins_there), "{eval}");
     }
     assert_eq!(world.eval("1 + 1")["value"], "2");

@@ -70,7 +70,17 @@ fn the_first_help_shows_every_command_and_examples() {
 fn every_command_has_help() {
     let world = World::new();
     for command in [
-        "stop", "status", "serve", "session", "eval", "cancel", "events", "kernel", "mcp", "explain", "completions",
+        "stop",
+        "status",
+        "serve",
+        "session",
+        "eval",
+        "cancel",
+        "events",
+        "kernel",
+        "mcp",
+        "explain",
+        "completions",
     ] {
         let help = world.run([command, "--help"]);
         assert_eq!(help.code, 0, "{command}");

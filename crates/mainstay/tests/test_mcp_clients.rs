@@ -47,7 +47,10 @@ fn judge(steps: &Value) {
     }
     assert_eq!(steps["defined"]["success"], true, "{steps}");
     let printed = &steps["printed"];
-    assert_eq!((&printed["value"], &printed["type"], &printed["output"]), (&json!("3"), &json!("int"), &json!("Rex\n")));
+    assert_eq!(
+        (&printed["value"], &printed["type"], &printed["output"]),
+        (&json!("3"), &json!("int"), &json!("Rex\n"))
+    );
     assert_eq!(steps["rejected"]["isError"], true);
     assert_eq!(steps["rejected"]["diagnostics"][0]["code"], "FS0001");
     let checked = &steps["checked"]["diagnostics"][0];

@@ -103,7 +103,8 @@ fn a_stream_of_evals_cut_by_kills_loses_nothing_acknowledged() {
     assert_eq!(world.eval("let mutable log : int list = []")["success"], true);
     let mut acknowledged = Vec::new();
     for round in 0..3 {
-        let mut children: Vec<_> = (0..4).map(|n| world.start_eval(&format!("log <- {} :: log", round * 10 + n))).collect();
+        let mut children: Vec<_> =
+            (0..4).map(|n| world.start_eval(&format!("log <- {} :: log", round * 10 + n))).collect();
         let first = children.remove(0).wait_with_output().unwrap();
         acknowledged.push(first);
         world.kill_daemon();
@@ -119,4 +120,16 @@ fn a_stream_of_evals_cut_by_kills_loses_nothing_acknowledged() {
     }
     let completed = events.iter().filter(|event| event["kind"] == "evalCompleted").count();
     assert_eq!(length, completed - 2, "every completed append and nothing else is replayed");
+}
+
+#[test]
+fn a_definition_that_used_the_last_value_has_it_again() {
+    let world = World::new();
+    assert_eq!(world.eval("40 + 2")["value"], "42");
+    assert_eq!(world.eval("let kept = it")["success"], true);
+    assert_eq!(world.eval("1 + 1")["value"], "2");
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    kill(world.worker_pid());
+    world.follow(since).wait_for("warmUpCompleted");
+    assert_eq!(world.eval("kept")["value"], "42");
 }

@@ -11,7 +11,9 @@ fn stable(world: &World, text: &str) -> String {
     let text = text.replace(root.parent().unwrap().to_str().unwrap(), "ROOT");
     text.lines()
         .map(|line| match line.split_once("  ") {
-            Some((id, rest)) if id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit()) => format!("ID  {rest}"),
+            Some((id, rest)) if id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit()) => {
+                format!("ID  {rest}")
+            }
             Some(_) | None => line.to_owned(),
         })
         .collect::<Vec<_>>()

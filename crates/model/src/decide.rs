@@ -211,14 +211,23 @@ struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    fn command(&mut self, command: Command, fingerprint: CommandFingerprint, job: JobId) -> Result<(), Error> {
+    fn command(
+        &mut self,
+        command: Command,
+        fingerprint: CommandFingerprint,
+        job: JobId,
+    ) -> Result<(), Error> {
         let state = self.session.state();
         let action = command.body.action();
         if availability(state, action) == Availability::Refused {
             return Err(Error::NotOffered { action, state });
         }
-        let metadata =
-            Metadata { source: command.source.clone(), correlation: Some(command.id.clone()), causation: None, environment: None };
+        let metadata = Metadata {
+            source: command.source.clone(),
+            correlation: Some(command.id.clone()),
+            causation: None,
+            environment: None,
+        };
         let response = match command.body {
             SessionCommand::Eval { code, file } => {
                 let (id, code_to_run, file_to_run) = (command.id.clone(), code.clone(), file.clone());
@@ -286,7 +295,8 @@ impl Draft<'_> {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {
                     let RunnerInfo { kernel, runtime, pid } = runner;
                     let duration_ms = milliseconds(took);
-                    let body = EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
+                    let body =
+                        EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
                     self.record(of(Source::Worker), body);
                 }
             }
@@ -306,7 +316,10 @@ impl Draft<'_> {
             Notice::GraceExpired { job } => {
                 if self.running(job).is_some_and(|running| running.cancel_requested) {
                     self.end_running_by_kill();
-                    self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::Cancelled });
+                    self.record(
+                        of(Source::System),
+                        EventBody::WarmUpStarted { reason: WarmUpReason::Cancelled },
+                    );
                     self.effect(Effect::KillWorker);
                     self.effect(Effect::StartWorker { after: Duration::ZERO });
                 }
@@ -346,14 +359,22 @@ impl Draft<'_> {
         let JobReport { ending, result, changes_state, took } = report;
         let result = result.cut(limits.value_bytes);
         let (job, duration_ms) = (running.job, milliseconds(took));
-        let failed = |failure| EventBody::EvalFailed { job, failure, result: result.clone(), changes_state, duration_ms };
+        let failed = |failure| EventBody::EvalFailed {
+            job,
+            failure,
+            result: result.clone(),
+            changes_state,
+            duration_ms,
+        };
         let (body, ending) = match ending {
             JobEnding::Completed => (
                 EventBody::EvalCompleted { job, result: result.clone(), changes_state, duration_ms },
                 EvalEnding::Completed,
             ),
             JobEnding::Rejected => (failed(Failure::Rejected), EvalEnding::Rejected),
-            JobEnding::Raised(error) => (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error }),
+            JobEnding::Raised(error) => {
+                (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
+            }
             JobEnding::Interrupted if running.cancel_requested => {
                 (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded }, EvalEnding::Cancelled)
             }
@@ -372,7 +393,10 @@ impl Draft<'_> {
     fn worker_exited(&mut self, exit: WorkerExit, limits: &Limits) {
         match self.session.state() {
             SessionState::Uninitialized | SessionState::Faulted => return,
-            SessionState::WarmingUp | SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {}
+            SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_) => {}
         }
         if let Some(running) = self.session.running().cloned() {
             self.end_running_by_exit(&running, exit);
@@ -382,12 +406,18 @@ impl Draft<'_> {
             Verdict::Restart { attempt, after_ms } => {
                 let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: Some(after_ms) };
                 self.record(of(Source::System), exited);
-                self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost });
+                self.record(
+                    of(Source::System),
+                    EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost },
+                );
                 self.effect(Effect::KillWorker);
                 self.effect(Effect::StartWorker { after: Duration::from_millis(after_ms) });
             }
             Verdict::GiveUp { attempt } => {
-                self.record(of(Source::System), EventBody::WorkerExited { exit, attempt, restart_after_ms: None });
+                self.record(
+                    of(Source::System),
+                    EventBody::WorkerExited { exit, attempt, restart_after_ms: None },
+                );
                 let message = format!("the worker was lost {attempt} times in a row, last by {exit}");
                 self.record(of(Source::System), EventBody::SessionFaulted { message });
                 self.effect(Effect::KillWorker);
@@ -398,11 +428,17 @@ impl Draft<'_> {
     fn daemon_lost(&mut self) {
         match self.session.state() {
             SessionState::Uninitialized | SessionState::Faulted => {}
-            SessionState::WarmingUp | SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => {
+            SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_) => {
                 if let Some(running) = self.session.running().cloned() {
                     self.interrupt_running(&running);
                 }
-                self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::DaemonLost });
+                self.record(
+                    of(Source::System),
+                    EventBody::WarmUpStarted { reason: WarmUpReason::DaemonLost },
+                );
                 self.effect(Effect::StartWorker { after: Duration::ZERO });
             }
         }
@@ -425,7 +461,13 @@ impl Draft<'_> {
                 changes_state: false,
                 duration_ms,
             };
-            self.end_running(running, body, EvalEnding::WorkerExited { exit }, EvalResult::default(), duration_ms);
+            self.end_running(
+                running,
+                body,
+                EvalEnding::WorkerExited { exit },
+                EvalResult::default(),
+                duration_ms,
+            );
         }
     }
 
@@ -452,7 +494,8 @@ impl Draft<'_> {
         duration_ms: u64,
     ) {
         let completed = self.record(of_job(Source::Worker, running), body);
-        let outcome = EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
+        let outcome =
+            EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
         let response = Response::Evaluated(outcome);
         self.answer(
             &running.source,
@@ -475,7 +518,13 @@ impl Draft<'_> {
         self.decision.effects.push(effect);
     }
 
-    fn answer(&mut self, source: &Source, command: CommandId, fingerprint: CommandFingerprint, outcome: Outcome) {
+    fn answer(
+        &mut self,
+        source: &Source,
+        command: CommandId,
+        fingerprint: CommandFingerprint,
+        outcome: Outcome,
+    ) {
         let principal = match source {
             Source::Client { principal, .. } => principal.clone(),
             Source::Worker | Source::System => Principal::local(),

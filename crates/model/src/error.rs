@@ -255,7 +255,9 @@ impl Error {
             Self::InvalidTransition { .. } => "This is a defect of Mainstay; please report it.".into(),
             Self::SessionOwned => "Send the command again; the owner will take it.".into(),
             Self::LaneFull { .. } => "Wait for some of them to end, or cancel the running one.".into(),
-            Self::TooManySessions { .. } => "Stop one with `mainstay session stop`, or raise `live-sessions`.".into(),
+            Self::TooManySessions { .. } => {
+                "Stop one with `mainstay session stop`, or raise `live-sessions`.".into()
+            }
             Self::CommandConflict { .. } => "Use a new id for a new command.".into(),
             Self::SessionStopped => "Start the session and send the command again under a new id.".into(),
             Self::CodeTooLarge { .. } => "Split it, load it with `#load`, or raise `code-bytes`.".into(),
@@ -263,11 +265,14 @@ impl Error {
             Self::InvalidArgument { .. } => "Correct it and try again.".into(),
             Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
             Self::KernelUnavailable { .. } => {
-                "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs.".into()
+                "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs."
+                    .into()
             }
             Self::WorkerFailed { .. } => "Hard-reset the session; see the daemon's log for more.".into(),
             Self::Timeout { .. } => "Try again; cancel the running job if it starves the worker.".into(),
-            Self::StoreFailed { .. } => "See the daemon's log, and whether the disk is full or read-only.".into(),
+            Self::StoreFailed { .. } => {
+                "See the daemon's log, and whether the disk is full or read-only.".into()
+            }
             Self::StoreNewer { .. } => "Update Mainstay, or set MAINSTAY_HOME to another folder.".into(),
             Self::StoreLocked => "Use the daemon that runs, or stop it with `mainstay stop`.".into(),
             Self::ObjectDamaged { .. } => "Restore the store from a backup.".into(),
@@ -277,7 +282,9 @@ impl Error {
             Self::DaemonVersionMismatch { .. } => "Restart it: `mainstay stop`, then `mainstay -d`.".into(),
             Self::PortTaken { .. } => "Choose another with `--port`, or `--port 0` for any free one.".into(),
             Self::DaemonFailed { .. } => "See the log in the `logs` folder of Mainstay's home.".into(),
-            Self::Unauthorized => "Send the token from the `token` file of Mainstay's home as a bearer token.".into(),
+            Self::Unauthorized => {
+                "Send the token from the `token` file of Mainstay's home as a bearer token.".into()
+            }
             Self::ForbiddenOrigin { .. } => "Address the daemon as 127.0.0.1 or localhost.".into(),
             Self::BadRequest { .. } => "Correct the request and try again.".into(),
         }

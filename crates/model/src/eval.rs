@@ -47,7 +47,11 @@ impl EvalResult {
     pub fn cut(mut self, limit: usize) -> Self {
         let values = self.bindings.iter_mut().filter_map(|binding| binding.value.as_mut());
         let messages = self.diagnostics.iter_mut().map(|diagnostic| &mut diagnostic.message);
-        values.chain(messages).chain(self.value.as_mut()).chain([&mut self.display]).for_each(|text| cut(text, limit));
+        values
+            .chain(messages)
+            .chain(self.value.as_mut())
+            .chain([&mut self.display])
+            .for_each(|text| cut(text, limit));
         self.diagnostics.truncate(DIAGNOSTICS_KEPT);
         self
     }
@@ -122,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_long_value_is_cut_at_a_character_and_marked() {
-        let result = EvalResult { value: Some("aéé".to_owned()), display: "ab".to_owned(), ..EvalResult::default() };
+        let result =
+            EvalResult { value: Some("aéé".to_owned()), display: "ab".to_owned(), ..EvalResult::default() };
         let cut = result.cut(2);
         assert_eq!((cut.value.as_deref(), cut.display.as_str()), (Some("a … (cut)"), "ab"));
     }

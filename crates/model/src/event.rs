@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Timestamp;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 use crate::id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
-use crate::Timestamp;
 
 /// One fact, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

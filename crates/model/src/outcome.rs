@@ -132,6 +132,17 @@ impl EvalOutcome {
         duration_ms: u64,
     ) -> Self {
         let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
-        Self { job, requested, completed, ending, value, value_type, bindings, display, diagnostics, duration_ms }
+        Self {
+            job,
+            requested,
+            completed,
+            ending,
+            value,
+            value_type,
+            bindings,
+            display,
+            diagnostics,
+            duration_ms,
+        }
     }
 }

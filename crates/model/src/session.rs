@@ -166,7 +166,9 @@ impl Session {
         self.last_seq = event.seq;
         self.last_activity = self.last_activity.max(event.at);
         match &event.body {
-            EventBody::SessionCreated { .. } | EventBody::OutputProduced { .. } | EventBody::OutputCut { .. } => {}
+            EventBody::SessionCreated { .. }
+            | EventBody::OutputProduced { .. }
+            | EventBody::OutputCut { .. } => {}
             EventBody::SessionRenamed { name } => self.name.clone_from(name),
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
             EventBody::WarmUpCompleted { kernel, runtime, pid, .. } => {
@@ -250,7 +252,9 @@ impl Session {
             WarmUpReason::Started => Transition::StartWarmUp,
             WarmUpReason::Reset => Transition::Reset,
             WarmUpReason::HardReset => Transition::HardReset,
-            WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => Transition::WorkerLost,
+            WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => {
+                Transition::WorkerLost
+            }
         };
         if self.step(change, Life::WarmingUp { reason }) {
             self.worker = None;
@@ -306,7 +310,9 @@ impl ReplayList {
             EventBody::EvalCompleted { job, result, changes_state, .. } => {
                 self.end(job, changes_state, true, &result);
             }
-            EventBody::EvalFailed { job, result, changes_state, .. } => self.end(job, changes_state, false, &result),
+            EventBody::EvalFailed { job, result, changes_state, .. } => {
+                self.end(job, changes_state, false, &result)
+            }
             EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
                 self.end(job, false, false, &EvalResult::default());
             }
@@ -384,7 +390,8 @@ mod tests {
     }
 
     fn event(body: EventBody) -> Event {
-        let metadata = Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
+        let metadata =
+            Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
         Event {
             session: SessionId::from_uuid(uuid::Uuid::nil()),
             seq: Seq(1),

@@ -1,6 +1,8 @@
 //! The methods, `resource/verb`, with their parameters and results.
 
-use mainstay_model::{Admission, CommandId, Event, Limits, Principal, Seq, SessionId, SessionKind, Timestamp};
+use mainstay_model::{
+    Admission, CommandId, Event, Limits, Principal, Seq, SessionId, SessionKind, Timestamp,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

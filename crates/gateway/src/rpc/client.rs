@@ -67,8 +67,9 @@ impl Client {
         let answer = self.expect(id)?;
         self.outgoing.lock().await.send(text).await.map_err(|_| Error::DaemonNotRunning)?;
         let result = answer.await.map_err(|_| Error::DaemonNotRunning)??;
-        serde_json::from_str(result.get())
-            .map_err(|error| Error::BadRequest { reason: format!("the daemon's answer to {}: {error}", M::NAME) })
+        serde_json::from_str(result.get()).map_err(|error| Error::BadRequest {
+            reason: format!("the daemon's answer to {}: {error}", M::NAME),
+        })
     }
 
     fn expect(&self, id: u64) -> Result<oneshot::Receiver<Answer>, Error> {
@@ -98,9 +99,15 @@ async fn receive(
                 let answer = match (result, error) {
                     (_, Some(failure)) => Err(failure.into()),
                     (Some(result), None) => Ok(result),
-                    (None, None) => Err(Error::BadRequest { reason: "an answer without a result".to_owned() }),
+                    (None, None) => {
+                        Err(Error::BadRequest { reason: "an answer without a result".to_owned() })
+                    }
                 };
-                let asker = waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut().and_then(|all| all.remove(&id));
+                let asker = waiting
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .as_mut()
+                    .and_then(|all| all.remove(&id));
                 if let Some(asker) = asker {
                     asker.send(answer).ok();
                 }

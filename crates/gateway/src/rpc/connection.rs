@@ -68,14 +68,19 @@ async fn attach(
     };
     let id = request.id.clone().unwrap_or(Value::Null);
     let attachment = match request.method.as_str() {
-        Attach::NAME => params::<Attach>(&request).map(|attach| (attach.token, Attachment::Rpc(client(attach.name)))),
-        AttachMcp::NAME => params::<AttachMcp>(&request).map(|AttachMcp { token, working_directory }| {
-            (token, Attachment::Mcp { working_directory })
-        }),
+        Attach::NAME => {
+            params::<Attach>(&request).map(|attach| (attach.token, Attachment::Rpc(client(attach.name))))
+        }
+        AttachMcp::NAME => params::<AttachMcp>(&request)
+            .map(|AttachMcp { token, working_directory }| (token, Attachment::Mcp { working_directory })),
         _ => Err(Error::Unauthorized),
     };
     let attachment = attachment.and_then(|(token, attachment)| {
-        if crate::http::same_secret(&token, &daemon.token) { Ok(attachment) } else { Err(Error::Unauthorized) }
+        if crate::http::same_secret(&token, &daemon.token) {
+            Ok(attachment)
+        } else {
+            Err(Error::Unauthorized)
+        }
     });
     match attachment {
         Ok(attachment) => {
@@ -95,7 +100,10 @@ async fn attach(
 }
 
 fn client(name: String) -> Source {
-    Source::Client { principal: Principal::local(), name: name.chars().filter(|c| !c.is_control()).take(64).collect() }
+    Source::Client {
+        principal: Principal::local(),
+        name: name.chars().filter(|c| !c.is_control()).take(64).collect(),
+    }
 }
 
 async fn serve_rpc(
@@ -166,7 +174,9 @@ impl Connection {
     async fn subscribe(&self, id: &Value, request: &Request) {
         let engine = &self.daemon.engine;
         let subscribed = match params::<Subscribe>(request) {
-            Ok(subscribe) => engine.resolve(&subscribe.session).await.map(|session| (session, subscribe.after)),
+            Ok(subscribe) => {
+                engine.resolve(&subscribe.session).await.map(|session| (session, subscribe.after))
+            }
             Err(error) => Err(error),
         };
         let (session, after) = match subscribed {
@@ -176,8 +186,11 @@ impl Connection {
         let mut subscription = engine.subscribe(session, after);
         self.send(answer(id, Ok(super::api::Subscribed { session }))).await;
         while let Ok(event) = subscription.next().await {
-            let notification =
-                Outgoing::Notification { jsonrpc: Version::Two, method: EVENT_NOTIFICATION, params: event.as_ref() };
+            let notification = Outgoing::Notification {
+                jsonrpc: Version::Two,
+                method: EVENT_NOTIFICATION,
+                params: event.as_ref(),
+            };
             let Ok(text) = line(&notification) else { return };
             if self.outbox.send(text).await.is_err() {
                 return;
@@ -206,7 +219,9 @@ fn failure(id: &Value, error: Error) -> String {
 
 fn unreadable(error: &LinesCodecError) -> Error {
     let reason = match error {
-        LinesCodecError::MaxLineLengthExceeded => "the message is longer than `message-bytes` allows".to_owned(),
+        LinesCodecError::MaxLineLengthExceeded => {
+            "the message is longer than `message-bytes` allows".to_owned()
+        }
         LinesCodecError::Io(error) => error.to_string(),
     };
     Error::BadRequest { reason }

@@ -11,8 +11,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::api::{
-    CancelSession, Check, Complete, CreateSession, DaemonStatus, Eval, Explore, GetSession, GetStatus, ListEvents,
-    ListSessions, Method, Nothing, RenameSession, ResetSession, SettleSession, StartSession, StopDaemon, StopSession,
+    CancelSession, Check, Complete, CreateSession, DaemonStatus, Eval, Explore, GetSession, GetStatus,
+    ListEvents, ListSessions, Method, Nothing, RenameSession, ResetSession, SettleSession, StartSession,
+    StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -32,7 +33,9 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
         }
         ListSessions::NAME => written(call.list(params(request)?).await?),
         CreateSession::NAME => written(call.create(params(request)?).await?),
-        GetSession::NAME => written(call.view(call.resolve(&params::<GetSession>(request)?.session).await?).await?),
+        GetSession::NAME => {
+            written(call.view(call.resolve(&params::<GetSession>(request)?.session).await?).await?)
+        }
         SettleSession::NAME => written(call.settle(params(request)?).await?),
         StartSession::NAME => {
             written(call.change(&params::<StartSession>(request)?.session, SessionCommand::Start).await?)
@@ -183,7 +186,9 @@ fn new_command() -> CommandId {
 fn unexpected(outcome: &Outcome) -> Error {
     match outcome {
         Outcome::Failed { error } => error.clone(),
-        Outcome::Done { response } => Error::BadRequest { reason: format!("the command's outcome is {response:?}") },
+        Outcome::Done { response } => {
+            Error::BadRequest { reason: format!("the command's outcome is {response:?}") }
+        }
     }
 }
 

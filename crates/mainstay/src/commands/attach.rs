@@ -14,7 +14,9 @@ use crate::repl;
 pub(super) async fn run(home: &Home, target: Target) -> Result<ExitCode, Error> {
     if !std::io::stdin().is_terminal() {
         let mut script = Vec::new();
-        std::io::stdin().read_to_end(&mut script).map_err(|error| Error::CodeInvalid { reason: error.to_string() })?;
+        std::io::stdin()
+            .read_to_end(&mut script)
+            .map_err(|error| Error::CodeInvalid { reason: error.to_string() })?;
         let eval = super::eval::Eval::of_script(target, script);
         return eval.run(home).await;
     }

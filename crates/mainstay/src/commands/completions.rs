@@ -7,7 +7,9 @@ use clap_complete::Shell;
 
 /// Prints a completion script for a shell.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  mainstay completions bash > ~/.local/share/bash-completion/completions/mainstay")]
+#[command(
+    after_help = "Example:\n  mainstay completions bash > ~/.local/share/bash-completion/completions/mainstay"
+)]
 pub(super) struct Completions {
     /// The shell
     shell: Shell,

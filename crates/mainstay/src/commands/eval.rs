@@ -91,7 +91,9 @@ impl Eval {
         match self.code.as_deref() {
             Some("-") | None => {
                 let mut bytes = Vec::new();
-                std::io::stdin().read_to_end(&mut bytes).map_err(|error| unreadable("standard input", error))?;
+                std::io::stdin()
+                    .read_to_end(&mut bytes)
+                    .map_err(|error| unreadable("standard input", error))?;
                 Ok(Source { code: utf8(bytes)?, file: None })
             }
             Some(code) => Ok(Source { code: code.to_owned(), file: None }),
@@ -128,7 +130,11 @@ async fn call(
 }
 
 /// Runs code and shows its output as it comes, then the rest.
-async fn run_in_view(mut connection: Connection, session: &SessionView, source: &Source) -> Result<EvalView, Error> {
+async fn run_in_view(
+    mut connection: Connection,
+    session: &SessionView,
+    source: &Source,
+) -> Result<EvalView, Error> {
     let command = new_command();
     let subscribe = Subscribe { session: session.session.to_string(), after: session.last_seq };
     connection.client.call(subscribe).await?;

@@ -17,7 +17,9 @@ use crate::terminal::{Paint, Tone, printable};
 
 /// Shows what happened in a session.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  mainstay events --since 10\n  mainstay events --follow --json | jq .kind")]
+#[command(
+    after_help = "Examples:\n  mainstay events --since 10\n  mainstay events --follow --json | jq .kind"
+)]
 pub(super) struct Events {
     #[command(flatten)]
     target: Target,
@@ -101,7 +103,11 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
-            let other = if diverged.is_empty() { String::new() } else { format!(", {} ended otherwise", diverged.len()) };
+            let other = if diverged.is_empty() {
+                String::new()
+            } else {
+                format!(", {} ended otherwise", diverged.len())
+            };
             (Some(Tone::Good), format!("ready: {kernel}, {replayed} replayed{other} ({duration_ms} ms)"))
         }
         EventBody::SessionFaulted { message } => (Some(Tone::Error), format!("faulted: {message}")),
@@ -116,7 +122,9 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             (Some(Tone::Warning), format!("the worker ended with {exit}; {next}"))
         }
         EventBody::EvalRequested { code, .. } => (None, format!("eval {}", first_line(code))),
-        EventBody::OutputProduced { text, .. } => (Some(Tone::Faint), format!("printed {}", first_line(text))),
+        EventBody::OutputProduced { text, .. } => {
+            (Some(Tone::Faint), format!("printed {}", first_line(text)))
+        }
         EventBody::OutputCut { limit, .. } => (Some(Tone::Warning), format!("output cut at {limit} bytes")),
         EventBody::CancelRequested { .. } => (None, "cancel".to_owned()),
         EventBody::EvalCompleted { result, duration_ms, .. } => {
@@ -124,15 +132,18 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         }
         EventBody::EvalFailed { failure, result, .. } => {
             let why = match failure {
-                Failure::Rejected => {
-                    result.diagnostics.first().map_or_else(String::new, |first| format!("{} {}", first.code, first.message))
-                }
+                Failure::Rejected => result
+                    .diagnostics
+                    .first()
+                    .map_or_else(String::new, |first| format!("{} {}", first.code, first.message)),
                 Failure::Raised { error } => format!("{}: {}", error.kind, error.message),
                 Failure::WorkerExited { exit } => format!("the code ended its worker with {exit}"),
             };
             (Some(Tone::Error), format!("failed: {}", first_line(&why)))
         }
-        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => (Some(Tone::Warning), "cancelled".to_owned()),
+        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => {
+            (Some(Tone::Warning), "cancelled".to_owned())
+        }
         EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => {
             (Some(Tone::Warning), "cancelled by killing the worker".to_owned())
         }

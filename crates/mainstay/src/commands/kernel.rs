@@ -107,7 +107,12 @@ fn found_line(found: &Found, paint: Paint) -> String {
         None => paint.tone(Tone::Good, "usable"),
         Some(why) => paint.tone(Tone::Error, &format!("unusable: {why}")),
     };
-    format!("fsharp  .NET SDK {:<10} {:<14} {}  {state}", sdk.version.to_string(), format!("{:?}", sdk.origin), sdk.root.display())
+    format!(
+        "fsharp  .NET SDK {:<10} {:<14} {}  {state}",
+        sdk.version.to_string(),
+        format!("{:?}", sdk.origin),
+        sdk.root.display()
+    )
 }
 
 fn print_report(report: &Report) {

@@ -13,7 +13,9 @@ use crate::home::Home;
 
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]
-#[command(after_help = "Put this into an agent's configuration:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}")]
+#[command(
+    after_help = "Put this into an agent's configuration:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
+)]
 pub(super) struct Mcp {}
 
 impl Mcp {

@@ -95,7 +95,11 @@ impl Cli {
             Ok(code) => code,
             Err(error) => {
                 terminal::show_error(&error);
-                if is_server { ExitCode::from(crate::daemon::supervisor::CANNOT_START) } else { ExitCode::FAILURE }
+                if is_server {
+                    ExitCode::from(crate::daemon::supervisor::CANNOT_START)
+                } else {
+                    ExitCode::FAILURE
+                }
             }
         }
     }

@@ -185,7 +185,10 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
         println!("  {}", paint.tone(Tone::Error, fault));
     }
     println!();
-    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| println!("{}", event_line(event, paint))).await
+    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| {
+        println!("{}", event_line(event, paint))
+    })
+    .await
 }
 
 fn print_line(session: &SessionView) {

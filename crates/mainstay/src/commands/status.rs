@@ -49,7 +49,11 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
     for session in &status.live {
         text.push_str(&session_line(session, paint, now));
         if let Some(usage) = session.worker.as_ref().and_then(|worker| worker.usage) {
-            let used = format!("    worker {}, {:.1} s CPU\n", bytes(usage.resident_bytes), usage.cpu_ms as f64 / 1000.0);
+            let used = format!(
+                "    worker {}, {:.1} s CPU\n",
+                bytes(usage.resident_bytes),
+                usage.cpu_ms as f64 / 1000.0
+            );
             text.push_str(&paint.tone(Tone::Faint, &used));
         }
     }

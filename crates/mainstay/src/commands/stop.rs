@@ -21,7 +21,9 @@ impl Stop {
         connection.client.call(StopDaemon {}).await?;
         let gone = tokio::task::spawn_blocking(move || wait_for_end(pid)).await;
         gone.map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
-        terminal::note(&format!("the daemon (pid {pid}) has stopped; its sessions are there when they are next used"));
+        terminal::note(&format!(
+            "the daemon (pid {pid}) has stopped; its sessions are there when they are next used"
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }

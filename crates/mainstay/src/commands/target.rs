@@ -70,7 +70,8 @@ impl Target {
 
     async fn most_recent(&self, client: &Client, folder: &Path) -> Result<Option<SessionView>, Error> {
         let (kind, project) = (self.kind.as_ref().map(SessionKind::new).transpose()?, self.project()?);
-        let here = ListSessions { working_directory: Some(folder.display().to_string()), live: false, limit: None };
+        let here =
+            ListSessions { working_directory: Some(folder.display().to_string()), live: false, limit: None };
         let sessions = client.call(here).await?;
         Ok(sessions.into_iter().find(|session| {
             kind.as_ref().is_none_or(|kind| session.kind == *kind)

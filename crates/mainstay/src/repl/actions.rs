@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::command::{Command, TABLE};
 use super::evaluation::Submission;
 use super::link::Link;
+use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
 use crate::commands::events::event_line;
 use crate::commands::session::session_line;
@@ -80,7 +81,11 @@ impl Repl {
 
     async fn create(&mut self, name: Option<String>) -> Result<(), Error> {
         let kind = self.link.session.kind.clone();
-        let session = create(&self.home, &self.link.client, kind, &working_directory()?, None, name).await?;
+        // It may have to ask whether to install an SDK.
+        self.quiet = None;
+        let session = create(&self.home, &self.link.client, kind, &working_directory()?, None, name).await;
+        self.quiet = Quiet::begin();
+        let session = session?;
         self.switch(session.session.to_string()).await
     }
 
@@ -106,8 +111,10 @@ impl Repl {
     }
 
     async fn load(&mut self, file: &str) -> Result<(), Error> {
-        let unreadable =
-            |error: std::io::Error| Error::InvalidArgument { argument: file.to_owned(), reason: error.to_string() };
+        let unreadable = |error: std::io::Error| Error::InvalidArgument {
+            argument: file.to_owned(),
+            reason: error.to_string(),
+        };
         let path = std::fs::canonicalize(file).map_err(unreadable)?;
         let code = std::fs::read_to_string(&path).map_err(unreadable)?;
         let code = code.strip_prefix('\u{feff}').map_or_else(|| code.clone(), str::to_owned);

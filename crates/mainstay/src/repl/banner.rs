@@ -28,8 +28,11 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
     }
     text.push_str(&place);
     text.push('\n');
-    let times =
-        format!("Started {}{DOT}Last active {}", ago(session.created_at, now), ago(session.last_activity, now));
+    let times = format!(
+        "Started {}{DOT}Last active {}",
+        ago(session.created_at, now),
+        ago(session.last_activity, now)
+    );
     text.push_str(&format!("{}{DOT}{}\n", state(session, paint), paint.tone(Tone::Faint, &times)));
     if let Some(fault) = &session.fault {
         text.push_str(&format!("{}\n", paint.tone(Tone::Error, &printable(fault))));

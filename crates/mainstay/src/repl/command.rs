@@ -54,7 +54,9 @@ pub(super) const TABLE: &[Entry] = &[
     entry(":switch", &[], "SESSION", "attach to another session: its name, or the end of its id", |text| {
         given(text).map(Command::Switch)
     }),
-    entry(":new", &[], "[NAME]", "create a session in this folder and attach to it", |text| Some(Command::New(given(text)))),
+    entry(":new", &[], "[NAME]", "create a session in this folder and attach to it", |text| {
+        Some(Command::New(given(text)))
+    }),
     entry(":rename", &[], "NAME", "give the session another name", |text| given(text).map(Command::Rename)),
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)),
     entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel)),
@@ -65,7 +67,9 @@ pub(super) const TABLE: &[Entry] = &[
         None => Some(Command::Events(EVENTS_SHOWN)),
         Some(count) => count.parse().ok().map(Command::Events),
     }),
-    entry(":quit", &[":q", ":exit", "#quit", "#q"], "", "leave; the session goes on", |_| Some(Command::Quit)),
+    entry(":quit", &[":q", ":exit", "#quit", "#q"], "", "leave; the session goes on", |_| {
+        Some(Command::Quit)
+    }),
 ];
 
 const fn entry(
@@ -125,7 +129,9 @@ pub(super) fn read(line: &str) -> Option<Result<Command, CommandError>> {
     }
     let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match TABLE.iter().find(|entry| entry.name == name || entry.aliases.contains(&name)) {
-        Some(entry) => Some((entry.read)(argument).ok_or_else(|| CommandError::Usage { usage: entry.usage() })),
+        Some(entry) => {
+            Some((entry.read)(argument).ok_or_else(|| CommandError::Usage { usage: entry.usage() }))
+        }
         None if name.starts_with(':') => Some(Err(CommandError::Unknown { name: name.to_owned() })),
         None => None,
     }

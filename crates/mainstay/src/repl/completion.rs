@@ -11,7 +11,7 @@ use mainstay_model::{Error, Seq, TextPosition};
 use reedline::{Completer, CompletionResult, CompletionStatus, Span, Suggestion};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::command::TABLE;
 use crate::terminal::{ago, printable};
@@ -24,6 +24,8 @@ const GIVE_UP: Duration = Duration::from_millis(1_500);
 const DESCRIBED: usize = 100;
 /// Names up to this width are aligned.
 const ALIGNED: usize = 24;
+/// A choice takes so many columns at most, and never more than the terminal has: the menu would wrap it.
+const ROW_COLUMNS: usize = 84;
 /// What Tab inserts where nothing stands before it.
 const STEP: &str = "    ";
 
@@ -110,7 +112,8 @@ impl DaemonCompleter {
 
     /// What is known of `line`: its own answer, or one it is a narrower case of.
     fn known(&self, line: &str, now: Seq) -> Option<Proposal> {
-        let Answer { line: asked, proposal, .. } = self.answer.as_ref().filter(|answer| answer.as_of == now)?;
+        let Answer { line: asked, proposal, .. } =
+            self.answer.as_ref().filter(|answer| answer.as_of == now)?;
         if asked == line {
             return Some(proposal.clone());
         }
@@ -176,7 +179,11 @@ fn at_once(line: &str) -> Option<Proposal> {
             .iter()
             .filter(|entry| entry.name.starts_with(line))
             .map(|entry| Choice {
-                value: if entry.argument.is_empty() { entry.name.to_owned() } else { format!("{} ", entry.name) },
+                value: if entry.argument.is_empty() {
+                    entry.name.to_owned()
+                } else {
+                    format!("{} ", entry.name)
+                },
                 note: entry.about.to_owned(),
                 documentation: None,
             })
@@ -227,7 +234,12 @@ async fn sessions(asked: &Asked, begun: &str, end: usize) -> Result<Proposal, Er
             let is_shared = sessions.iter().filter(|other| other.name == session.name).count() > 1;
             let value = if is_shared { session.short_id.clone() } else { session.name.clone() };
             let shown = if is_shared { format!("{}  ", session.name) } else { String::new() };
-            let note = format!("{shown}{}  {}  {}", session.state, session.working_directory, ago(session.last_activity, now));
+            let note = format!(
+                "{shown}{}  {}  {}",
+                session.state,
+                session.working_directory,
+                ago(session.last_activity, now)
+            );
             Choice { value, note, documentation: None }
         })
         .collect();
@@ -282,14 +294,18 @@ fn narrowed(proposal: &Proposal, begun: &str) -> Proposal {
 
 /// The answer as the editor takes it: each choice on a line, with its type beside it.
 fn fresh(proposal: &Proposal, cursor: usize) -> CompletionResult {
-    let width = proposal.choices.iter().map(|choice| choice.value.width()).filter(|width| *width <= ALIGNED).max();
+    let width =
+        proposal.choices.iter().map(|choice| choice.value.width()).filter(|width| *width <= ALIGNED).max();
+    let columns = crossterm::terminal::size()
+        .map_or(ROW_COLUMNS, |(columns, _)| usize::from(columns).saturating_sub(2));
+    let columns = columns.min(ROW_COLUMNS);
     let span = Span { start: proposal.start.min(cursor), end: cursor };
     let suggestions: Vec<_> = proposal
         .choices
         .iter()
         .map(|choice| Suggestion {
             value: choice.value.clone(),
-            display_override: Some(row(choice, width.unwrap_or(0))),
+            display_override: Some(row(choice, width.unwrap_or(0), columns)),
             description: choice.documentation.as_deref().map(|text| printable(text).into_owned()),
             span,
             ..Suggestion::default()
@@ -298,10 +314,20 @@ fn fresh(proposal: &Proposal, cursor: usize) -> CompletionResult {
     CompletionResult::fresh(suggestions)
 }
 
-fn row(choice: &Choice, width: usize) -> String {
+/// A choice with its type beside it, in so many columns at most.
+fn row(choice: &Choice, width: usize, columns: usize) -> String {
     let padding = " ".repeat(width.saturating_sub(choice.value.width()));
     let row = format!("{}{padding}  {}", choice.value, choice.note.replace('\n', " "));
-    printable(row.trim_end()).into_owned()
+    let row = printable(row.trim_end());
+    if row.width() <= columns {
+        return row.into_owned();
+    }
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    row.chars().take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -333,17 +359,19 @@ mod tests {
 
     #[test]
     fn tab_indents_where_nothing_stands_before_it() {
-        assert_eq!(at_once("let f x =\n  ").map(|proposal| proposal.choices), Some(vec![Choice {
-            value: "    ".to_owned(),
-            note: String::new(),
-            documentation: None,
-        }]));
+        assert_eq!(
+            at_once("let f x =\n  ").map(|proposal| proposal.choices),
+            Some(vec![Choice { value: "    ".to_owned(), note: String::new(), documentation: None }])
+        );
         assert_eq!(at_once("let f x = "), None);
     }
 
     #[test]
     fn commands_are_proposed_by_name() {
-        assert_eq!(at_once(":re").map(|proposal| values(&proposal).join(",")).as_deref(), Some(":rename ,:reset"));
+        assert_eq!(
+            at_once(":re").map(|proposal| values(&proposal).join(",")).as_deref(),
+            Some(":rename ,:reset")
+        );
         assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(TABLE.len()));
     }
 
@@ -376,7 +404,8 @@ mod tests {
 
     #[test]
     fn choices_are_shown_with_their_types_beside_them() {
-        assert_eq!(row(&choice("map"), 6), "map     function  int -> int");
-        assert_eq!(row(&choice("longer than that"), 6), "longer than that  function  int -> int");
+        assert_eq!(row(&choice("map"), 6, 80), "map     function  int -> int");
+        assert_eq!(row(&choice("longer than that"), 6, 80), "longer than that  function  int -> int");
+        assert_eq!(row(&choice("map"), 6, 12), "map     fun…");
     }
 }

@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
-use reedline::{
-    Color, DefaultHinter, EditCommand, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
-};
+use reedline::{Color, DefaultHinter, EditCommand, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -22,8 +20,7 @@ use crate::terminal::Paint;
 
 /// How many choices the menu shows at once.
 const MENU_ROWS: u16 = 12;
-/// How wide the menu is at most; and beside it the documentation.
-const MENU_COLUMNS: u16 = 84;
+/// How wide the documentation beside it is at most.
 const DOCUMENTATION_COLUMNS: u16 = 60;
 
 /// What came of reading.
@@ -155,7 +152,7 @@ impl Setup {
             .with_name(MENU)
             .with_marker(INDICATOR)
             .with_max_completion_height(MENU_ROWS)
-            .with_max_completion_width(MENU_COLUMNS)
+            .with_max_completion_width(u16::MAX)
             .with_min_description_width(DOCUMENTATION_COLUMNS / 2)
             .with_max_description_width(DOCUMENTATION_COLUMNS)
             .with_correct_cursor_pos(true)

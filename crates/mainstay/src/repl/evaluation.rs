@@ -7,10 +7,9 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::{CancelSession, Eval};
 use mainstay_gateway::view::EvalView;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Admission, CommandId, EvalEnding, Error, Event, EventBody, JobId, OutputStream};
+use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, JobId, OutputStream};
 use tokio::time::sleep;
 
-use super::quiet::Quiet;
 use super::{Repl, is_loss};
 use crate::terminal::{Paint, Tone, eval_summary, note, printable};
 
@@ -45,7 +44,6 @@ impl Repl {
     /// Runs code and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it has
     /// one outcome, and runs only if it never began.
     pub(super) async fn evaluate(&mut self, submission: Submission) -> Result<(), Error> {
-        let _quiet = Quiet::begin();
         match self.run(&submission).await {
             Err(error) if is_loss(&error) && self.reconnect().await => self.run(&submission).await,
             done => done,

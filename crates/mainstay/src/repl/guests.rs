@@ -45,7 +45,9 @@ impl Guests {
                 self.said(*job, Tone::Warning, &format!("output over {limit} bytes was dropped"))
             }
             EventBody::EvalCompleted { job, result, .. } => self.ended(*job, result, None),
-            EventBody::EvalFailed { job, failure, result, .. } => self.ended(*job, result, failure_words(failure)),
+            EventBody::EvalFailed { job, failure, result, .. } => {
+                self.ended(*job, result, failure_words(failure))
+            }
             EventBody::EvalCancelled { job, ending } => {
                 let how = match ending {
                     CancelEnding::Yielded => "cancelled",
@@ -53,9 +55,11 @@ impl Guests {
                 };
                 self.ended(*job, &EvalResult::default(), Some(how.to_owned()))
             }
-            EventBody::EvalInterrupted { job } => {
-                self.ended(*job, &EvalResult::default(), Some("cut off: the worker or the daemon was lost".to_owned()))
-            }
+            EventBody::EvalInterrupted { job } => self.ended(
+                *job,
+                &EvalResult::default(),
+                Some("cut off: the worker or the daemon was lost".to_owned()),
+            ),
             EventBody::CancelRequested { .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionRenamed { .. }
@@ -104,7 +108,11 @@ impl Guests {
     /// What came of a job, whose code is known where its beginning was seen.
     fn ended(&mut self, job: JobId, result: &EvalResult, failure: Option<String>) -> String {
         let guest = self.jobs.remove(&job);
-        let guest = guest.unwrap_or_else(|| Guest { name: "session".to_owned(), code: String::new(), begun: String::new() });
+        let guest = guest.unwrap_or_else(|| Guest {
+            name: "session".to_owned(),
+            code: String::new(),
+            begun: String::new(),
+        });
         let mut text = String::new();
         if !guest.begun.is_empty() {
             text.push_str(&self.marked(&guest.name, '│', &guest.begun));
@@ -112,11 +120,21 @@ impl Guests {
         if !result.display.trim().is_empty() {
             text.push_str(&self.marked(&guest.name, '│', &printable(result.display.trim_end())));
         }
-        for diagnostic in result.diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden) {
-            text.push_str(&self.marked(&guest.name, '│', &diagnostic_text(diagnostic, &guest.code, self.paint)));
+        for diagnostic in
+            result.diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden)
+        {
+            text.push_str(&self.marked(
+                &guest.name,
+                '│',
+                &diagnostic_text(diagnostic, &guest.code, self.paint),
+            ));
         }
         if let Some(failure) = failure {
-            text.push_str(&self.marked(&guest.name, '│', &self.paint.tone(Tone::Error, &printable(&failure))));
+            text.push_str(&self.marked(
+                &guest.name,
+                '│',
+                &self.paint.tone(Tone::Error, &printable(&failure)),
+            ));
         }
         text
     }
@@ -176,7 +194,11 @@ mod tests {
     }
 
     fn printed(text: &str) -> Event {
-        let body = EventBody::OutputProduced { job: Some(job()), stream: OutputStream::Stdout, text: text.to_owned() };
+        let body = EventBody::OutputProduced {
+            job: Some(job()),
+            stream: OutputStream::Stdout,
+            text: text.to_owned(),
+        };
         event(Source::Worker, body)
     }
 
@@ -189,7 +211,12 @@ mod tests {
     fn code_output_and_result_of_another_client_bear_its_name() {
         let result = EvalResult { display: "val x : int = 3".to_owned(), ..EvalResult::default() };
         let done = EventBody::EvalCompleted { job: job(), result, changes_state: true, duration_ms: 4 };
-        let events = [requested("let x =\n    3"), printed("one\ntw"), printed("o\nthree"), event(Source::Worker, done)];
+        let events = [
+            requested("let x =\n    3"),
+            printed("one\ntw"),
+            printed("o\nthree"),
+            event(Source::Worker, done),
+        ];
         insta::assert_snapshot!(shown(&events), @r"
         mcp:agent> let x =
         mcp:agent>     3
@@ -202,7 +229,8 @@ mod tests {
 
     #[test]
     fn control_characters_of_names_values_and_errors_are_not_obeyed() {
-        let error = RaisedError { kind: "System.Exception".to_owned(), message: "\u{1b}[2J".to_owned(), stack: None };
+        let error =
+            RaisedError { kind: "System.Exception".to_owned(), message: "\u{1b}[2J".to_owned(), stack: None };
         let failed = EventBody::EvalFailed {
             job: job(),
             failure: Failure::Raised { error },

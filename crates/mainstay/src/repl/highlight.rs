@@ -118,8 +118,10 @@ fn syntax_of(node: Node<'_>) -> (Option<Syntax>, bool) {
             (Some(Syntax::Text), false)
         }
         "format_string_eval" => (Some(Syntax::Plain), true),
-        "int" | "xint" | "int16" | "uint16" | "int32" | "uint32" | "int64" | "uint64" | "nativeint" | "unativeint"
-        | "sbyte" | "byte" | "ieee32" | "ieee64" | "float" | "decimal" | "bignum" => (Some(Syntax::Number), false),
+        "int" | "xint" | "int16" | "uint16" | "int32" | "uint32" | "int64" | "uint64" | "nativeint"
+        | "unativeint" | "sbyte" | "byte" | "ieee32" | "ieee64" | "float" | "decimal" | "bignum" => {
+            (Some(Syntax::Number), false)
+        }
         "bool" | "null" => (Some(Syntax::Keyword), false),
         "infix_op" | "prefix_op" | "op_identifier" => (Some(Syntax::Operator), false),
         "type_name" | "type_argument" => (Some(Syntax::Type), true),
@@ -130,9 +132,12 @@ fn syntax_of(node: Node<'_>) -> (Option<Syntax>, bool) {
 
 /// What stands in the grammar as it is: keywords, brackets, operators.
 fn syntax_of_sign(sign: &str, node: Node<'_>) -> Option<Syntax> {
-    let is_in_type = || node.parent().is_some_and(|parent| matches!(parent.kind(), "type_argument" | "generic_type"));
+    let is_in_type =
+        || node.parent().is_some_and(|parent| matches!(parent.kind(), "type_argument" | "generic_type"));
     match sign {
-        "(" | ")" | "[" | "]" | "{" | "}" | "[|" | "|]" | "{|" | "|}" | "[<" | ">]" | "," | ";" | "." => Some(Syntax::Plain),
+        "(" | ")" | "[" | "]" | "{" | "}" | "[|" | "|]" | "{|" | "|}" | "[<" | ">]" | "," | ";" | "." => {
+            Some(Syntax::Plain)
+        }
         "<" | ">" | "'" if is_in_type() => None,
         _ if sign.starts_with(|c: char| c.is_alphabetic() || c == '#') => Some(Syntax::Keyword),
         _ if sign.contains('"') => None,
@@ -248,7 +253,8 @@ mod tests {
     #[test]
     fn every_text_is_painted_as_it_is() {
         let highlighter = FsharpHighlighter::default();
-        for code in ["", "é", "let größe = \"漢字🙂\"", "\u{1b}[31m", "let x =\n    1\n", "'", "(((", "$\"{"] {
+        for code in ["", "é", "let größe = \"漢字🙂\"", "\u{1b}[31m", "let x =\n    1\n", "'", "(((", "$\"{"]
+        {
             assert_eq!(highlighter.highlight(code, 0).raw_string(), code);
         }
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use reedline::{
-    DefaultHinter, EditCommand, EditMode, Emacs, Hinter, History, PromptEditMode, ReedlineEvent, ReedlineRawEvent,
-    ValidationResult, Validator, default_emacs_keybindings,
+    DefaultHinter, EditCommand, EditMode, Emacs, Hinter, History, PromptEditMode, ReedlineEvent,
+    ReedlineRawEvent, ValidationResult, Validator, default_emacs_keybindings,
 };
 
 use super::command;
@@ -50,7 +50,8 @@ impl Keys {
     /// The keys of a prompt.
     pub(super) fn new(enter: Arc<Enter>, bell: Arc<Bell>) -> Self {
         let mut keys = default_emacs_keybindings();
-        let tab = ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
+        let tab =
+            ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
         keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, tab);
         keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
         // It would open an editor that is not set.
@@ -80,10 +81,14 @@ impl EditMode for Keys {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let event = Event::from(event);
         match &event {
-            Event::Key(KeyEvent { code: KeyCode::Enter, modifiers, .. }) => return self.enter(!modifiers.is_empty()),
-            // A line end that was typed ahead while the terminal was not ours.
-            Event::Key(KeyEvent { code: KeyCode::Char('j'), modifiers: KeyModifiers::CONTROL, .. }) => {
-                return self.enter(false);
+            Event::Key(KeyEvent { code: KeyCode::Enter, modifiers, .. }) => {
+                return self.enter(!modifiers.is_empty());
+            }
+            // An Enter that was typed ahead, before the terminal was ours.
+            Event::Key(KeyEvent { code: KeyCode::Char('j'), modifiers, .. })
+                if modifiers.contains(KeyModifiers::CONTROL) =>
+            {
+                return self.enter(modifiers.contains(KeyModifiers::ALT));
             }
             Event::Paste(text) => return ReedlineEvent::Edit(vec![EditCommand::InsertString(pasted(text))]),
             _ => {}
@@ -141,7 +146,14 @@ impl Hints {
 }
 
 impl Hinter for Hints {
-    fn handle(&mut self, line: &str, at: usize, history: &dyn History, is_coloured: bool, folder: &str) -> String {
+    fn handle(
+        &mut self,
+        line: &str,
+        at: usize,
+        history: &dyn History,
+        is_coloured: bool,
+        folder: &str,
+    ) -> String {
         self.history.handle(line, at, history, is_coloured, folder)
     }
 

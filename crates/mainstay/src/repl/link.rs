@@ -29,9 +29,19 @@ impl Link {
     }
 
     /// Follows a session from the last event that was seen.
-    pub(super) async fn resume(connection: Connection, session: SessionView, seen: Seq) -> Result<Self, Error> {
+    pub(super) async fn resume(
+        connection: Connection,
+        session: SessionView,
+        seen: Seq,
+    ) -> Result<Self, Error> {
         connection.client.call(Subscribe { session: session.session.to_string(), after: seen }).await?;
-        Ok(Self { client: Arc::new(connection.client), session, events: connection.events, seen, is_lost: false })
+        Ok(Self {
+            client: Arc::new(connection.client),
+            session,
+            events: connection.events,
+            seen,
+            is_lost: false,
+        })
     }
 
     /// The next event; none once the connection is lost. Dropping the future loses nothing.

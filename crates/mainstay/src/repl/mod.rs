@@ -2,7 +2,7 @@
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`],
 //! [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
-//! commands, [`actions`] carries them out, [`evaluation`] runs code, on a [`quiet`] terminal. [`link`] is the connection, [`guests`] what others do on the
+//! commands, [`actions`] carries them out, [`evaluation`] runs code. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
@@ -24,7 +24,7 @@ mod reconnection;
 mod submission;
 mod tokens;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -54,7 +54,16 @@ const CLIENT_NAME: &str = "terminal";
 const GATHER: Duration = Duration::from_millis(150);
 
 /// Attaches a person to a session, until they leave.
-pub(crate) async fn run(home: &Home, connection: Connection, session: SessionView) -> Result<ExitCode, Error> {
+pub(crate) async fn run(
+    home: &Home,
+    connection: Connection,
+    session: SessionView,
+) -> Result<ExitCode, Error> {
+    if !std::io::stdout().is_terminal() {
+        return Err(no_terminal(&std::io::Error::other(
+            "standard output is none; pipe a script in, or use `mainstay eval`",
+        )));
+    }
     let link = Link::open(connection, session).await?;
     let mut repl = Repl::new(home, link).map_err(|error| no_terminal(&error))?;
     repl.greet();
@@ -62,11 +71,16 @@ pub(crate) async fn run(home: &Home, connection: Connection, session: SessionVie
         match command::read(&text) {
             Some(Ok(Command::Quit)) => break,
             Some(Ok(command)) => repl.carry_out(Input::Command(command)).await,
-            Some(Err(error)) => eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string()))),
+            Some(Err(error)) => {
+                eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string())))
+            }
             None => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
         }
     }
-    note(&format!("left {}; it goes on, and `mainstay` attaches to it again", printable(&repl.link.session.name)));
+    note(&format!(
+        "left {}; it goes on, and `mainstay` attaches to it again",
+        printable(&repl.link.session.name)
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -99,6 +113,8 @@ struct Repl {
     /// The daemon was stopped, or cannot be reached; the next input tries again.
     is_parted: bool,
     paint: Paint,
+    /// Dropped last: then the terminal is as it was.
+    quiet: Option<Quiet>,
 }
 
 impl Repl {
@@ -114,6 +130,7 @@ impl Repl {
             interrupts: signal(SignalKind::interrupt())?,
             is_parted: false,
             paint,
+            quiet: Quiet::begin(),
         };
         repl.update_source();
         Ok(repl)
@@ -176,6 +193,7 @@ impl Repl {
     }
 
     async fn carry_out(&mut self, input: Input) {
+        self.forget_interrupt().await;
         if self.is_parted && !self.reconnect().await {
             return;
         }
@@ -190,6 +208,15 @@ impl Repl {
             Ok(()) => {}
         }
         self.update_source();
+    }
+
+    /// A Ctrl-C that came too late for what it was meant for.
+    async fn forget_interrupt(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.interrupts.recv() => {}
+            () = std::future::ready(()) => {}
+        }
     }
 
     /// Keeps what others do until it can be shown.
@@ -219,7 +246,6 @@ impl Repl {
 
     /// Waits until a session takes commands, or Ctrl-C.
     async fn settled(&mut self, client: &Client, session: SessionView) -> Result<SessionView, Error> {
-        let _quiet = Quiet::begin();
         let reference = session.session.to_string();
         tokio::select! {
             settled = settle(client, session) => settled,
@@ -242,7 +268,8 @@ impl Repl {
                     | EventBody::WarmUpStarted { .. }
             );
             // That the definitions are other ones now is told.
-            let is_sound = matches!(&event.body, EventBody::WarmUpCompleted { diverged, .. } if diverged.is_empty());
+            let is_sound =
+                matches!(&event.body, EventBody::WarmUpCompleted { diverged, .. } if diverged.is_empty());
             if !is_ours && !is_sound {
                 self.hear(&event);
             }

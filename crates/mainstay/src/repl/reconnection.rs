@@ -8,7 +8,6 @@ use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 
 use super::link::Link;
-use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
 use crate::connect::{Connection, connect, connect_or_start};
 use crate::home::Home;
@@ -35,11 +34,10 @@ impl Repl {
     /// Connects again and goes on with the session; says whether that worked. A daemon that was told to stop is not started
     /// again before something is to be done.
     pub(super) async fn reconnect(&mut self) -> bool {
-        let _quiet = Quiet::begin();
         let was_parted = std::mem::replace(&mut self.is_parted, false);
         let connection = if was_parted {
             note("starting the daemon …");
-            self.unless_interrupted(connect_or_start_again).await
+            self.start_again().await
         } else {
             note("the connection to the daemon is lost");
             self.find_again().await
@@ -73,17 +71,14 @@ impl Repl {
             }
             Fate::Crashed => {
                 note("the daemon ended unexpectedly; starting another …");
-                self.unless_interrupted(connect_or_start_again).await
+                self.start_again().await
             }
         }
     }
 
-    async fn unless_interrupted<F>(&mut self, connect: impl FnOnce(Home) -> F) -> Result<Option<Connection>, Error>
-    where
-        F: Future<Output = Result<Connection, Error>>,
-    {
+    async fn start_again(&mut self) -> Result<Option<Connection>, Error> {
         tokio::select! {
-            connection = connect(self.home.clone()) => connection.map(Some),
+            connection = connect_or_start(&self.home, CLIENT_NAME) => connection.map(Some),
             _ = self.interrupts.recv() => {
                 note("not connected; what you run next tries again");
                 Ok(None)
@@ -98,10 +93,6 @@ impl Repl {
         self.link = Link::resume(connection, session, self.link.seen()).await?;
         Ok(true)
     }
-}
-
-async fn connect_or_start_again(home: Home) -> Result<Connection, Error> {
-    connect_or_start(&home, CLIENT_NAME).await
 }
 
 /// What becomes of a daemon whose connection is lost. One that stops in order takes its record with it.

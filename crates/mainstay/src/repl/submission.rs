@@ -7,12 +7,67 @@ const STEP: usize = 4;
 
 /// Words that something must follow.
 const UNFINISHED_WORDS: &[&str] = &[
-    "abstract", "and", "and!", "as", "assert", "class", "default", "delegate", "do", "do!", "downcast", "downto", "elif",
-    "else", "exception", "extern", "finally", "fixed", "for", "fun", "function", "if", "in", "inherit", "inline",
-    "interface", "internal", "lazy", "let", "let!", "match", "match!", "member", "module", "mutable", "namespace", "new",
-    "of", "open", "override", "private", "public", "rec", "return", "return!", "static", "struct", "then", "to", "try",
-    "type", "upcast", "use", "use!", "val", "when",
-    "while", "while!", "with", "yield", "yield!",
+    "abstract",
+    "and",
+    "and!",
+    "as",
+    "assert",
+    "class",
+    "default",
+    "delegate",
+    "do",
+    "do!",
+    "downcast",
+    "downto",
+    "elif",
+    "else",
+    "exception",
+    "extern",
+    "finally",
+    "fixed",
+    "for",
+    "fun",
+    "function",
+    "if",
+    "in",
+    "inherit",
+    "inline",
+    "interface",
+    "internal",
+    "lazy",
+    "let",
+    "let!",
+    "match",
+    "match!",
+    "member",
+    "module",
+    "mutable",
+    "namespace",
+    "new",
+    "of",
+    "open",
+    "override",
+    "private",
+    "public",
+    "rec",
+    "return",
+    "return!",
+    "static",
+    "struct",
+    "then",
+    "to",
+    "try",
+    "type",
+    "upcast",
+    "use",
+    "use!",
+    "val",
+    "when",
+    "while",
+    "while!",
+    "with",
+    "yield",
+    "yield!",
 ];
 /// Words and signs that a block follows.
 const BLOCK_OPENERS: &[&str] =
@@ -115,11 +170,34 @@ mod tests {
     #[test]
     fn one_line_that_stands_alone_is_finished() {
         all_are_finished(&[
-            "1 + 1", "let x = 21", "x * 2", "let f x = x + 1", "printfn \"hi\"", "open System.IO", "()", "[1; 2]", "\"\"",
-            "#r \"nuget: Foo\"", "#load \"a.fsx\"", "#time", "type P = { X: int }", "type U = A | B of int", "fun x -> x",
-            "if a then b else c", "List.map not", "async { return 1 }", "x.Length", "1.", "3 |> ignore", "'a'", "f x'",
-            "match x with 0 -> 1 | _ -> 2", "``odd name``", "let (|Even|Odd|) n = if n % 2 = 0 then Even else Odd",
-            "type T = class end", " let hidden = 1",
+            "1 + 1",
+            "let x = 21",
+            "x * 2",
+            "let f x = x + 1",
+            "printfn \"hi\"",
+            "open System.IO",
+            "()",
+            "[1; 2]",
+            "\"\"",
+            "#r \"nuget: Foo\"",
+            "#load \"a.fsx\"",
+            "#time",
+            "type P = { X: int }",
+            "type U = A | B of int",
+            "fun x -> x",
+            "if a then b else c",
+            "List.map not",
+            "async { return 1 }",
+            "x.Length",
+            "1.",
+            "3 |> ignore",
+            "'a'",
+            "f x'",
+            "match x with 0 -> 1 | _ -> 2",
+            "``odd name``",
+            "let (|Even|Odd|) n = if n % 2 = 0 then Even else Odd",
+            "type T = class end",
+            " let hidden = 1",
         ]);
     }
 
@@ -130,19 +208,57 @@ mod tests {
 
     #[test]
     fn double_semicolons_finish_everything_but_strings_and_comments() {
-        all_are_finished(&["let x = 1;;", "let f x =\n    x;;", "match x with\n| 0 -> 1;;", "(1;;", "let x =;;", "x;; // done"]);
+        all_are_finished(&[
+            "let x = 1;;",
+            "let f x =\n    x;;",
+            "match x with\n| 0 -> 1;;",
+            "(1;;",
+            "let x =;;",
+            "x;; // done",
+        ]);
         all_need_more(&["\"a;;", "(* ;;", "\"\"\"\n;;\n\""]);
     }
 
     #[test]
     fn an_open_bracket_wants_more_also_after_an_empty_line() {
-        all_need_more(&["(", "f (1,", "[1;\n 2", "[| 1", "{ X = 1", "{| A = 1", "async {\n    return 1\n", "[\n\n", "<@ 1 +", "begin"]);
-        all_are_finished(&["(1)", "[| 1 |]", "{| A = 1 |}", "async {\n    return 1\n}", "<@ 1 @>", "<@@ 1 @@>", "begin 1 end"]);
+        all_need_more(&[
+            "(",
+            "f (1,",
+            "[1;\n 2",
+            "[| 1",
+            "{ X = 1",
+            "{| A = 1",
+            "async {\n    return 1\n",
+            "[\n\n",
+            "<@ 1 +",
+            "begin",
+        ]);
+        all_are_finished(&[
+            "(1)",
+            "[| 1 |]",
+            "{| A = 1 |}",
+            "async {\n    return 1\n}",
+            "<@ 1 @>",
+            "<@@ 1 @@>",
+            "begin 1 end",
+        ]);
     }
 
     #[test]
     fn brackets_in_strings_characters_and_comments_do_not_count() {
-        all_are_finished(&["\"(\"", "'('", "(* ( *) 1", "1 // (", "@\"\\\"", "\"\"\" \" ( \"\"\"", "\"\\\"(\"", "$\"{x}(\"", "(*)", "(=)", "( * )"]);
+        all_are_finished(&[
+            "\"(\"",
+            "'('",
+            "(* ( *) 1",
+            "1 // (",
+            "@\"\\\"",
+            "\"\"\" \" ( \"\"\"",
+            "\"\\\"(\"",
+            "$\"{x}(\"",
+            "(*)",
+            "(=)",
+            "( * )",
+        ]);
     }
 
     #[test]
@@ -152,7 +268,10 @@ mod tests {
 
     #[test]
     fn what_ends_with_an_operator_wants_more() {
-        all_need_more(&["1 +", "x |>", "let x =", "fun x ->", "x <-", "a &&", "x.", "1 ::", "let x :", "a,", "f a;", "x <", "a > ", "a >"]);
+        all_need_more(&[
+            "1 +", "x |>", "let x =", "fun x ->", "x <-", "a &&", "x.", "1 ::", "let x :", "a,", "f a;",
+            "x <", "a > ", "a >",
+        ]);
     }
 
     #[test]
@@ -163,8 +282,24 @@ mod tests {
     #[test]
     fn what_ends_with_a_word_that_opens_something_wants_more() {
         all_need_more(&[
-            "if x then", "if x then 1 else", "match x with", "for i in 1..3 do", "while a do", "try", "let", "let rec", "open",
-            "type", "module M =", "let x = 1 in", "function", "type U = A of", "let f = fun", "return!", "let!", "type T = struct",
+            "if x then",
+            "if x then 1 else",
+            "match x with",
+            "for i in 1..3 do",
+            "while a do",
+            "try",
+            "let",
+            "let rec",
+            "open",
+            "type",
+            "module M =",
+            "let x = 1 in",
+            "function",
+            "type U = A of",
+            "let f = fun",
+            "return!",
+            "let!",
+            "type T = struct",
         ]);
     }
 
@@ -181,18 +316,32 @@ mod tests {
 
     #[test]
     fn an_indented_block_goes_on_until_an_empty_line() {
-        all_need_more(&["let f x =\n    x + 1", "let f x =\n    let y = 1\n    y", "  let f x =\n    x", "type T() =\n    member _.X = 1"]);
+        all_need_more(&[
+            "let f x =\n    x + 1",
+            "let f x =\n    let y = 1\n    y",
+            "  let f x =\n    x",
+            "type T() =\n    member _.X = 1",
+        ]);
         all_are_finished(&["let f x =\n    x + 1\n", "let f x =\n    x + 1\n    ", "let x =\n"]);
     }
 
     #[test]
     fn a_line_back_at_the_margin_finishes() {
-        all_are_finished(&["let f x =\n    x\nf 3", "try\n    f ()\nwith _ -> 0", " let f x =\n     x\n f 3"]);
+        all_are_finished(&[
+            "let f x =\n    x\nf 3",
+            "try\n    f ()\nwith _ -> 0",
+            " let f x =\n     x\n f 3",
+        ]);
     }
 
     #[test]
     fn cases_go_on_until_an_empty_line() {
-        all_need_more(&["match x with\n| 0 -> 1", "match x with\n| 0 -> 1\n| _ -> 2", "type U =\n| A", "if a then 1\nelif b then 2"]);
+        all_need_more(&[
+            "match x with\n| 0 -> 1",
+            "match x with\n| 0 -> 1\n| _ -> 2",
+            "type U =\n| A",
+            "if a then 1\nelif b then 2",
+        ]);
         all_are_finished(&["match x with\n| 0 -> 1\n"]);
     }
 

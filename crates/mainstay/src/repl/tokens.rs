@@ -77,8 +77,8 @@ impl<'a> Scanner<'a> {
             self.comment();
         } else if let Some(end) = string_end(rest) {
             self.text(end);
-        } else if rest.starts_with("``") {
-            let end = rest[2..].find(['\n', '`']).filter(|at| rest[2 + at..].starts_with("``"));
+        } else if let Some(name) = rest.strip_prefix("``") {
+            let end = name.find(['\n', '`']).filter(|at| name[*at..].starts_with("``"));
             self.push(TokenKind::Word, end.map_or(2, |at| at + 4));
         } else if first == '\'' {
             let end = character_end(rest);
@@ -152,7 +152,9 @@ impl<'a> Scanner<'a> {
         match &rest[..len] {
             "begin" => self.open(len),
             "end" => self.close(len),
-            word if BANG_WORDS.contains(&word) && rest[len..].starts_with('!') => self.push(TokenKind::Word, len + 1),
+            word if BANG_WORDS.contains(&word) && rest[len..].starts_with('!') => {
+                self.push(TokenKind::Word, len + 1)
+            }
             _ => self.push(TokenKind::Word, len),
         }
     }
@@ -176,7 +178,10 @@ fn operator_len(rest: &str) -> usize {
     let ends = |at: usize| {
         let rest = &rest[at..];
         let is_part = rest.starts_with(|c| OPERATOR_SIGNS.contains(c));
-        !is_part || rest.starts_with(";;") || string_end(rest).is_some() || CLOSING.iter().any(|b| rest.starts_with(b))
+        !is_part
+            || rest.starts_with(";;")
+            || string_end(rest).is_some()
+            || CLOSING.iter().any(|b| rest.starts_with(b))
     };
     let mut starts = rest.char_indices().map(|(at, _)| at).skip(1);
     starts.find(|at| ends(*at)).unwrap_or(rest.len())
@@ -190,9 +195,9 @@ enum StringEnd {
 
 /// Where the string ends that `rest` begins with; none where it begins with something else.
 fn string_end(rest: &str) -> Option<StringEnd> {
-    let prefix = ["$@", "@$", "$", "@", ""].into_iter().find(|prefix| {
-        rest.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('"'))
-    })?;
+    let prefix = ["$@", "@$", "$", "@", ""]
+        .into_iter()
+        .find(|prefix| rest.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('"')))?;
     let body = &rest[prefix.len()..];
     let end = if let Some(inner) = body.strip_prefix("\"\"\"") {
         inner.find("\"\"\"").map(|at| at + 6)
@@ -263,7 +268,10 @@ mod tests {
 
     #[test]
     fn apostrophes_are_characters_type_variables_or_parts_of_names() {
-        assert_eq!(texts("'a' '\\n' '\\u0041' '\"' x' 'T"), ["'a'", "'\\n'", "'\\u0041'", "'\"'", "x'", "'", "T"]);
+        assert_eq!(
+            texts("'a' '\\n' '\\u0041' '\"' x' 'T"),
+            ["'a'", "'\\n'", "'\\u0041'", "'\"'", "x'", "'", "T"]
+        );
     }
 
     #[test]
@@ -292,8 +300,19 @@ mod tests {
 
     #[test]
     fn any_text_is_scanned_to_its_end() {
-        for code in ["\"", "'", "``", "#", "é", "\u{1b}[31m", "(*", "$@\"\"\"", "1.", "'\\", "漢字'", "[<", "🙂"] {
-            scan(code);
+        let signs = [
+            "\"", "'", "`", "\\", "(", "*", ")", "$", "@", "<", "]", "|", ";", "1", ".", "e", "é", "🙂",
+            "\n", " ",
+        ];
+        let mut texts = vec![String::new()];
+        for _ in 0..4 {
+            texts =
+                texts.iter().flat_map(|text| signs.iter().map(move |sign| format!("{text}{sign}"))).collect();
+            for text in &texts {
+                for token in scan(text).list {
+                    assert_eq!(&text[token.start..token.start + token.text.len()], token.text);
+                }
+            }
         }
     }
 }

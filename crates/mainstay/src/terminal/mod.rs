@@ -133,14 +133,25 @@ pub(crate) fn diagnostic_text(diagnostic: &Diagnostic, code: &str, paint: Paint)
     let (start, end) = (diagnostic.start, diagnostic.end);
     let head = paint.tone(tone, &format!("{word} {}", printable(&diagnostic.code)));
     let mut text = format!("{head} ({},{}): {}\n", start.line, start.column, printable(&diagnostic.message));
-    if let Some(line) = code.lines().nth(start.line.saturating_sub(1) as usize).filter(|line| !line.trim().is_empty()) {
+    if let Some(line) =
+        code.lines().nth(start.line.saturating_sub(1) as usize).filter(|line| !line.trim().is_empty())
+    {
         let first = width_before(line, start.column);
-        let last = if end.line == start.line { width_before(line, end.column) } else { width_before(line, u32::MAX) };
+        let last = if end.line == start.line {
+            width_before(line, end.column)
+        } else {
+            width_before(line, u32::MAX)
+        };
         let number = start.line.to_string();
         let carets = "^".repeat(last.saturating_sub(first).max(1));
         let line = printable(line);
         text.push_str(&format!("{} {line}\n", paint.tone(Tone::Faint, &format!("{number} |"))));
-        text.push_str(&format!("{} {}{}\n", paint.tone(Tone::Faint, &format!("{} |", " ".repeat(number.len()))), " ".repeat(first), paint.tone(tone, &carets)));
+        text.push_str(&format!(
+            "{} {}{}\n",
+            paint.tone(Tone::Faint, &format!("{} |", " ".repeat(number.len()))),
+            " ".repeat(first),
+            paint.tone(tone, &carets)
+        ));
     }
     text
 }
@@ -172,10 +183,10 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
 /// Bytes for people: `512 B`, `3.4 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
-    UNITS
-        .iter()
-        .find(|(_, size)| count >= *size)
-        .map_or_else(|| format!("{count} B"), |(unit, size)| format!("{:.1} {unit}", count as f64 / *size as f64))
+    UNITS.iter().find(|(_, size)| count >= *size).map_or_else(
+        || format!("{count} B"),
+        |(unit, size)| format!("{:.1} {unit}", count as f64 / *size as f64),
+    )
 }
 
 #[cfg(test)]
@@ -227,7 +238,10 @@ mod tests {
     fn times_and_sizes_are_for_people() {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let before = |seconds: i64| ago(Timestamp::from_second(1_000_000 - seconds).unwrap(), now);
-        assert_eq!([before(5), before(65), before(7_200), before(200_000)], ["just now", "1 min ago", "2 h ago", "2 days ago"]);
+        assert_eq!(
+            [before(5), before(65), before(7_200), before(200_000)],
+            ["just now", "1 min ago", "2 h ago", "2 days ago"]
+        );
         assert_eq!([bytes(12), bytes(3_400_000)], ["12 B", "3.4 MB"]);
     }
 }

@@ -59,7 +59,11 @@ impl World {
         self.run_with_input(arguments, b"")
     }
 
-    pub fn run_with_input<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>, input: &[u8]) -> Finished {
+    pub fn run_with_input<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+        input: &[u8],
+    ) -> Finished {
         let mut child = self
             .command()
             .args(arguments)
@@ -126,7 +130,8 @@ impl World {
 
     /// The daemon's process id.
     pub fn daemon_pid(&self) -> Option<i32> {
-        let record: Value = serde_json::from_slice(&std::fs::read(self.home().join("daemon.json")).ok()?).ok()?;
+        let record: Value =
+            serde_json::from_slice(&std::fs::read(self.home().join("daemon.json")).ok()?).ok()?;
         i32::try_from(record["pid"].as_i64()?).ok()
     }
 

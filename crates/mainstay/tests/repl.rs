@@ -1,0 +1,182 @@
+//! The prompt, typed at in a terminal.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+#[path = "support/terminal.rs"]
+mod terminal;
+
+use support::World;
+use terminal::{ALT_ENTER, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, TAB, Terminal, UP};
+
+/// The prompt of the working folder's session.
+const PROMPT: &str = "work>";
+
+/// A prompt that waits for input.
+fn open(world: &World) -> Terminal {
+    let terminal = Terminal::open(world);
+    terminal.wait_for("Type F#, or :help");
+    terminal.wait_for_last_line(PROMPT);
+    terminal
+}
+
+#[test]
+fn a_person_defines_completes_cancels_and_leaves() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.wait_for("Started just now • Last active just now");
+
+    terminal.enter("let x = 21;;");
+    terminal.wait_for("val x : int = 21");
+    terminal.enter("x * 2");
+    terminal.wait_for("val it : int = 42");
+
+    terminal.enter("let double y =");
+    terminal.enter("let twice = y * 2");
+    terminal.enter("twice");
+    terminal.press(ENTER);
+    terminal.wait_for("val double : y:int -> int");
+
+    terminal.press("List.ma");
+    terminal.press(TAB);
+    terminal.wait_for("mapFoldBack  function");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+
+    terminal.enter("printfn \"begun\"; while true do ()");
+    terminal.wait_until("begun", |screen| screen.lines().any(|line| line == "begun"));
+    terminal.press(CTRL_C);
+    terminal.wait_for("cancelling …");
+    terminal.wait_for("the session is rebuilt from its earlier definitions");
+    terminal.enter("x");
+    terminal.wait_for("val it : int = 21");
+
+    terminal.enter(":quit");
+    assert_eq!(terminal.wait_for_end(), 0);
+    assert_eq!(world.eval("x")["value"], "21", "the session goes on");
+}
+
+#[test]
+fn two_people_on_one_session_see_each_other() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let mine = 1");
+    terminal.wait_for("val mine : int = 1");
+    terminal.press(&format!("let half ={ENTER}typed{LEFT}{LEFT}"));
+    terminal.wait_for_last_line("    ·     typed");
+    assert_eq!(world.eval("printfn \"hello\"\nlet theirs = mine + 1")["success"], true);
+    terminal.wait_for("cli│ val theirs : int = 2");
+    terminal.wait_for_last_line("    ·     typed");
+    let screen = terminal.screen();
+    let shown: Vec<_> = screen.lines().filter(|line| line.starts_with("cli")).collect();
+    assert_eq!(
+        shown,
+        ["cli> printfn \"hello\"", "cli> let theirs = mine + 1", "cli│ hello", "cli│ val theirs : int = 2"]
+    );
+    assert_eq!(screen.matches("let half =").count(), 1, "the prompt stands once:\n{screen}");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("theirs + 40");
+    terminal.wait_for("val it : int = 42");
+}
+
+#[test]
+fn what_was_typed_outlives_a_crash_of_the_daemon() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let kept = 41");
+    terminal.wait_for("val kept : int = 41");
+    terminal.press("kept + 1");
+    terminal.wait_for_last_line("work> kept + 1");
+    world.kill_daemon();
+    terminal.wait_for("connected again: work is Ready");
+    terminal.wait_for_last_line("work> kept + 1");
+    terminal.press(ENTER);
+    terminal.wait_for("val it : int = 42");
+}
+
+#[test]
+fn a_daemon_that_was_stopped_is_started_again_only_when_it_is_needed() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let kept = 41");
+    terminal.wait_for("val kept : int = 41");
+    assert_eq!(world.run(["stop"]).code, 0);
+    terminal.wait_for("the daemon was stopped; what you run next starts it again");
+    assert_eq!(world.daemon_pid(), None);
+    terminal.enter("kept + 1");
+    terminal.wait_for("val it : int = 42");
+}
+
+#[test]
+fn what_was_typed_is_found_again_in_another_terminal() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let first = 1");
+    terminal.wait_for("val first : int = 1");
+    terminal.enter(" let secret = 2");
+    terminal.wait_for("val secret : int = 2");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.wait_for_end(), 0);
+
+    let terminal = open(&world);
+    terminal.press(UP);
+    terminal.wait_for_last_line("work> let first = 1");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.press(CTRL_R);
+    terminal.press("fir");
+    terminal.wait_for("(search: fir) let first = 1");
+}
+
+#[test]
+fn lines_are_pasted_or_begun_without_running() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.paste("let a = 1\nlet b = 2\n");
+    terminal.wait_for("· let b = 2");
+    terminal.press(ENTER);
+    terminal.wait_for("val b : int = 2");
+    terminal.press("let c = 3");
+    terminal.press(ALT_ENTER);
+    terminal.enter("let d = c + 1");
+    terminal.wait_for("val d : int = 4");
+}
+
+#[test]
+fn what_is_typed_while_code_runs_stands_at_the_next_prompt() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("printfn \"begun\"; System.Threading.Thread.Sleep 500");
+    terminal.wait_until("begun", |screen| screen.lines().any(|line| line == "begun"));
+    terminal.press("20 + 22");
+    terminal.wait_for_last_line("work> 20 + 22");
+    let screen = terminal.screen();
+    assert_eq!(screen.matches("20 + 22").count(), 1, "it stands once:\n{screen}");
+    terminal.press(ENTER);
+    terminal.wait_for("val it : int = 42");
+}
+
+#[test]
+fn commands_act_on_the_session() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter(":frobnicate");
+    terminal.wait_for("there is no command `:frobnicate`; there are :help");
+    terminal.enter("let x = 1");
+    terminal.wait_for("val x : int = 1");
+    terminal.enter(":reset");
+    terminal.wait_for("the session starts afresh");
+    terminal.enter("x");
+    terminal.wait_for("error FS0039 (1,1)");
+    terminal.enter(":rename lab");
+    terminal.wait_for_last_line("lab>");
+    terminal.enter(":new other");
+    terminal.wait_for_last_line("other>");
+    terminal.press(":switch l");
+    terminal.press(TAB);
+    terminal.wait_for_last_line("other> :switch lab");
+    terminal.press(ENTER);
+    terminal.wait_for_last_line("lab>");
+    terminal.enter("#quit;;");
+    assert_eq!(terminal.wait_for_end(), 0);
+}
