@@ -110,8 +110,10 @@ let private messageOf (d: FSharpErrorInfo) =
       EndColumn = d.EndColumn }
 #endif
 
-/// The version of the compiler service.
-let languageVersion = typeof<FsiEvaluationSession>.Assembly.GetName().Version.ToString()
+/// The version of the language: that of its core library, which `4.7` or `8.0` is known by.
+let languageVersion =
+    let version = typeof<list<int>>.Assembly.GetName().Version
+    sprintf "%d.%d" version.Major version.Minor
 
 /// The arguments every session starts with.
 let private standardArguments =

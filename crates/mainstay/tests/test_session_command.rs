@@ -76,7 +76,7 @@ fn show_tells_the_story() {
     insta::assert_snapshot!(with_numbers_as_n(&told.join("\n")), @"
     cli       created `work` (fsharp)
     cli       warms up: started
-    worker    ready: fsharp N.N.N.N, N replayed (N ms)
+    worker    ready: fsharp N.N, N replayed (N ms)
     cli       eval let x = N
     worker    done: val x : int = N (N ms)
     cli       eval x + y
