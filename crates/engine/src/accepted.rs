@@ -35,7 +35,28 @@ impl Claims {
     }
 }
 
-/// The accepted commands of one session.
+/// An id that a creation holds until it is through.
+pub(crate) struct Claim<'a> {
+    claims: &'a Claims,
+    key: CommandKey,
+    session: SessionId,
+}
+
+impl<'a> Claim<'a> {
+    /// Takes an id; none where another session has accepted a command under it.
+    pub(crate) fn take(claims: &'a Claims, key: CommandKey, session: SessionId) -> Option<Self> {
+        claims.take(&key, session).then_some(Self { claims, key, session })
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.claims.release(&self.key, self.session);
+    }
+}
+
+/// The accepted commands of one session. When its task fails, the ids stay the session's: the log may have its commands
+/// without an outcome, and the next task gives them one.
 pub(crate) struct Accepted {
     session: SessionId,
     claims: Arc<Claims>,
@@ -152,11 +173,5 @@ impl Accepted {
                 keep
             }
         });
-    }
-}
-
-impl Drop for Accepted {
-    fn drop(&mut self) {
-        self.commands.keys().for_each(|key| self.claims.release(key, self.session));
     }
 }

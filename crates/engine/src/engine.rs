@@ -10,14 +10,14 @@ use mainstay_model::command::validate_session_name;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     Command, CommandFingerprint, CommandId, CreateSession, Diagnostic, Error, Event, EventBody, Limits,
-    Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionId, SessionState, Source,
-    TextPosition,
+    Metadata, Outcome, Position, Response, Seq, Session, SessionId, SessionState, Source, TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::accepted::{Claim, CommandKey};
 use crate::hub::Subscription;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Request, SessionHandle, Shared, now, principal_of, spawn};
@@ -29,6 +29,8 @@ pub struct Engine {
     tasks: Arc<Mutex<Tasks>>,
     /// Held while a session's task is brought up, so that each session has one.
     activation: Arc<tokio::sync::Mutex<()>>,
+    /// Held while a session is created, so that a creation sent twice at once happens once.
+    creation: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The tasks of the sessions in use.
@@ -68,7 +70,12 @@ impl Engine {
             limits,
             claims: Arc::default(),
         };
-        let engine = Self { shared: Arc::new(shared), tasks: Arc::default(), activation: Arc::default() };
+        let engine = Self {
+            shared: Arc::new(shared),
+            tasks: Arc::default(),
+            activation: Arc::default(),
+            creation: Arc::default(),
+        };
         let live = SessionFilter { live: true, ..SessionFilter::default() };
         for session in engine.shared.log.sessions(live).await? {
             engine.handle(session.id).await?;
@@ -94,11 +101,15 @@ impl Engine {
     ) -> Result<Outcome, Error> {
         let principal = principal_of(&source);
         let fingerprint = CommandFingerprint::of("server", &create);
+        let _one_at_a_time = self.creation.lock().await;
         if let Some(stored) = self.shared.log.outcome(&principal, &id).await? {
             return replayed(&id, &fingerprint, stored);
         }
         self.check_creation(&create)?;
         let session = SessionId::from_uuid(Uuid::now_v7());
+        let Some(_claim) = Claim::take(&self.shared.claims, (principal.clone(), id.clone()), session) else {
+            return Err(Error::CommandConflict { command: id });
+        };
         let name = create.name.unwrap_or_else(|| folder_name(&create.working_directory));
         let metadata = Metadata {
             source: source.clone(),
@@ -113,39 +124,19 @@ impl Engine {
             project: create.project,
         };
         let outcome = Outcome::Done { response: Response::Created { session } };
-        let answer = Answer {
-            principal: principal.clone(),
-            command: id.clone(),
-            fingerprint: fingerprint.clone(),
-            outcome: outcome.clone(),
-        };
-        match self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await {
-            Err(Error::CommandConflict { .. }) => {
-                return self.first_creation(&principal, id, &fingerprint).await;
-            }
-            appended => appended?,
-        }
+        let answer = Answer { principal, command: id, fingerprint, outcome: outcome.clone() };
+        self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await?;
         let start = Command {
             id: CommandId::from(mainstay_model::JobId::from_uuid(Uuid::now_v7())),
             source,
             admission: mainstay_model::Admission::Now,
             body: mainstay_model::SessionCommand::Start,
         };
-        self.submit(session, start).await?;
-        Ok(outcome)
-    }
-
-    /// The outcome of the same creation, sent twice at once, of which the other was quicker.
-    async fn first_creation(
-        &self,
-        principal: &Principal,
-        id: CommandId,
-        fingerprint: &CommandFingerprint,
-    ) -> Result<Outcome, Error> {
-        match self.shared.log.outcome(principal, &id).await? {
-            Some(stored) => replayed(&id, fingerprint, stored),
-            None => Err(Error::CommandConflict { command: id }),
+        // The session is there, and that is the answer. One that cannot start now does so when it is used.
+        if let Err(error) = self.submit(session, start).await {
+            tracing::warn!(%session, %error, "a new session was not started");
         }
+        Ok(outcome)
     }
 
     fn check_creation(&self, create: &CreateSession) -> Result<(), Error> {
@@ -366,13 +357,22 @@ impl Engine {
         }
         let epoch = self.shared.log.claim(session).await?;
         let stored = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
+        let answered = self.answered_elsewhere(&stored).await?;
         let mut tasks = self.lock();
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
-        let handle = spawn(Arc::clone(&self.shared), stored, epoch);
+        let handle = spawn(Arc::clone(&self.shared), stored, epoch, answered);
         tasks.handles.insert(session, handle.clone());
         Ok(handle)
+    }
+
+    /// The command of a job that was cut off, where the log has an outcome under its id already.
+    async fn answered_elsewhere(&self, session: &Session) -> Result<Option<CommandKey>, Error> {
+        let Some(running) = session.running() else { return Ok(None) };
+        let key = (principal_of(&running.source), running.command.clone());
+        let outcome = self.shared.log.outcome(&key.0, &key.1).await?;
+        Ok(outcome.map(|_| key))
     }
 
     fn live_handle(&self, session: SessionId) -> Result<Option<SessionHandle>, Error> {
@@ -388,12 +388,12 @@ impl Engine {
     }
 }
 
-/// Waits until nothing runs in a session, and nothing waits to.
+/// Waits until nothing runs in a session any more.
 async fn drained(handle: &SessionHandle) {
-    let mut visible = handle.visible.clone();
-    if handle.requests.send(Request::Drain).await.is_ok() {
+    let (reply, done) = oneshot::channel();
+    if handle.requests.send(Request::Drain { reply }).await.is_ok() {
         // A session whose task has ended runs nothing.
-        visible.wait_for(|session| !session.state().is_busy()).await.ok();
+        done.await.ok();
     }
 }
 

@@ -24,7 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 
-use crate::accepted::{Accepted, Arrival, Claims};
+use crate::accepted::{Accepted, Arrival, Claims, CommandKey};
 use crate::commit::{Commit, Commits, Reply, commit_in_order};
 use crate::hub::Hub;
 use crate::output::{OutputBuffer, Piece};
@@ -51,8 +51,8 @@ pub(crate) enum Request {
     Explore { name: String, reply: oneshot::Sender<Result<Members, Error>> },
     /// What the worker uses.
     Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
-    /// The daemon is about to go down: what waits is turned away, what runs may end.
-    Drain,
+    /// The daemon is about to go down: what waits and what comes is turned away; answered when nothing runs any more.
+    Drain { reply: oneshot::Sender<()> },
     /// The daemon goes down; answered when the session is at rest.
     ShutDown { reply: oneshot::Sender<()> },
 }
@@ -82,7 +82,13 @@ pub(crate) struct Shared {
 /// Starts the task of a session that was read from the log, or has just been created.
 ///
 /// A session that the log says is live has lost its worker with the daemon that had it, and is brought back.
-pub(crate) fn spawn(shared: Arc<Shared>, session: Session, epoch: Epoch) -> SessionHandle {
+/// `answered` is the command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
+pub(crate) fn spawn(
+    shared: Arc<Shared>,
+    session: Session,
+    epoch: Epoch,
+    answered: Option<CommandKey>,
+) -> SessionHandle {
     let (requests, mailbox) = mpsc::channel(MAILBOX);
     let (visible_in, visible) = watch::channel(Arc::new(session.clone()));
     let (commits, commits_out) = mpsc::unbounded_channel();
@@ -105,6 +111,9 @@ pub(crate) fn spawn(shared: Arc<Shared>, session: Session, epoch: Epoch) -> Sess
         flush_at: None,
         grace: None,
         live: None,
+        answered,
+        is_draining: false,
+        drained: None,
     };
     // Before anyone can ask: a job that was cut off has its outcome before its command can come again.
     task.notice(Notice::DaemonLost);
@@ -133,6 +142,12 @@ struct SessionTask {
     grace: Option<(Instant, JobId)>,
     /// Held while the session is not at rest, except by one of too many that were brought back.
     live: Option<OwnedSemaphorePermit>,
+    /// The command of a job that was cut off, where the log has an outcome under its id already.
+    answered: Option<CommandKey>,
+    /// The daemon is about to go down: commands are turned away.
+    is_draining: bool,
+    /// Who is told once nothing runs any more.
+    drained: Option<oneshot::Sender<()>>,
 }
 
 impl SessionTask {
@@ -178,7 +193,11 @@ impl SessionTask {
                 let usage = self.runner().and_then(|runner| runner.usage());
                 reply.send(usage).ok();
             }
-            Request::Drain => self.turn_away(),
+            Request::Drain { reply } => {
+                self.turn_away();
+                (self.is_draining, self.drained) = (true, Some(reply));
+                self.tell_drained();
+            }
             Request::ShutDown { .. } => {}
         }
     }
@@ -262,6 +281,9 @@ impl SessionTask {
     }
 
     fn place(&self, command: &Command) -> Result<Place, Error> {
+        if self.is_draining {
+            return Err(Error::DaemonStopping);
+        }
         let (state, action) = (self.session.state(), command.body.action());
         let is_offered = availability(state, action) != Availability::Refused;
         if is_offered && (self.lane.is_empty() || !command.body.is_serial()) {
@@ -381,10 +403,26 @@ impl SessionTask {
         }
         self.keep_slot();
         self.advance_lane();
+        self.tell_drained();
         Ok(())
     }
 
-    fn commit(&mut self, at: Timestamp, events: Vec<(Metadata, EventBody)>, outcomes: Vec<Answer>) {
+    fn tell_drained(&mut self) {
+        if !self.session.state().is_busy()
+            && let Some(drained) = self.drained.take()
+        {
+            // The engine may have given up waiting.
+            drained.send(()).ok();
+        }
+    }
+
+    fn commit(&mut self, at: Timestamp, events: Vec<(Metadata, EventBody)>, mut outcomes: Vec<Answer>) {
+        outcomes.retain(|answer| {
+            let is_of = |(principal, command): &CommandKey| {
+                *principal == answer.principal && *command == answer.command
+            };
+            !self.answered.as_ref().is_some_and(is_of)
+        });
         let first = self.session.last_seq.next();
         let mut new_events = Vec::with_capacity(events.len());
         for (metadata, body) in events {

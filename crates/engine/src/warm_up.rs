@@ -51,7 +51,7 @@ impl WarmUp {
             Ok(started) => started,
             Err(Error::WorkerFailed { reason }) => {
                 tracing::warn!(session = %self.spec.session, reason, "a worker did not come up");
-                return self.tell(exited(WorkerExit::Unknown)).await;
+                return self.tell(Notice::StartFailed { reason }).await;
             }
             Err(error) => return self.tell(Notice::WarmUpFailed { error }).await,
         };

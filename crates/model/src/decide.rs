@@ -54,6 +54,11 @@ pub enum Notice {
         /// Why.
         error: Error,
     },
+    /// It was started and did not get ready. Another may.
+    StartFailed {
+        /// Why.
+        reason: String,
+    },
     /// It says something itself.
     Runner(RunnerNotice),
     /// A job printed more than is kept.
@@ -307,6 +312,7 @@ impl Draft<'_> {
                     self.effect(Effect::KillWorker);
                 }
             }
+            Notice::StartFailed { reason } => self.worker_lost(WorkerExit::Unknown, Some(reason), limits),
             Notice::Runner(notice) => self.runner_notice(notice, limits),
             Notice::OutputCut { job, limit } => {
                 if let Some(running) = self.running(job) {
@@ -351,7 +357,7 @@ impl Draft<'_> {
                     self.finish(&running, report, limits);
                 }
             }
-            RunnerNotice::Exited { exit } => self.worker_exited(exit, limits),
+            RunnerNotice::Exited { exit } => self.worker_lost(exit, None, limits),
         }
     }
 
@@ -373,6 +379,7 @@ impl Draft<'_> {
             ),
             JobEnding::Rejected => (failed(Failure::Rejected), EvalEnding::Rejected),
             JobEnding::Raised(error) => {
+                let error = error.cut(limits.value_bytes);
                 (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
             }
             JobEnding::Interrupted if running.cancel_requested => {
@@ -390,7 +397,7 @@ impl Draft<'_> {
         self.end_running(running, body, ending, result, duration_ms);
     }
 
-    fn worker_exited(&mut self, exit: WorkerExit, limits: &Limits) {
+    fn worker_lost(&mut self, exit: WorkerExit, reason: Option<String>, limits: &Limits) {
         match self.session.state() {
             SessionState::Uninitialized | SessionState::Faulted => return,
             SessionState::WarmingUp
@@ -404,7 +411,8 @@ impl Draft<'_> {
         let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
         match judge(&self.session.losses, ready_at, self.now, limits) {
             Verdict::Restart { attempt, after_ms } => {
-                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: Some(after_ms) };
+                let exited =
+                    EventBody::WorkerExited { exit, attempt, restart_after_ms: Some(after_ms), reason };
                 self.record(of(Source::System), exited);
                 self.record(
                     of(Source::System),
@@ -414,11 +422,10 @@ impl Draft<'_> {
                 self.effect(Effect::StartWorker { after: Duration::from_millis(after_ms) });
             }
             Verdict::GiveUp { attempt } => {
-                self.record(
-                    of(Source::System),
-                    EventBody::WorkerExited { exit, attempt, restart_after_ms: None },
-                );
-                let message = format!("the worker was lost {attempt} times in a row, last by {exit}");
+                let last = reason.clone().unwrap_or_else(|| exit.to_string());
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason };
+                self.record(of(Source::System), exited);
+                let message = format!("the worker was lost {attempt} times in a row, last by {last}");
                 self.record(of(Source::System), EventBody::SessionFaulted { message });
                 self.effect(Effect::KillWorker);
             }
@@ -493,7 +500,7 @@ impl Draft<'_> {
         result: EvalResult,
         duration_ms: u64,
     ) {
-        let completed = self.record(of_job(Source::Worker, running), body);
+        let completed = self.record(of_job(ender_of(&body), running), body);
         let outcome =
             EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
         let response = Response::Evaluated(outcome);
@@ -530,6 +537,31 @@ impl Draft<'_> {
             Source::Worker | Source::System => Principal::local(),
         };
         self.decision.outcomes.push(Answer { principal, command, fingerprint, outcome });
+    }
+}
+
+/// Who brought a job's end about: the worker that ran it, or the daemon that killed it or found it gone.
+const fn ender_of(end: &EventBody) -> Source {
+    match end {
+        EventBody::EvalCancelled { ending: CancelEnding::Killed, .. }
+        | EventBody::EvalInterrupted { .. }
+        | EventBody::EvalFailed { failure: Failure::WorkerExited { .. }, .. } => Source::System,
+        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. }
+        | EventBody::EvalCompleted { .. }
+        | EventBody::EvalFailed { failure: Failure::Rejected | Failure::Raised { .. }, .. }
+        | EventBody::SessionCreated { .. }
+        | EventBody::SessionRenamed { .. }
+        | EventBody::WarmUpStarted { .. }
+        | EventBody::WarmUpCompleted { .. }
+        | EventBody::SessionFaulted { .. }
+        | EventBody::SessionReset
+        | EventBody::SessionHardReset
+        | EventBody::SessionStopped
+        | EventBody::WorkerExited { .. }
+        | EventBody::EvalRequested { .. }
+        | EventBody::OutputProduced { .. }
+        | EventBody::OutputCut { .. }
+        | EventBody::CancelRequested { .. } => Source::Worker,
     }
 }
 

@@ -42,23 +42,24 @@ pub struct EvalResult {
 }
 
 impl EvalResult {
-    /// The result with every text in it kept up to `limit` bytes, and no more diagnostics than anyone reads.
+    /// The result with every text in it kept up to `limit` bytes, and no more items than anyone reads.
     #[must_use]
     pub fn cut(mut self, limit: usize) -> Self {
-        let values = self.bindings.iter_mut().filter_map(|binding| binding.value.as_mut());
+        let values = self
+            .bindings
+            .iter_mut()
+            .flat_map(|binding| binding.value.as_mut().into_iter().chain([&mut binding.value_type]));
         let messages = self.diagnostics.iter_mut().map(|diagnostic| &mut diagnostic.message);
-        values
-            .chain(messages)
-            .chain(self.value.as_mut())
-            .chain([&mut self.display])
-            .for_each(|text| cut(text, limit));
-        self.diagnostics.truncate(DIAGNOSTICS_KEPT);
+        let own = self.value.as_mut().into_iter().chain(self.value_type.as_mut()).chain([&mut self.display]);
+        values.chain(messages).chain(own).for_each(|text| cut(text, limit));
+        self.diagnostics.truncate(ITEMS_KEPT);
+        self.bindings.truncate(ITEMS_KEPT);
         self
     }
 }
 
-/// Diagnostics kept of one eval.
-const DIAGNOSTICS_KEPT: usize = 1000;
+/// Diagnostics, and bindings, kept of one eval.
+const ITEMS_KEPT: usize = 1000;
 
 /// Shortens a text to `limit` bytes, and marks that it was.
 fn cut(text: &mut String, limit: usize) {
@@ -78,6 +79,18 @@ pub struct RaisedError {
     /// Its stack trace, without the worker's own frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
+}
+
+impl RaisedError {
+    /// The error with every text in it kept up to `limit` bytes.
+    #[must_use]
+    pub fn cut(mut self, limit: usize) -> Self {
+        [&mut self.kind, &mut self.message]
+            .into_iter()
+            .chain(self.stack.as_mut())
+            .for_each(|text| cut(text, limit));
+        self
+    }
 }
 
 /// How a worker process ended.

@@ -163,6 +163,9 @@ pub enum EventBody {
         /// After how many milliseconds another is started; none when workers are lost too often.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restart_after_ms: Option<u64>,
+        /// Why, where it did not even get ready.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
 
     /// Code was accepted for running.

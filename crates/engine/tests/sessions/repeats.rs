@@ -1,6 +1,11 @@
 //! The same command id again: the same answer, whatever happened in between.
 
-use mainstay_model::{Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand};
+use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
+use mainstay_model::decide::Answer;
+use mainstay_model::{
+    Admission, CommandFingerprint, Error, EvalEnding, Event, EventBody, Limits, Metadata, Outcome, Position,
+    Principal, Response, Seq, Session, SessionCommand, SessionId, SessionKind, Timestamp,
+};
 
 use crate::support::{
     Daemon, breathe, cli, command, create, ending, eval, evaluated, id, next_id, patient, quick,
@@ -172,4 +177,75 @@ async fn a_creation_sent_twice_makes_one_session() {
     assert_eq!(sessions.iter().map(|session| session.id).collect::<Vec<_>>(), [session]);
     let other = daemon.engine.create(id("same"), cli(), create("other")).await;
     assert_eq!(other, Err(Error::CommandConflict { command: id("same") }));
+}
+
+#[tokio::test]
+async fn a_creation_under_the_id_of_a_command_that_runs_is_a_conflict_and_harms_nothing() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let running = session.send(command(id("taken"), Admission::Now, eval("loop")));
+    session.until("evalRequested").await;
+    let refused = daemon.engine.create(id("taken"), cli(), create("other")).await;
+    assert_eq!(refused, Err(Error::CommandConflict { command: id("taken") }));
+    session.submit(SessionCommand::Cancel).await.unwrap();
+    assert_eq!(ending(running).await, EvalEnding::Cancelled);
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+#[tokio::test]
+async fn a_creation_sent_twice_at_once_happens_once() {
+    let daemon = Daemon::start().await;
+    let creation = || daemon.engine.create(id("twice"), cli(), create("one"));
+    let (first, second) = tokio::join!(creation(), creation());
+    assert_eq!(first.unwrap(), second.unwrap());
+    assert_eq!(daemon.engine.sessions(SessionFilter::default()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_job_cut_off_whose_id_has_an_outcome_already_gets_no_second_and_the_session_comes_back() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let running = session.send(command(id("taken"), Admission::Now, eval("loop")));
+    session.until("evalRequested").await;
+    running.abort();
+    running.await.unwrap_err();
+    let here = session.leave();
+    // As if another session had been given the id while nobody held it.
+    let answer = Answer {
+        principal: Principal::local(),
+        command: id("taken"),
+        fingerprint: CommandFingerprint::of("elsewhere", &()),
+        outcome: Outcome::Failed { error: Error::SessionStopped },
+    };
+    daemon.store.append(creation_with(answer)).await.unwrap();
+    let daemon = daemon.crash().await;
+    let session = daemon.client(here);
+    session.until("warmUpCompleted").await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+/// The creation of some other session, with an outcome.
+fn creation_with(answer: Answer) -> Append {
+    let session = SessionId::from_uuid(uuid::Uuid::now_v7());
+    let (at, metadata) = (
+        Timestamp::UNIX_EPOCH,
+        Metadata { source: cli(), correlation: None, causation: None, environment: None },
+    );
+    let body = EventBody::SessionCreated {
+        kind: SessionKind::fsharp(),
+        name: "other".to_owned(),
+        working_directory: "/".to_owned(),
+        project: None,
+    };
+    let new = NewEvent { at, metadata: metadata.clone(), body: body.clone() };
+    let event = Event { session, seq: Seq(1), position: Position(1), at, metadata, body };
+    let projection = Session::begin(&event).unwrap();
+    Append {
+        session,
+        epoch: Epoch::FIRST,
+        first: Seq(1),
+        events: vec![new],
+        outcomes: vec![answer],
+        projection,
+    }
 }

@@ -190,8 +190,14 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             diverged,
             duration_ms,
         });
-    let exited = (any_exit(), prop_oneof![0_u32..4, Just(u32::MAX)], option::of(any_count())).prop_map(
-        |(exit, attempt, restart_after_ms)| EventBody::WorkerExited { exit, attempt, restart_after_ms },
+    let attempt = prop_oneof![0_u32..4, Just(u32::MAX)];
+    let exited = (any_exit(), attempt, option::of(any_count()), option::of(any_text())).prop_map(
+        |(exit, attempt, restart_after_ms, reason)| EventBody::WorkerExited {
+            exit,
+            attempt,
+            restart_after_ms,
+            reason,
+        },
     );
     prop_oneof![
         1 => created,

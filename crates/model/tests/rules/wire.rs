@@ -282,7 +282,12 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::SessionReset,
         EventBody::SessionHardReset,
         EventBody::SessionStopped,
-        EventBody::WorkerExited { exit: WorkerExit::Signal(9), attempt: 1, restart_after_ms: Some(1000) },
+        EventBody::WorkerExited {
+            exit: WorkerExit::Signal(9),
+            attempt: 1,
+            restart_after_ms: Some(1000),
+            reason: None,
+        },
         EventBody::EvalRequested {
             job,
             command: command_id(1),
