@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::accepted::{Claim, CommandKey};
 use crate::hub::Subscription;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
-use crate::session::{Request, SessionHandle, Shared, now, principal_of, spawn};
+use crate::session::{Request, SessionHandle, Shared, now, spawn};
 
 /// All sessions of one daemon.
 #[derive(Clone)]
@@ -99,7 +99,7 @@ impl Engine {
         source: Source,
         create: CreateSession,
     ) -> Result<Outcome, Error> {
-        let principal = principal_of(&source);
+        let principal = source.principal();
         let fingerprint = CommandFingerprint::of("server", &create);
         let _one_at_a_time = self.creation.lock().await;
         if let Some(stored) = self.shared.log.outcome(&principal, &id).await? {
@@ -127,7 +127,7 @@ impl Engine {
         let answer = Answer { principal, command: id, fingerprint, outcome: outcome.clone() };
         self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await?;
         let start = Command {
-            id: CommandId::from(mainstay_model::JobId::from_uuid(Uuid::now_v7())),
+            id: CommandId::from_uuid(Uuid::now_v7()),
             source,
             admission: mainstay_model::Admission::Now,
             body: mainstay_model::SessionCommand::Start,
@@ -370,7 +370,7 @@ impl Engine {
     /// The command of a job that was cut off, where the log has an outcome under its id already.
     async fn answered_elsewhere(&self, session: &Session) -> Result<Option<CommandKey>, Error> {
         let Some(running) = session.running() else { return Ok(None) };
-        let key = (principal_of(&running.source), running.command.clone());
+        let key = (running.source.principal(), running.command.clone());
         let outcome = self.shared.log.outcome(&key.0, &key.1).await?;
         Ok(outcome.map(|_| key))
     }

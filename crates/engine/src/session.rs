@@ -17,8 +17,8 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     Action, Admission, Command, CommandFingerprint, CommandId, Decision, Diagnostic, Effect, Error, Event,
-    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, Principal, RunnerNotice, Session,
-    SessionCommand, SessionState, Source, TextPosition, Timestamp, WorkerExit, decide,
+    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, RunnerNotice, Session,
+    SessionCommand, SessionState, TextPosition, Timestamp, WorkerExit, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -205,7 +205,7 @@ impl SessionTask {
     /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
     /// refused.
     async fn admit(&mut self, command: Command, fingerprint: CommandFingerprint, reply: Reply) {
-        let key = (principal_of(&command.source), command.id.clone());
+        let key = (command.source.principal(), command.id.clone());
         let reply = match self.accepted.arrive(&key, &fingerprint, reply) {
             Arrival::New(reply) => reply,
             Arrival::Joined => return,
@@ -304,7 +304,7 @@ impl SessionTask {
 
     /// Starts a session at rest because a command waits for it.
     fn start_for(&mut self, command: &Command) {
-        let id = CommandId::from(JobId::from_uuid(Uuid::now_v7()));
+        let id = CommandId::from_uuid(Uuid::now_v7());
         let body = SessionCommand::Start;
         let fingerprint = CommandFingerprint::of(&self.session.id.to_string(), &body);
         let start = Command { id, source: command.source.clone(), admission: Admission::Now, body };
@@ -312,7 +312,7 @@ impl SessionTask {
     }
 
     fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint) {
-        let key = (principal_of(&command.source), command.id.clone());
+        let key = (command.source.principal(), command.id.clone());
         let job = JobId::from_uuid(Uuid::now_v7());
         if matches!(command.body, SessionCommand::HardReset | SessionCommand::Stop) {
             self.hear_out();
@@ -552,7 +552,7 @@ impl SessionTask {
 
     /// Answers a command that was accepted and will not be carried out.
     fn fail(&mut self, command: Command, fingerprint: CommandFingerprint, error: Error) {
-        let (principal, outcome) = (principal_of(&command.source), Outcome::Failed { error });
+        let (principal, outcome) = (command.source.principal(), Outcome::Failed { error });
         self.commit(now(), Vec::new(), vec![Answer { principal, command: command.id, fingerprint, outcome }]);
     }
 
@@ -585,7 +585,7 @@ impl SessionTask {
     /// Commands that wait are turned away rather than answered for good: the next daemon takes them.
     fn turn_away(&mut self) {
         for Queued { command, .. } in std::mem::take(&mut self.lane) {
-            self.accepted.refuse(&(principal_of(&command.source), command.id), &Error::DaemonStopping);
+            self.accepted.refuse(&(command.source.principal(), command.id), &Error::DaemonStopping);
         }
     }
 
@@ -607,14 +607,6 @@ enum Place {
     Now,
     /// It waits for its turn.
     Lane,
-}
-
-/// Whose command it is. What the daemon does by itself is the local principal's.
-pub(crate) fn principal_of(source: &Source) -> Principal {
-    match source {
-        Source::Client { principal, .. } => principal.clone(),
-        Source::Worker | Source::System => Principal::local(),
-    }
 }
 
 /// The present moment, as exact as the log keeps it.

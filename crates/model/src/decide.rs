@@ -532,10 +532,7 @@ impl Draft<'_> {
         fingerprint: CommandFingerprint,
         outcome: Outcome,
     ) {
-        let principal = match source {
-            Source::Client { principal, .. } => principal.clone(),
-            Source::Worker | Source::System => Principal::local(),
-        };
+        let principal = source.principal();
         self.decision.outcomes.push(Answer { principal, command, fingerprint, outcome });
     }
 }

@@ -58,6 +58,12 @@ pub enum Error {
         /// How many may be.
         limit: usize,
     },
+    /// As many clients are connected as may be.
+    #[error("{limit} clients are connected already")]
+    TooManyConnections {
+        /// How many may be.
+        limit: usize,
+    },
     /// The id was used before, for another command.
     #[error("the command id `{command}` was used before, for a different command")]
     CommandConflict {
@@ -221,6 +227,7 @@ codes! {
     SessionOwned => "session_owned",
     LaneFull => "lane_full",
     TooManySessions => "too_many_sessions",
+    TooManyConnections => "too_many_connections",
     CommandConflict => "command_conflict",
     SessionStopped => "session_stopped",
     CodeTooLarge => "code_too_large",
@@ -257,6 +264,9 @@ impl Error {
             Self::LaneFull { .. } => "Wait for some of them to end, or cancel the running one.".into(),
             Self::TooManySessions { .. } => {
                 "Stop one with `mainstay session stop`, or raise `live-sessions`.".into()
+            }
+            Self::TooManyConnections { .. } => {
+                "Close clients that are not needed, or raise `connections`.".into()
             }
             Self::CommandConflict { .. } => "Use a new id for a new command.".into(),
             Self::SessionStopped => "Start the session and send the command again under a new id.".into(),
@@ -300,6 +310,7 @@ impl Error {
             | Self::SessionOwned
             | Self::LaneFull { .. }
             | Self::TooManySessions { .. }
+            | Self::TooManyConnections { .. }
             | Self::CommandConflict { .. }
             | Self::SessionStopped
             | Self::CodeTooLarge { .. }

@@ -63,6 +63,16 @@ pub enum Source {
     System,
 }
 
+impl Source {
+    /// On whose behalf. What the daemon and its workers do by themselves is the local principal's.
+    pub fn principal(&self) -> Principal {
+        match self {
+            Self::Client { principal, .. } => principal.clone(),
+            Self::Worker | Self::System => Principal::local(),
+        }
+    }
+}
+
 /// A stream of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

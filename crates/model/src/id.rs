@@ -200,9 +200,10 @@ impl SessionKind {
     }
 }
 
-impl From<JobId> for CommandId {
-    fn from(job: JobId) -> Self {
-        Self(job.to_string())
+impl CommandId {
+    /// An id for a command whose client gave none.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(uuid.hyphenated().to_string())
     }
 }
 

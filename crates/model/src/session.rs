@@ -374,7 +374,7 @@ mod tests {
             };
             list.push(event(EventBody::EvalRequested {
                 job,
-                command: job.into(),
+                command: CommandId::from_uuid(job.as_uuid()),
                 fingerprint: CommandFingerprint::of("", eval),
                 code: (*eval).to_owned(),
                 file: None,

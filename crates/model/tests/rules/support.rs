@@ -368,6 +368,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::SessionOwned,
         Error::LaneFull { limit: 64 },
         Error::TooManySessions { limit: 64 },
+        Error::TooManyConnections { limit: 256 },
         Error::CommandConflict { command: command_id(1) },
         Error::SessionStopped,
         Error::CodeTooLarge { bytes: 5, limit: 4 },
