@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn ask() -> impl Strategy<Value = Ask> {
     let off = || prop_oneof![12 => Just(0), 1 => -1_i64..=1];
-    let append = (0..SESSIONS, vec(body(), 0..4), any::<i32>(), off(), off(), vec(0..COMMANDS, 0..2))
+    let append = (0..SESSIONS, vec(body(), 0..4), any::<i32>(), off(), off(), vec(0..COMMANDS, 0..3))
         .prop_map(|(session, bodies, at, seq_off, epoch_off, commands)| {
             let at = i64::from(at) * 1_000_003;
             Ask::Append { session, bodies, at, seq_off, epoch_off, commands }
@@ -83,11 +83,14 @@ impl Model {
             .map(|command| answer(&format!("command-{command}"), right.first))
             .collect();
         let owned = right.first == line.last_seq().next() && right.epoch == line.epoch;
-        let conflict = right.outcomes.iter().find(|answer| self.outcomes.contains_key(&answer.command));
+        let conflict = right.outcomes.iter().enumerate().find(|(index, answer)| {
+            let before = &right.outcomes[..*index];
+            self.outcomes.contains_key(&answer.command) || before.contains(answer)
+        });
         let result = match (owned, conflict) {
             (false, _) if there.is_some() => Err(Error::SessionOwned),
             (false, _) => Err(Error::SessionNotFound { reference: line.id.to_string() }),
-            (true, Some(answer)) => Err(Error::CommandConflict { command: answer.command.clone() }),
+            (true, Some((_, answer))) => Err(Error::CommandConflict { command: answer.command.clone() }),
             (true, None) => Ok(()),
         };
         if result.is_ok() {
@@ -130,8 +133,6 @@ async fn ask_both(log: &SqliteLog, model: &mut Model, asks: Vec<Ask>) {
         match ask {
             Ask::Append { session, bodies, at, seq_off, epoch_off, commands } => {
                 let at = Timestamp::from_microsecond(at).unwrap();
-                let mut commands = commands;
-                commands.dedup();
                 let off = Off { at, seq: seq_off, epoch: epoch_off, commands };
                 let (append, result) =
                     model.append(session, bodies.into_iter().map(event_body).collect(), &off);

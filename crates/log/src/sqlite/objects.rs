@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tokio::task::spawn_blocking;
 
 use super::rows::integer;
+use super::writer::Unwritten;
 use super::{failed, files};
 use crate::ObjectHash;
 
@@ -67,15 +68,13 @@ impl ObjectRow {
     }
 
     /// Writes the row; one that is there already is only changed where it was damaged.
-    pub(super) fn store(&self, connection: &Connection) -> Result<(), Error> {
-        connection
-            .prepare_cached(
-                "INSERT INTO object (hash, size, bytes) VALUES (?1, ?2, ?3)
-                 ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes",
-            )
-            .and_then(|mut insert| insert.execute(params![self.hash.as_str(), self.size, self.inline]))
-            .map(drop)
-            .map_err(failed)
+    pub(super) fn store(&self, connection: &Connection) -> Result<(), Unwritten> {
+        let mut insert = connection.prepare_cached(
+            "INSERT INTO object (hash, size, bytes) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes",
+        )?;
+        insert.execute(params![self.hash.as_str(), self.size, self.inline])?;
+        Ok(())
     }
 }
 

@@ -1,7 +1,9 @@
-//! The one thread that writes. It drains what has queued into one transaction, and answers once that is durable.
+//! The one thread that writes. It takes what has queued, and what queues meanwhile, into one transaction, and answers
+//! once that is durable.
 //!
 //! One flush of the disk then serves everybody who waited for the one before; no time is ever spent waiting for company.
-//! Each write has a savepoint of its own, so that a refused one leaves the others alone.
+//! A write that is refused has changed nothing, and so leaves the others alone without a savepoint, which would cost each
+//! of them a copy of every page it touches. One that fails loses the transaction, and each of its writes is tried alone.
 //!
 //! The queue is bounded by refusing: a caller waits for its write to be durable anyway, so that a wait for room would
 //! only move the same bytes into the futures of the callers. What was queued is never dropped.
@@ -64,7 +66,7 @@ impl Writer {
     }
 
     /// Queues a write at once, in the order of the calls; the future gives what it gave once it is durable. `write` is
-    /// tried again where the transaction around it was lost.
+    /// tried again where the transaction around it was lost, and so keeps nothing in memory of what it wrote.
     pub(super) fn submit<T, W>(
         &self,
         bytes: usize,
@@ -72,7 +74,7 @@ impl Writer {
     ) -> impl Future<Output = Result<T, Error>> + Send + 'static + use<T, W>
     where
         T: Send + 'static,
-        W: FnMut(&Connection) -> Result<T, Error> + Send + 'static,
+        W: FnMut(&Connection) -> Result<T, Unwritten> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let queued = self.waiting.add(bytes, &self.limits).and_then(|()| {
@@ -93,6 +95,30 @@ impl Drop for Writer {
             && thread.join().is_err()
         {
             tracing::error!("the log's writer died");
+        }
+    }
+}
+
+/// Why a write is not there.
+#[derive(Debug)]
+pub(super) enum Unwritten {
+    /// What it asks for may not be. It has changed nothing.
+    Refused(Error),
+    /// The database could not do it, and may have done a part.
+    Failed(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Unwritten {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Unwritten> for Error {
+    fn from(unwritten: Unwritten) -> Self {
+        match unwritten {
+            Unwritten::Refused(error) => error,
+            Unwritten::Failed(error) => failed(error),
         }
     }
 }
@@ -129,7 +155,7 @@ struct Queued {
 
 /// A write of any kind, as the thread sees it.
 trait Write: Send {
-    /// Does it; says whether it stays.
+    /// Does it; says whether the transaction can go on.
     fn apply(&mut self, connection: &Connection) -> bool;
 
     /// Answers its caller, once the transaction's fate is known.
@@ -145,20 +171,24 @@ struct Pending<T, W> {
 impl<T, W> Write for Pending<T, W>
 where
     T: Send,
-    W: FnMut(&Connection) -> Result<T, Error> + Send,
+    W: FnMut(&Connection) -> Result<T, Unwritten> + Send,
 {
     fn apply(&mut self, connection: &Connection) -> bool {
-        self.result.insert((self.write)(connection)).is_ok()
+        let written = (self.write)(connection);
+        let failed = matches!(written, Err(Unwritten::Failed(_)));
+        let result = self.result.insert(written.map_err(Error::from));
+        if let (true, Err(error)) = (failed, result) {
+            tracing::error!(%error, "a write failed");
+        }
+        !failed
     }
 
     fn answer(self: Box<Self>, fate: Result<(), Error>) {
-        let answer = match (self.result, fate) {
-            (Some(Ok(_)) | None, Err(error)) => Err(error),
-            (Some(result), _) => result,
-            (None, Ok(())) => Err(stopped()),
-        };
+        let Self { result, reply, .. } = *self;
+        // A refusal, too, may rest on what was lost.
+        let answer = fate.and_then(|()| result.unwrap_or_else(|| Err(stopped())));
         // The caller may have gone; what it asked for is done all the same.
-        let _ = self.reply.send(answer);
+        let _ = reply.send(answer);
     }
 }
 
@@ -173,65 +203,66 @@ struct Worker {
 impl Worker {
     fn run(self) {
         while let Ok(first) = self.queued.recv() {
-            let batch = self.drain(first);
-            self.commit(batch);
+            self.serve(first);
             if let Err(error) = self.checkpoint() {
                 tracing::warn!(%error, "the write-ahead log could not be copied into the database");
             }
         }
     }
 
-    fn drain(&self, first: Queued) -> Vec<Queued> {
-        let mut bytes = first.bytes;
+    /// Writes all that has queued in one transaction, and answers it. Where one of the writes lost the transaction, each
+    /// is tried on its own.
+    fn serve(&self, first: Queued) {
         let mut batch = vec![first];
-        while batch.len() < self.limits.batch_writes && bytes < self.limits.batch_bytes {
-            let Ok(next) = self.queued.try_recv() else { break };
-            bytes = bytes.saturating_add(next.bytes);
-            batch.push(next);
-        }
-        batch
-    }
-
-    /// Writes a batch and answers all of it. Where the transaction was lost under way, each write is tried on its own.
-    fn commit(&self, mut batch: Vec<Queued>) {
-        match self.transact(&mut batch) {
-            Ok(()) => self.answer(batch, Ok(())),
-            Err(Lost::UnderWay) if batch.len() > 1 => {
-                batch.into_iter().for_each(|write| self.commit(vec![write]))
+        let fate = self.transact(|| self.apply_queued(&mut batch));
+        if matches!(fate, Err(Lost::UnderWay)) && batch.len() > 1 {
+            for mut queued in batch {
+                let fate = self.transact(|| self.apply(&mut queued));
+                self.answer(vec![queued], fate);
             }
-            Err(lost) => {
-                let error = lost.into_error();
-                tracing::error!(%error, writes = batch.len(), "a transaction failed");
-                self.answer(batch, Err(error));
-            }
+        } else {
+            self.answer(batch, fate);
         }
     }
 
-    fn transact(&self, batch: &mut [Queued]) -> Result<(), Lost> {
+    fn transact(&self, apply: impl FnOnce() -> Result<(), Lost>) -> Result<(), Lost> {
         self.execute("BEGIN IMMEDIATE")?;
-        let committed = self.apply(batch).and_then(|()| self.execute("COMMIT"));
+        let committed = apply().and_then(|()| self.execute("COMMIT"));
+        // A full disk can end the transaction by itself.
         if committed.is_err() && !self.connection.is_autocommit() {
             self.execute("ROLLBACK")?;
         }
         committed
     }
 
-    fn apply(&self, batch: &mut [Queued]) -> Result<(), Lost> {
-        for queued in batch {
-            self.execute("SAVEPOINT one")?;
-            if !queued.write.apply(&self.connection) {
-                // A full disk can end the whole transaction, not only the statement.
-                if self.connection.is_autocommit() {
-                    return Err(Lost::UnderWay);
-                }
-                self.execute("ROLLBACK TO one")?;
+    /// Applies the batch, and lets it grow by what queues meanwhile: those who were just answered ask again, one by one,
+    /// and the first of them alone would cost the others a flush.
+    fn apply_queued(&self, batch: &mut Vec<Queued>) -> Result<(), Lost> {
+        let (mut applied, mut bytes) = (0, 0_usize);
+        while let Some(queued) = batch.get_mut(applied) {
+            self.apply(queued)?;
+            applied += 1;
+            bytes = bytes.saturating_add(queued.bytes);
+            if applied < self.limits.batch_writes && bytes < self.limits.batch_bytes {
+                batch.extend(self.queued.try_recv());
             }
-            self.execute("RELEASE one")?;
         }
         Ok(())
     }
 
-    fn answer(&self, batch: Vec<Queued>, fate: Result<(), Error>) {
+    fn apply(&self, queued: &mut Queued) -> Result<(), Lost> {
+        if queued.write.apply(&self.connection) { Ok(()) } else { Err(Lost::UnderWay) }
+    }
+
+    fn answer(&self, batch: Vec<Queued>, fate: Result<(), Lost>) {
+        let fate = match fate {
+            // One that failed alone has its own answer.
+            Ok(()) | Err(Lost::UnderWay) => Ok(()),
+            Err(Lost::All(error)) => {
+                tracing::error!(%error, writes = batch.len(), "a transaction failed");
+                Err(failed(error))
+            }
+        };
         for queued in batch {
             self.waiting.remove(queued.bytes);
             queued.write.answer(fate.clone());
@@ -268,15 +299,6 @@ enum Lost {
     All(rusqlite::Error),
 }
 
-impl Lost {
-    fn into_error(self) -> Error {
-        match self {
-            Self::UnderWay => Error::StoreFailed { reason: "the transaction was lost".to_owned() },
-            Self::All(error) => failed(error),
-        }
-    }
-}
-
 fn stopped() -> Error {
     Error::StoreFailed { reason: "its writer has stopped".to_owned() }
 }
@@ -289,21 +311,24 @@ mod tests {
 
     fn writer(limits: Limits) -> Writer {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("CREATE TABLE kept (value UNIQUE)").unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE kept (value UNIQUE);
+                 CREATE TABLE promised (value REFERENCES kept (value) DEFERRABLE INITIALLY DEFERRED)",
+            )
+            .unwrap();
         Writer::start(connection, limits).unwrap()
     }
 
-    fn keep(value: i64) -> impl FnMut(&Connection) -> Result<(), Error> + Send {
-        move |connection| {
-            connection.execute("INSERT INTO kept VALUES (?1)", [value]).map(drop).map_err(failed)
-        }
+    fn keep(value: i64) -> impl FnMut(&Connection) -> Result<(), Unwritten> + Send {
+        move |connection| Ok(connection.execute("INSERT INTO kept VALUES (?1)", [value]).map(drop)?)
     }
 
     fn kept(writer: &Writer) -> impl Future<Output = Result<i64, Error>> + use<> {
         writer.submit(0, |connection| {
             connection
                 .query_row("SELECT total(value) FROM kept", (), |row| row.get::<_, f64>(0))
-                .map_err(failed)
+                .map_err(Unwritten::from)
                 .map(|sum| sum as i64)
         })
     }
@@ -322,17 +347,69 @@ mod tests {
         release
     }
 
+    /// Keeps a value, and counts how often it was asked to.
+    fn keep_counted(
+        value: i64,
+        asked: &Arc<AtomicUsize>,
+    ) -> impl FnMut(&Connection) -> Result<(), Unwritten> + Send + use<> {
+        let asked = Arc::clone(asked);
+        move |connection| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            keep(value)(connection)
+        }
+    }
+
     #[tokio::test]
     async fn a_refused_write_leaves_those_of_its_transaction_alone() {
         let writer = writer(Limits::default());
+        let asked = Arc::default();
         let held = hold(&writer).await;
-        let (first, again, other) =
-            (writer.submit(0, keep(1)), writer.submit(0, keep(1)), writer.submit(0, keep(2)));
+        let first = writer.submit(0, keep_counted(1, &asked));
+        let refused = writer.submit(0, |_| Err::<(), _>(Unwritten::Refused(Error::SessionOwned)));
+        let other = writer.submit(0, keep_counted(2, &asked));
         drop(held);
         assert_eq!(first.await, Ok(()));
-        assert!(matches!(again.await, Err(Error::StoreFailed { .. })));
+        assert_eq!(refused.await, Err(Error::SessionOwned));
         assert_eq!(other.await, Ok(()));
         assert_eq!(kept(&writer).await, Ok(3));
+        assert_eq!(asked.load(Ordering::Relaxed), 2, "nothing is tried again");
+    }
+
+    #[tokio::test]
+    async fn a_write_that_fails_half_done_leaves_nothing_and_those_of_its_transaction_alone() {
+        let writer = writer(Limits::default());
+        let asked = Arc::default();
+        let held = hold(&writer).await;
+        let before = writer.submit(0, keep_counted(1, &asked));
+        let half = writer.submit(0, |connection| {
+            keep(4)(connection)?;
+            keep(4)(connection)
+        });
+        let after = writer.submit(0, keep_counted(2, &asked));
+        drop(held);
+        assert_eq!(before.await, Ok(()));
+        assert!(matches!(half.await, Err(Error::StoreFailed { .. })));
+        assert_eq!(after.await, Ok(()));
+        assert_eq!(kept(&writer).await, Ok(3));
+        assert_eq!(asked.load(Ordering::Relaxed), 3, "what queued while the first was written was with it");
+    }
+
+    #[tokio::test]
+    async fn a_commit_that_fails_is_answered_even_to_the_refused_and_the_next_one_succeeds() {
+        let writer = writer(Limits::default());
+        let held = hold(&writer).await;
+        let innocent = writer.submit(0, keep(1));
+        let refused = writer.submit(0, |_| Err::<(), _>(Unwritten::Refused(Error::SessionOwned)));
+        let fails = writer.submit(0, |connection| {
+            Ok(connection.execute("INSERT INTO promised VALUES (8)", ()).map(drop)?)
+        });
+        drop(held);
+        assert!(matches!(innocent.await, Err(Error::StoreFailed { .. })));
+        assert!(matches!(refused.await, Err(Error::StoreFailed { .. })), "it may rest on what was lost");
+        assert!(matches!(fails.await, Err(Error::StoreFailed { .. })));
+        assert_eq!(kept(&writer).await, Ok(0));
+        assert_eq!(writer.submit(0, keep(1)).await, Ok(()));
+        assert_eq!(kept(&writer).await, Ok(1));
     }
 
     #[tokio::test]
@@ -340,14 +417,14 @@ mod tests {
         let writer = writer(Limits::default());
         let held = hold(&writer).await;
         let before = writer.submit(0, keep(1));
-        let ends = writer.submit(0, |connection| -> Result<(), Error> {
-            connection.execute_batch("ROLLBACK").map_err(failed)?;
-            Err(Error::StoreFailed { reason: "full".to_owned() })
+        let ends = writer.submit(0, |connection| {
+            connection.execute_batch("ROLLBACK")?;
+            Err::<(), _>(Unwritten::Failed(rusqlite::Error::InvalidQuery))
         });
         let after = writer.submit(0, keep(2));
         drop(held);
         assert_eq!(before.await, Ok(()));
-        assert_eq!(ends.await, Err(Error::StoreFailed { reason: "full".to_owned() }));
+        assert_eq!(ends.await, Err(failed(rusqlite::Error::InvalidQuery)));
         assert_eq!(after.await, Ok(()));
         assert_eq!(kept(&writer).await, Ok(3));
     }

@@ -25,7 +25,12 @@ pub fn bodies() -> Vec<EventBody> {
         EventBody::SessionReset,
         EventBody::SessionHardReset,
         EventBody::SessionStopped,
-        EventBody::WorkerExited { exit: WorkerExit::Signal(9), attempt: 2, restart_after_ms: Some(2_000) },
+        EventBody::WorkerExited {
+            exit: WorkerExit::Signal(9),
+            attempt: 2,
+            restart_after_ms: Some(2_000),
+            reason: Some("the worker did not start".to_owned()),
+        },
         requested(),
         EventBody::OutputProduced {
             job: Some(job()),
@@ -48,8 +53,12 @@ pub fn bodies() -> Vec<EventBody> {
 
 /// The events after which a session's every moment is set: it lost a worker, has another, and runs a job.
 pub fn busy() -> Vec<EventBody> {
-    let lost =
-        EventBody::WorkerExited { exit: WorkerExit::Unknown, attempt: 1, restart_after_ms: Some(1_000) };
+    let lost = EventBody::WorkerExited {
+        exit: WorkerExit::Unknown,
+        attempt: 1,
+        restart_after_ms: Some(1_000),
+        reason: None,
+    };
     let again = EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost };
     vec![warm_up(), warmed_up(), lost, again, warmed_up(), requested()]
 }
@@ -76,7 +85,7 @@ pub fn metadata() -> Vec<Metadata> {
 pub fn session(session: &Session) -> Session {
     let running = RunningJob {
         job: job(),
-        command: CommandId::from(job()),
+        command: CommandId::from_uuid(job().as_uuid()),
         source: Source::System,
         fingerprint: fingerprint("a-command"),
         requested: Seq(2),
