@@ -6,7 +6,7 @@ open System.Buffers.Binary
 open System.Net.Sockets
 
 /// The largest frame either side sends, in bytes.
-let private frameLimit = 64 * 1024 * 1024
+let frameLimit = 64 * 1024 * 1024
 
 /// What came in over the channel.
 type Received =

@@ -10,6 +10,7 @@ open System.Threading
 open Mainstay.Worker.Compat
 open Mainstay.Worker.Diagnostics
 open Mainstay.Worker.Faults
+open Mainstay.Worker.Names
 open Mainstay.Worker.Protocol
 open Mainstay.Worker.Splitter
 open Mainstay.Worker.Turns
@@ -51,19 +52,23 @@ let private nameInCode (shown: string) =
     else shown
 
 /// Starts the analysis of a submission beside its evaluation, on a thread of its own because it needs a large stack too.
-let private analyse (session: Session) (text: string) : Lazy<bool> =
+let private analyse (own: Names) (session: Session) (text: string) : Lazy<bool> =
     let mutable changes = true
-    let thread = Thread((fun () -> changes <- Purity.changesState (parse session) text), stackSize, IsBackground = true)
+    let thread = Thread((fun () -> changes <- Purity.changesState own (parse session) text), stackSize, IsBackground = true)
     thread.Start()
     lazy (thread.Join(); changes)
+
+let private isLazy (valueType: string option) =
+    valueType |> Option.exists (fun text -> text.Contains "seq<" || text.Contains "IEnumerable" || text.Contains "Lazy<")
 
 /// One session of the language. `Evaluate` is called by one thread; `Interrupt`, `Check` and `Session` by any.
 type Evaluator(hello: Hello, complaints: StringWriter) =
     let printed = new StringWriter()
     let definitions = List<Definition>()
     let turns = Turns()
+    let own = Names()
     let interrupting = obj ()
-    let mutable evaluating = false
+    let mutable evaluating: int64 option = None // the id of the eval
     let mutable interruptRequested = false
     let mutable running: Thread option = None // while it runs client code
 
@@ -96,7 +101,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// What a trailing expression gave, which the session defines as `it`.
     let lastValue (valued: (DefinedValue * string option) list) (lone: (obj * Type) option) =
         match valued |> List.tryFindBack (fun (defined, _) -> defined.LogicalName = "it") with
-        | Some (it, shown) when it.TypeText <> "unit" ->
+        | Some (it, _) when it.TypeText = "unit" -> None, Some it.TypeText
+        | Some (it, shown) ->
             let content = if it.Content.IsSome then it.Content else lone
             (if shown.IsSome then shown else formatted content), Some it.TypeText
         | _ -> None, None
@@ -130,12 +136,13 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let runOne (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
-        let analysis = analyse session submission.Text
+        let analysis = analyse own session submission.Text
         let result, messages = runInterruptibly file submission
         UserOutput.flush ()
         let display = take printed
         let complaint = take complaints
         let changes = analysis.Value
+        own.Learn submission.Text
         let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error"))
         // What a failed submission printed as defined is not: the session goes back to where it was before.
         let valued = if outcome = Completed then valuesIn display else []
@@ -155,11 +162,13 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
              | [] when outcome = Rejected -> [ unexplained submission complaint ]
              | diagnostics -> diagnostics)
           // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
-          ChangesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && changes }
+          // Printing a sequence evaluates the beginning of it, which may be the session's own code.
+          ChangesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && (changes || isLazy valueType) }
 
     let rec runAll (file: string option) (submissions: Submission list) : Ran list =
         match submissions with
         | [] -> []
+        | _ when interruptRequested -> [ { nothingRan with Outcome = Interrupted } ]
         | first :: rest ->
             match runOne file first with
             | { Outcome = Completed } as ran -> ran :: runAll file rest
@@ -181,14 +190,15 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             finally
                 changeDirectory hello.WorkingDirectory
 
-    let whileInterruptible (work: unit -> 'T) : 'T =
+    // Both are done at one go: an interrupt finds the eval either not begun, and keeps it from beginning, or interruptible.
+    let whileInterruptible (id: int64) (begins: unit -> bool) (work: unit -> 'T) : 'T =
         lock interrupting (fun () ->
-            interruptRequested <- false
-            evaluating <- true)
+            interruptRequested <- not (begins ())
+            evaluating <- Some id)
         try
             work ()
         finally
-            lock interrupting (fun () -> evaluating <- false)
+            lock interrupting (fun () -> evaluating <- None)
 
     /// The session of the compiler service, for checks.
     member _.Session = session
@@ -197,9 +207,10 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     member _.Check(work: unit -> 'T) : 'T = turns.Check work
 
     /// Runs the submissions of the code in order, up to the first that fails. `file` is the path of the file whose text the code is.
-    member _.Evaluate(code: string, file: string option) : EvalResult =
+    /// `begins` tells whether the eval is to begin at all: one that is not counts as interrupted.
+    member _.Evaluate(id: int64, code: string, file: string option, begins: unit -> bool) : EvalResult =
         let watch = Stopwatch.StartNew()
-        let ran = whileInterruptible (fun () -> turns.Evaluate(fun () -> runIn file (split code)))
+        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> runIn file (split code)))
         let last = match List.tryLast ran with Some last -> last | None -> nothingRan
         { Outcome = last.Outcome
           Value = last.Value
@@ -211,10 +222,10 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           UsesLast = Purity.usesLast code
           Duration = watch.Elapsed }
 
-    /// Asks the running evaluation, if any, to stop: it wakes up if it waits, and is aborted where the runtime can do that.
-    member _.Interrupt() =
+    /// Asks an eval to stop if it is the one under way: it wakes up if it waits, and is aborted where the runtime can do that.
+    member _.Interrupt(eval: int64) =
         lock interrupting (fun () ->
-            if evaluating then
+            if evaluating = Some eval then
                 interruptRequested <- true
                 running |> Option.iter (fun thread ->
                     thread.Interrupt()
@@ -225,7 +236,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         turns.Evaluate(fun () ->
             runSubmission session None 0 "let _ = sprintf \"%d\" (List.length [1])" |> ignore
             session.FormatValue([ 1 ], typeof<int list>) |> ignore
-            Purity.changesState (parse session) "1 + 1" |> ignore)
+            Purity.changesState own (parse session) "1 + 1" |> ignore)
         definitions.Clear()
         forgetPrinted ()
 

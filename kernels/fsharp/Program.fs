@@ -35,6 +35,16 @@ type private Mailbox<'T>() =
                 if items.Count = 0 then None else Some(items.Dequeue()))
         with :? ThreadInterruptedException -> this.Take timeout
 
+/// The evals that were accepted and have not begun. Whoever takes one out decides what comes of it: the thread that evaluates begins it,
+/// an interrupt keeps it from beginning.
+type private Pending() =
+    let evals = HashSet<int64>()
+
+    member _.Add(id: int64) = lock evals (fun () -> evals.Add id |> ignore)
+
+    /// Whether the eval was still there to be taken.
+    member _.Take(id: int64) : bool = lock evals (fun () -> evals.Remove id)
+
 /// Ends the process even while client code spins or hangs at exit.
 let private leave (code: int) =
     let kill () =
@@ -50,11 +60,17 @@ let private startThread (name: string) (work: unit -> unit) =
 type private Worker(channel: Channel) =
     let evaluations = Mailbox<unit -> unit>()
     let checks = Mailbox<unit -> unit>()
+    let pending = Pending()
     let mutable hello: Hello option = None
     let mutable evaluator: Evaluator option = None
     let mutable isWarm = false
 
     let fail id code message = channel.Send(encodeFailed { Id = Some id; Code = code; Message = message })
+
+    /// Sends an answer whose size the session's contents decide.
+    let answer (id: int64) (body: byte[]) =
+        if body.Length <= frameLimit then channel.Send body
+        else fail id Internal ("the answer has " + string body.Length + " bytes, and a frame holds " + string frameLimit)
 
     let noSession id = fail id BadRequest "there is no session yet: `hello` comes first"
 
@@ -108,19 +124,19 @@ type private Worker(channel: Channel) =
         if hello.IsSome then fail id BadRequest "the session was opened already: use `reset`" else start id wanted
 
     let check (id: int64) (code: string) (file: string option) (session: Evaluator) =
-        channel.Send(encodeDiagnostics id (Intellisense.check session code file))
+        answer id (encodeDiagnostics id (Intellisense.check session code file))
 
     let complete (id: int64) (code: string) (cursor: Position) (session: Evaluator) =
         let items, start = Intellisense.complete session code cursor
-        channel.Send(encodeCompletions id items start)
+        answer id (encodeCompletions id items start)
 
     let explore (id: int64) (name: string) (session: Evaluator) =
         match Explorer.explore session name with
-        | Some (kind, members) -> channel.Send(encodeMembers id name kind members)
+        | Some (kind, members) -> answer id (encodeMembers id name kind members)
         | None -> fail id NotFound ("nothing in the session is named `" + name + "`")
 
     let evaluate (id: int64) (code: string) (file: string option) (session: Evaluator) =
-        channel.Send(encodeResult id (session.Evaluate(code, file)))
+        answer id (encodeResult id (session.Evaluate(id, code, file, (fun () -> pending.Take id))))
 
     let inSession (id: int64) (serve: Evaluator -> unit) =
         match evaluator with
@@ -149,22 +165,28 @@ type private Worker(channel: Channel) =
             checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())
         | _ -> ()
 
-    let interrupt (id: int64) =
-        match evaluator with
-        | Some session -> session.Interrupt()
-        | None -> ()
+    let interrupt (id: int64) (eval: int64) =
+        match pending.Take eval, evaluator with
+        | false, Some session -> session.Interrupt eval
+        | true, _
+        | false, None -> ()
         channel.Send(encodeInterrupted id)
 
     let dispatch (id: int64, request: Request) =
         match request with
         | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
-        | Eval (code, file) -> post evaluations id (fun () -> inSession id (evaluate id code file))
+        | Eval (code, file) ->
+            pending.Add id
+            post evaluations id (fun () ->
+                try
+                    inSession id (evaluate id code file)
+                finally
+                    pending.Take id |> ignore)
         | Reset -> post evaluations id (fun () -> reset id)
         | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))
         | Explore name -> post checks id (fun () -> inSession id (explore id name))
-        | Interrupt -> interrupt id
-        | Shutdown -> leave 0
+        | Interrupt eval -> interrupt id eval
 
     member _.Run() =
         startThread "evaluations" (fun () -> work evaluations warmUp Timeout.InfiniteTimeSpan)

@@ -4,6 +4,7 @@ module Mainstay.Worker.Protocol
 open System
 open System.Text.Json
 open Mainstay.Worker.Json
+open Mainstay.Worker.Limits
 
 /// The version of the protocol spoken here.
 let version = 1L
@@ -70,9 +71,8 @@ type Request =
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
-    | Interrupt
+    | Interrupt of eval: int64
     | Reset
-    | Shutdown
 
 type FailureCode =
     | BadRequest
@@ -108,9 +108,11 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
             required "code" (fun code -> Complete(code, { Line = int line; Column = int column }))
         | _ -> Error "`complete` needs `line` and `column`, both counted from 1"
     | "explore" -> required "name" Explore
-    | "interrupt" -> Ok Interrupt
+    | "interrupt" ->
+        match tryInteger "eval" element with
+        | Some eval -> Ok(Interrupt eval)
+        | None -> Error "`interrupt` needs the integer `eval`"
     | "reset" -> Ok Reset
-    | "shutdown" -> Ok Shutdown
     | other -> Error("unknown message type `" + other + "`")
 
 /// The request in a frame, with its id.
@@ -180,7 +182,38 @@ let encodeReady (id: int64) (languageVersion: string) =
         writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset" ]
     ]
 
-let encodeResult (id: int64) (result: EvalResult) =
+/// The diagnostics that are sent: where there are too many, errors before all else.
+let private sent (diagnostics: Diagnostic list) =
+    if List.length diagnostics <= itemLimit then diagnostics
+    else
+        let errors, others = diagnostics |> List.partition (fun diagnostic -> diagnostic.Severity = "error")
+        List.truncate itemLimit (errors @ others)
+
+let private bounded (room: Room) (diagnostics: Diagnostic list) : Diagnostic list =
+    sent diagnostics |> List.map (fun diagnostic -> { diagnostic with Message = room.Take diagnostic.Message })
+
+/// The result as it is sent. What tells most about the outcome has the first claim to the room.
+let private boundedResult (result: EvalResult) : EvalResult =
+    let room = Room()
+    let boundedFault (fault: Fault) : Fault =
+        { Kind = room.Take fault.Kind; Message = room.Take fault.Message; Stack = room.TakeOptional fault.Stack }
+    let boundedBinding (binding: Binding) : Binding =
+        { Name = room.Take binding.Name; ValueType = room.Take binding.ValueType; Value = room.TakeOptional binding.Value }
+    let outcome = match result.Outcome with Raised fault -> Raised(boundedFault fault) | other -> other
+    let value = room.TakeOptional result.Value
+    let valueType = room.TakeOptional result.ValueType
+    let display = room.Take result.Display
+    let diagnostics = bounded room result.Diagnostics
+    { result with
+        Outcome = outcome
+        Value = value
+        ValueType = valueType
+        Display = display
+        Diagnostics = diagnostics
+        Bindings = result.Bindings |> List.truncate itemLimit |> List.map boundedBinding }
+
+let encodeResult (id: int64) (whole: EvalResult) =
+    let result = boundedResult whole
     message "result" [
         writeInteger "id" id
         writeFlag "success" (result.Outcome = Completed)
@@ -197,7 +230,7 @@ let encodeResult (id: int64) (result: EvalResult) =
     ]
 
 let encodeDiagnostics (id: int64) (diagnostics: Diagnostic list) =
-    message "diagnostics" [ writeInteger "id" id; writeObjects "diagnostics" diagnostics writeDiagnostic ]
+    message "diagnostics" [ writeInteger "id" id; writeObjects "diagnostics" (bounded (Room()) diagnostics) writeDiagnostic ]
 
 let encodeCompletions (id: int64) (items: CompletionItem list) (start: Position) =
     let writeItem (item: CompletionItem) writer =
@@ -231,5 +264,5 @@ let encodeFailed (failure: Failure) =
     message "failed" [
         (match failure.Id with Some id -> writeInteger "id" id | None -> ignore)
         writeText "code" code
-        writeText "message" failure.Message
+        writeText "message" (cut failure.Message)
     ]

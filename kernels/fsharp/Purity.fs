@@ -1,13 +1,14 @@
 /// Tells whether running a submission again could matter to later ones, from its untyped tree. Only what is proven harmless counts as
 /// pure: names, literals, operators, printing and the functions of FSharp.Core named below, over parts that are pure themselves.
 ///
-/// Names are taken for what they usually mean: an operator, a `List` or a `printfn` that the client redefined with effects is not noticed,
-/// nor is a property, an active pattern, a `ToString` or a lazy sequence whose evaluation assigns something.
+/// A name that the session's own code gives counts as unknown (`Names`), as do members, indexing and the enumeration of sequences, which
+/// may run code of the session. What remains unnoticed is a `ToString` that assigns something, when its object is printed.
 module Mainstay.Worker.Purity
 
 open System
 open System.Collections.Generic
 open System.Text.RegularExpressions
+open Mainstay.Worker.Names
 open Mainstay.Worker.Syntax
 
 /// Longer submissions count as impure unread.
@@ -24,12 +25,12 @@ let private plainFunctions =
         "eprintfn"; "Error"; "exp"; "failwith"; "failwithf"; "float"; "float32"; "floor"; "fst"; "hash"; "id"; "ignore"; "infinity"; "int"; "int16"
         "int32"; "int64"; "int8"; "invalidArg"; "invalidOp"; "isNull"; "log"; "log10"; "max"; "min"; "nameof"; "nativeint"; "not"; "Ok"; "pown"; "printf"
         "printfn"; "raise"; "round"; "sbyte"; "sign"; "sin"; "single"; "sinh"; "sizeof"; "snd"; "Some"; "sprintf"; "sqrt"; "string"; "tan"; "tanh"
-        "truncate"; "typedefof"; "typeof"; "uint16"; "uint32"; "uint64"; "uint8"; "unativeint"; "unbox"; "ValueSome"; "dict"; "set"; "array2D"
-        "readOnlyDict"; "Map"; "Set"
+        "truncate"; "typedefof"; "typeof"; "uint16"; "uint32"; "uint64"; "uint8"; "unativeint"; "unbox"; "ValueSome";
     ]
 
-/// Modules of FSharp.Core whose functions change nothing themselves, unless named in `mutators`.
-let private pureModules = HashSet<string> [ "List"; "Seq"; "Option"; "String"; "Map"; "Set"; "Array"; "Result"; "ValueOption" ]
+/// Modules of FSharp.Core whose functions change nothing themselves, unless named in `mutators`. `Seq` is none of them: its sequences
+/// are evaluated when they are enumerated.
+let private pureModules = HashSet<string> [ "List"; "Option"; "String"; "Map"; "Set"; "Array"; "Result"; "ValueOption" ]
 
 let private mutators =
     HashSet<string> [ "set"; "fill"; "blit"; "sortInPlace"; "sortInPlaceBy"; "sortInPlaceWith"; "CopyTo"; "Copy" ]
@@ -40,7 +41,7 @@ let private firstOrder =
         "add"; "allPairs"; "append"; "average"; "cache"; "cast"; "chunkBySize"; "concat"; "contains"; "containsKey"; "copy"; "count"; "defaultValue"
         "difference"; "distinct"; "empty"; "exactlyOne"; "except"; "find"; "findKey"; "flatten"; "get"; "head"; "indexed"; "insertAt"; "insertManyAt"
         "intersect"; "intersectMany"; "isEmpty"; "isNone"; "isProperSubset"; "isProperSuperset"; "isSome"; "isSubset"; "isSuperset"; "item"; "keys"
-        "last"; "length"; "max"; "maxElement"; "min"; "minElement"; "nth"; "ofArray"; "ofList"; "ofNullable"; "ofObj"; "ofSeq"; "orElse"; "pairwise"
+        "last"; "length"; "max"; "maxElement"; "min"; "minElement"; "nth"; "ofArray"; "ofList"; "ofNullable"; "ofObj"; "orElse"; "pairwise"
         "permute"; "rangeOf"; "readonly"; "remove"; "removeAt"; "removeManyAt"; "replicate"; "rev"; "singleton"; "skip"; "sort"; "sortDescending"
         "splitAt"; "splitInto"; "sub"; "sum"; "tail"; "take"; "toArray"; "toList"; "toNullable"; "toObj"; "toSeq"; "transpose"; "truncate"; "tryExactlyOne"
         "tryGet"; "tryHead"; "tryItem"; "tryLast"; "union"; "unionMany"; "unzip"; "unzip3"; "updateAt"; "values"; "windowed"; "zeroCreate"; "zip"; "zip3"
@@ -74,10 +75,10 @@ let private objectMethods = HashSet<string> [ "ToString"; "GetType"; "GetHashCod
 /// Expressions that are pure when all the expressions in them are.
 let private transparent =
     HashSet<string> [
-        "Paren"; "Const"; "Ident"; "LongIdent"; "Typed"; "Upcast"; "Downcast"; "InferredUpcast"; "InferredDowncast"; "TypeTest"; "TypeApp"; "Tuple"
-        "ArrayOrList"; "ArrayOrListOfSeqExpr"; "ArrayOrListComputed"; "CompExpr"; "ComputationExpr"; "IndexRange"; "IndexFromEnd"; "DotIndexedGet"
-        "Record"; "AnonRecd"; "InterpolatedString"; "Null"; "Lazy"; "IfThenElse"; "Match"; "MatchLambda"; "Lambda"; "Sequential"; "TryWith"; "TryFinally"
-        "For"; "ForEach"; "While"; "YieldOrReturn"; "YieldOrReturnFrom"; "ImplicitZero"; "Quote"; "DotLambda"; "StructTuple"
+        "Paren"; "Const"; "Typed"; "Upcast"; "Downcast"; "InferredUpcast"; "InferredDowncast"; "TypeTest"; "TypeApp"; "Tuple"
+        "ArrayOrList"; "ArrayOrListOfSeqExpr"; "ArrayOrListComputed"; "CompExpr"; "ComputationExpr"; "IndexRange"; "IndexFromEnd"
+        "Record"; "AnonRecd"; "InterpolatedString"; "Null"; "IfThenElse"; "Match"; "MatchLambda"; "Lambda"; "Sequential"; "TryWith"; "TryFinally"
+        "For"; "While"; "YieldOrReturn"; "YieldOrReturnFrom"; "ImplicitZero"; "Quote"; "StructTuple"
     ]
 
 let rec private expressionsIn (trees: Tree list) : Tree list =
@@ -134,8 +135,14 @@ type private Known =
     | CallsArgument of index: int
     | Unknown
 
-let private knowledgeOf (path: string list) =
+let private isOperator (name: string) = name.StartsWith("op_", StringComparison.Ordinal)
+
+let private isRedefined (own: Names) (path: string list) =
+    path |> List.exists (fun name -> if isOperator name then own.RedefinesOperators else own.Redefines name)
+
+let private knowledgeOf (own: Names) (path: string list) =
     match List.rev path with
+    | _ when isRedefined own path -> Unknown
     | [ name ] when plainFunctions.Contains name || plainOperators.Contains name -> CallsNothing
     | name :: _ :: _ when objectMethods.Contains name -> CallsNothing
     | name :: owner :: _ when pureModules.Contains owner && not (mutators.Contains name) ->
@@ -155,40 +162,53 @@ let private isUse (parts: Tree list) =
     | _ :: isUse :: _ -> isUse
     | _ -> true
 
-let rec private isPure (expression: Tree) : bool =
+/// Whether reading this path runs nothing: a name of its own, or a member of a type or module that is known.
+let private isPlainPath (own: Names) (path: string list) =
+    match path with
+    | [ _ ] -> true
+    | "System" :: _ -> not (isRedefined own path)
+    | owner :: _ -> (pureModules.Contains owner || staticMethods.ContainsKey owner) && not (isRedefined own path)
+    | [] -> false
+
+let rec private isPure (own: Names) (expression: Tree) : bool =
     match expression with
-    | Call (head, arguments) -> isPureCall head arguments
-    | Expression ("LetOrUse", parts) -> not (isUse parts) && arePure (expressionsIn parts)
-    | Expression (case, parts) when transparent.Contains case -> arePure (expressionsIn parts)
+    | Call (head, arguments) -> isPureCall own head arguments
+    | Expression (("Ident" | "LongIdent"), parts) -> isPlainPath own (names parts)
+    | Expression (("Match" | "MatchLambda" | "Lambda"), _) when own.HasPatterns -> false
+    | Expression ("LetOrUse", parts) -> not (isUse parts) && not own.HasPatterns && arePure own (expressionsIn parts)
+    | Expression (case, parts) when transparent.Contains case -> arePure own (expressionsIn parts)
     | _ -> false
 
-and private arePure (expressions: Tree list) : bool = expressions |> List.forall isPure
+and private arePure (own: Names) (expressions: Tree list) : bool = expressions |> List.forall (isPure own)
 
-and private isPureCall (head: Tree) (arguments: Tree list) : bool =
+and private isPureCall (own: Names) (head: Tree) (arguments: Tree list) : bool =
     match head with
-    | Path path -> isPureCallOf path arguments
-    | Expression (("Lambda" | "MatchLambda"), _) -> isPure head && arePure arguments
+    | Path path -> isPureCallOf own path arguments
+    | Expression (("Lambda" | "MatchLambda"), _) -> isPure own head && arePure own arguments
     | _ -> false
 
-and private isPureCallOf (path: string list) (arguments: Tree list) : bool =
+and private isPureCallOf (own: Names) (path: string list) (arguments: Tree list) : bool =
     match path, arguments with
+    | _ when isRedefined own path -> false
     | [ "op_PipeRight" ], [ value; func ]
-    | [ "op_PipeLeft" ], [ func; value ] -> isPure value && isPureFunction func
-    | [ ("op_ComposeRight" | "op_ComposeLeft") ], functions -> functions |> List.forall isPureFunction
-    | [ "seq" ], [ body ] -> isPure body
+    | [ "op_PipeLeft" ], [ func; value ] -> isPure own value && isPureFunction own func
+    | [ ("op_ComposeRight" | "op_ComposeLeft") ], functions -> functions |> List.forall (isPureFunction own)
+    | [ "seq" ], [ body ] -> isPure own body
     | _ ->
-        match knowledgeOf path with
-        | CallsNothing -> arePure arguments
+        match knowledgeOf own path with
+        | CallsNothing -> arePure own arguments
         | CallsArgument called ->
-            arguments |> List.indexed |> List.forall (fun (index, argument) -> if index = called then isPureFunction argument else isPure argument)
+            arguments
+            |> List.indexed
+            |> List.forall (fun (index, argument) -> if index = called then isPureFunction own argument else isPure own argument)
         | Unknown -> false
 
 /// Whether calling the value of this expression changes nothing.
-and private isPureFunction (expression: Tree) : bool =
+and private isPureFunction (own: Names) (expression: Tree) : bool =
     match unwrap expression with
-    | Path path -> knowledgeOf path = CallsNothing
-    | Call (head, arguments) -> isPureCall head arguments
-    | Expression (("Lambda" | "MatchLambda" | "DotLambda"), _) as lambda -> isPure lambda
+    | Path path -> knowledgeOf own path = CallsNothing
+    | Call (head, arguments) -> isPureCall own head arguments
+    | Expression (("Lambda" | "MatchLambda"), _) as lambda -> isPure own lambda
     | _ -> false
 
 /// The declarations of the file whose tree this is: their cases and parts.
@@ -200,9 +220,9 @@ let rec private declarationsIn (tree: Tree) : (string * Tree list) list =
     | Name _
     | Flag _ -> []
 
-let private isPureDeclaration (case: string, parts: Tree list) =
+let private isPureDeclaration (own: Names) (case: string, parts: Tree list) =
     match case with
-    | "DoExpr" | "Expr" -> arePure (expressionsIn parts)
+    | "DoExpr" | "Expr" -> arePure own (expressionsIn parts)
     | _ -> false
 
 let private startsWithDefinition (text: string) =
@@ -210,13 +230,14 @@ let private startsWithDefinition (text: string) =
     let word = String(trimmed |> Seq.takeWhile Char.IsLetter |> Seq.toArray)
     definingWords.Contains word || trimmed.StartsWith("#", StringComparison.Ordinal)
 
-/// Whether running this submission again could matter; `parse` gives its tree. It recurses as deeply as the code is nested.
-let changesState (parse: string -> obj option) (text: string) : bool =
+/// Whether running this submission again could matter; `own` are the names the session has given, `parse` gives the tree. It recurses as
+/// deeply as the code is nested.
+let changesState (own: Names) (parse: string -> obj option) (text: string) : bool =
     if text.Length > lengthLimit || startsWithDefinition text then true
     else
         try
             match parse text with
-            | Some tree -> not (read tree |> List.collect declarationsIn |> List.forall isPureDeclaration)
+            | Some tree -> not (read tree |> List.collect declarationsIn |> List.forall (isPureDeclaration own))
             | None -> true
         with _ -> true // a tree that cannot be read proves nothing
 

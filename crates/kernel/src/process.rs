@@ -93,18 +93,23 @@ pub(crate) fn exit_of(status: std::io::Result<ExitStatus>) -> WorkerExit {
     }
 }
 
-/// Reads all that stands in a pipe now, without waiting. Bypasses tokio's idea of readiness, which may lag behind.
+/// Reads what stands in a pipe at this moment, without waiting: neither more, however much is written meanwhile, nor less.
+/// Bypasses tokio's idea of readiness, which may lag behind.
 pub(crate) fn drain(pipe: &impl AsFd) -> Vec<u8> {
-    let mut all = Vec::new();
-    let mut buffer = [0; 16 * 1024];
-    loop {
-        match rustix::io::read(pipe, &mut buffer) {
-            Ok(0) => return all,
-            Ok(count) => all.extend_from_slice(&buffer[..count]),
+    // A pipe that cannot be asked is broken, and holds nothing.
+    let waiting = rustix::io::ioctl_fionread(pipe).unwrap_or_default();
+    let mut bytes = vec![0; usize::try_from(waiting).unwrap_or_default()];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::io::read(pipe, &mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
             Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return all,
+            Err(_) => break,
         }
     }
+    bytes.truncate(filled);
+    bytes
 }
 
 #[cfg(target_os = "linux")]
@@ -124,4 +129,32 @@ fn usage_of(pid: i32) -> Option<ResourceUsage> {
 #[cfg(not(target_os = "linux"))]
 fn usage_of(_pid: i32) -> Option<ResourceUsage> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    #[test]
+    fn what_stands_in_a_pipe_is_read_and_an_empty_one_gives_nothing() {
+        let (pipe, writer) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        rustix::io::write(&writer, b"printed").unwrap();
+        assert_eq!((drain(&pipe), drain(&pipe)), (b"printed".to_vec(), Vec::new()));
+        drop(writer);
+        assert_eq!(drain(&pipe), b"");
+    }
+
+    #[test]
+    fn a_writer_that_never_pauses_does_not_hold_the_reader() {
+        let (pipe, writer) = pipe_with(PipeFlags::empty()).unwrap();
+        let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap();
+        let printing = std::thread::spawn(move || while rustix::io::write(&writer, &[b'x'; 4096]).is_ok() {});
+        for _ in 0..100 {
+            assert!(drain(&pipe).len() <= capacity);
+        }
+        // Writing fails from now on, and the thread ends.
+        drop(pipe);
+        printing.join().unwrap();
+    }
 }

@@ -35,8 +35,8 @@ pub(crate) enum ToWorker {
     Complete { id: u64, code: String, line: u32, column: u32 },
     /// List members.
     Explore { id: u64, name: String },
-    /// Ask the running eval to stop.
-    Interrupt { id: u64 },
+    /// Ask an eval to stop, whether it runs or has yet to begin.
+    Interrupt { id: u64, eval: u64 },
     /// Start afresh.
     Reset { id: u64 },
 }

@@ -1,10 +1,10 @@
 //! A live worker as the engine sees it: requests out, answers and output in, and its end.
 //!
-//! One task reads the channel and both pipes. A job's end is passed on only after the pipes were read empty, so that all
-//! it printed comes before it.
+//! One task reads the channel and both pipes. A job's end is passed on only after what stood in the pipes when it came, so
+//! that all the job printed comes before it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -30,10 +30,12 @@ use crate::text::Utf8Stream;
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
 const NOTICES: usize = 64;
+/// The most that one notice of output holds, in bytes.
+const OUTPUT_PIECE: usize = 16 * 1024;
 /// How long a process may live on after it closed its channel.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
-/// Starts a worker and waits until it accepts code.
+/// Starts a worker and waits until it accepts code. Its socket is made in `socket_folder`, which must be the user's alone.
 ///
 /// # Errors
 /// [`Error::KernelUnavailable`] where the program does not start, [`Error::WorkerFailed`] where it does not get ready.
@@ -61,8 +63,8 @@ pub async fn launch(
     };
     let reader = Reader {
         incoming,
-        stdout: Pipe::new(OutputStream::Stdout, stdout),
-        stderr: Pipe::new(OutputStream::Stderr, stderr),
+        stdout: Pipe::new(stdout),
+        stderr: Pipe::new(stderr),
         child,
         group: group.clone(),
         calls: Arc::clone(&calls),
@@ -122,8 +124,9 @@ impl Calls {
         self.queries.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn running_job(&self) -> Option<JobId> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, job)| job)
+    /// The request and the job of the eval that has no result yet.
+    fn running(&self) -> Option<(u64, JobId)> {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end_job(&self, id: u64) -> Option<JobId> {
@@ -198,8 +201,10 @@ impl Runner for Worker {
     }
 
     async fn interrupt(&self) {
-        // A worker that cannot be asked is killed when its grace ends.
-        self.query(|id| ToWorker::Interrupt { id }).await.ok();
+        if let Some((eval, _)) = self.calls.running() {
+            // A worker that cannot be asked is killed when its grace ends.
+            self.query(|id| ToWorker::Interrupt { id, eval }).await.ok();
+        }
     }
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
@@ -244,20 +249,19 @@ impl Runner for Worker {
 
 /// One captured stream.
 struct Pipe<P> {
-    stream: OutputStream,
     pipe: P,
     text: Utf8Stream,
     is_open: bool,
 }
 
 impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
-    fn new(stream: OutputStream, pipe: P) -> Self {
-        Self { stream, pipe, text: Utf8Stream::default(), is_open: true }
+    fn new(pipe: P) -> Self {
+        Self { pipe, text: Utf8Stream::default(), is_open: true }
     }
 
     /// The next text; empty where a character is not complete yet, or the stream ended.
     async fn next(&mut self) -> String {
-        let mut buffer = vec![0; 16 * 1024];
+        let mut buffer = vec![0; OUTPUT_PIECE];
         match self.pipe.read(&mut buffer).await {
             Ok(0) | Err(_) => {
                 self.is_open = false;
@@ -267,8 +271,9 @@ impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
         }
     }
 
-    fn drain(&mut self) -> String {
-        self.text.push(&drain(&self.pipe))
+    /// What stands in the pipe now, in pieces.
+    fn drain(&mut self) -> Vec<String> {
+        drain(&self.pipe).chunks(OUTPUT_PIECE).map(|bytes| self.text.push(bytes)).collect()
     }
 }
 
@@ -302,7 +307,7 @@ impl Reader {
         match decode(frame) {
             Ok(FromWorker::Result(result)) => self.on_result(result).await,
             Ok(FromWorker::Failed { id: Some(id), code, message }) => match self.calls.end_job(id) {
-                Some(job) => self.on_unserved(job, message).await,
+                Some(job) => self.on_unserved(job, code, message).await,
                 None => self.calls.answer(id, FromWorker::Failed { id: Some(id), code, message }),
             },
             Ok(message) => match message.answers() {
@@ -323,24 +328,27 @@ impl Reader {
         }
     }
 
-    /// A job the worker could not even try.
-    async fn on_unserved(&mut self, job: JobId, message: String) {
+    /// A job the worker could not serve to its end.
+    async fn on_unserved(&mut self, job: JobId, code: FailureCode, message: String) {
         self.drain_pipes().await;
-        let ending = JobEnding::Raised(RaisedError { kind: "WorkerError".to_owned(), message, stack: None });
-        let report =
-            JobReport { ending, result: EvalResult::default(), changes_state: false, took: Duration::ZERO };
-        self.tell(RunnerNotice::Finished { job, report }).await;
+        self.tell(RunnerNotice::Finished { job, report: unserved(code, message) }).await;
     }
 
+    /// Passes on what stands in the pipes now; what is printed from now on is left there.
     async fn drain_pipes(&mut self) {
         let (stdout, stderr) = (self.stdout.drain(), self.stderr.drain());
-        self.output(self.stdout.stream, stdout).await;
-        self.output(self.stderr.stream, stderr).await;
+        for text in stdout {
+            self.output(OutputStream::Stdout, text).await;
+        }
+        for text in stderr {
+            self.output(OutputStream::Stderr, text).await;
+        }
     }
 
     async fn output(&self, stream: OutputStream, text: String) {
         if !text.is_empty() {
-            self.tell(RunnerNotice::Output { job: self.calls.running_job(), stream, text }).await;
+            let job = self.calls.running().map(|(_, job)| job);
+            self.tell(RunnerNotice::Output { job, stream, text }).await;
         }
     }
 
@@ -396,10 +404,25 @@ fn report(result: WorkerResult) -> JobReport {
     }
 }
 
-/// A folder for the sockets of workers, the user's alone; gone with the value.
-pub fn socket_folder() -> std::io::Result<PathBuf> {
-    use std::os::unix::fs::DirBuilderExt;
-    let folder = std::env::temp_dir().join(format!("mainstay-{}", uuid::Uuid::new_v4().simple()));
-    std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
-    Ok(folder)
+/// What is said of a job that has no result of its own.
+fn unserved(code: FailureCode, message: String) -> JobReport {
+    let changes_state = match code {
+        FailureCode::BadRequest | FailureCode::NotFound => false,
+        // Part of it may have run before the worker gave up.
+        FailureCode::Busy | FailureCode::Internal => true,
+    };
+    let ending = JobEnding::Raised(RaisedError { kind: "WorkerError".to_owned(), message, stack: None });
+    JobReport { ending, result: EvalResult::default(), changes_state, took: Duration::ZERO }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_without_a_result_is_replayed_unless_it_was_refused() {
+        let replayed = |code| unserved(code, String::new()).changes_state;
+        assert!(replayed(FailureCode::Internal) && replayed(FailureCode::Busy));
+        assert!(!replayed(FailureCode::BadRequest) && !replayed(FailureCode::NotFound));
+    }
 }

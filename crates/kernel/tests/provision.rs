@@ -7,10 +7,11 @@
     reason = "helpers of tests, which may panic"
 )]
 
-use std::env;
+mod support;
+
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread::sleep;
@@ -19,15 +20,7 @@ use std::time::{Duration, Instant};
 use mainstay_kernel::fsharp::{
     Origin, Progress, Search, WorkerProgram, WorkerState, build, examine, install, prepare,
 };
-
-/// The SDK under test, chosen by configuration, and a home of its own.
-fn search(home: &Path) -> Search {
-    let root = env::var_os("MAINSTAY_TEST_DOTNET").expect(
-        "MAINSTAY_TEST_DOTNET must name the root of a .NET SDK; `cargo xtask test` sets it, and \
-         `mainstay kernel install fsharp` installs one",
-    );
-    Search { configured: Some(PathBuf::from(root)), ..Search::from_env(home) }
-}
+use support::search;
 
 /// Starts a worker and returns the first frame it sends.
 fn first_frame(worker: &WorkerProgram, home: &Path) -> serde_json::Value {

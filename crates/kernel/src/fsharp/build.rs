@@ -51,7 +51,7 @@ pub enum BuildError {
     Compiler {
         /// The SDK's version.
         version: SdkVersion,
-        /// What happened, with the end of what the compiler printed.
+        /// What happened, with the gist of what the compiler printed.
         source: CommandError,
         /// The file with everything the compiler printed.
         log: PathBuf,

@@ -11,8 +11,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How much of a log is quoted in errors, in bytes.
-const QUOTED: usize = 4096;
+/// How many lines of a log are quoted in errors.
+const QUOTED_LINES: usize = 2;
+/// How much of a line is quoted, in characters.
+const QUOTED_CHARACTERS: usize = 300;
 
 /// Why a program did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +42,7 @@ pub enum CommandError {
         program: PathBuf,
         /// How it ended.
         status: ExitStatus,
-        /// The end of what it printed.
+        /// The gist of what it printed.
         text: String,
     },
 }
@@ -72,7 +74,7 @@ pub(super) async fn run(command: &mut Command, log: &Path, limit: Duration) -> R
     if status.success() {
         return Ok(());
     }
-    Err(CommandError::Failed { program, status, text: end_of(log) })
+    Err(CommandError::Failed { program, status, text: gist(log) })
 }
 
 /// A process group that is killed on drop.
@@ -93,10 +95,24 @@ impl Drop for Group {
     }
 }
 
-fn end_of(log: &Path) -> String {
+/// The lines of a log that tell most: the first that speak of an error, since others follow from it, or else the last.
+fn gist(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
-    let start = text.len().saturating_sub(QUOTED);
-    String::from_utf8_lossy(&text[start..]).trim().to_owned()
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let errors = lines.iter().filter(|line| line.to_ascii_lowercase().contains("error"));
+    let mut quoted: Vec<_> = errors.take(QUOTED_LINES).copied().collect();
+    if quoted.is_empty() {
+        quoted = lines[lines.len().saturating_sub(QUOTED_LINES)..].to_vec();
+    }
+    quoted.into_iter().map(shortened).collect::<Vec<_>>().join("\n")
+}
+
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(QUOTED_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +136,20 @@ mod tests {
         let (_folder, log) = log();
         let error = run(&mut shell("echo out; echo err >&2; exit 3"), &log, Duration::from_secs(10)).await;
         assert_eq!(error.unwrap_err().to_string(), "sh ended with exit status: 3: out\nerr");
+    }
+
+    #[tokio::test]
+    async fn of_much_that_is_printed_the_first_errors_are_quoted() {
+        let (_folder, log) = log();
+        let script = "echo warning; for n in 1 2 3 4 5; do echo \"error $n\"; done; echo done; exit 1";
+        let error = run(&mut shell(script), &log, Duration::from_secs(10)).await;
+        assert_eq!(error.unwrap_err().to_string(), "sh ended with exit status: 1: error 1\nerror 2");
+    }
+
+    #[test]
+    fn a_long_line_is_shortened_between_characters() {
+        assert_eq!(shortened(&"é".repeat(QUOTED_CHARACTERS)), "é".repeat(QUOTED_CHARACTERS));
+        assert_eq!(shortened(&"é".repeat(1000)), format!("{}…", "é".repeat(QUOTED_CHARACTERS)));
     }
 
     #[tokio::test]

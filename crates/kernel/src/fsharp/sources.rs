@@ -19,6 +19,7 @@ macro_rules! sources {
 pub(super) const WORKER: &[SourceFile] = sources![
     "Compat.fs"
     "Json.fs"
+    "Limits.fs"
     "Protocol.fs"
     "Channel.fs"
     "UserOutput.fs"
@@ -26,6 +27,7 @@ pub(super) const WORKER: &[SourceFile] = sources![
     "Splitter.fs"
     "Printed.fs"
     "Syntax.fs"
+    "Names.fs"
     "Purity.fs"
     "Turns.fs"
     "Diagnostics.fs"

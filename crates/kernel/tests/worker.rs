@@ -1,0 +1,305 @@
+//! A real F# worker: through the runner that the engine is given, and, where the order of frames matters, on its bare
+//! channel. `MAINSTAY_TEST_DOTNET` names the root of the SDK.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests, which may panic"
+)]
+
+mod support;
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{SinkExt, StreamExt};
+use mainstay_engine::runner::{StartedRunner, Submission};
+use mainstay_kernel::fsharp::{WorkerProgram, prepare};
+use mainstay_kernel::{Launch, worker};
+use mainstay_model::{JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::process::{Child, Command};
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+/// More than anything here takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The worker, built once for all tests.
+async fn program() -> WorkerProgram {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    prepare(&support::search(&target.join("test-tools")), &|_| ()).await.unwrap()
+}
+
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, what).await.expect("it takes too long")
+}
+
+/// Keeps an eye on a process, whoever its parent is.
+fn watch(pid: u32) -> OwnedFd {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    pidfd_open(pid, PidfdFlags::empty()).unwrap()
+}
+
+fn has_ended(watch: &OwnedFd, within: Duration) -> bool {
+    poll(&mut [PollFd::new(watch, PollFlags::IN)], Some(&within.try_into().unwrap())).unwrap() == 1
+}
+
+/// A worker as the engine has it.
+struct Session {
+    worker: StartedRunner,
+    _sockets: TempDir,
+}
+
+/// What a job printed, and its end.
+struct Ran {
+    stdout: String,
+    stderr: String,
+    report: JobReport,
+}
+
+impl Session {
+    async fn start() -> Self {
+        let WorkerProgram { program, arguments, environment, .. } = program().await;
+        let sockets = tempfile::tempdir().unwrap();
+        let launch = Launch { program, arguments, environment };
+        let worker = soon(worker::launch(&launch, Path::new("/"), sockets.path())).await.unwrap();
+        Self { worker, _sockets: sockets }
+    }
+
+    async fn submit(&self, code: &str) -> JobId {
+        let job = JobId::from_uuid(uuid::Uuid::now_v7());
+        self.worker.runner.run(Submission { job, code: code.to_owned(), file: None }).await;
+        job
+    }
+
+    async fn end_of(&mut self, wanted: JobId) -> Ran {
+        let (mut stdout, mut stderr) = (String::new(), String::new());
+        loop {
+            match soon(self.worker.notices.recv()).await.unwrap() {
+                RunnerNotice::Output { job: Some(job), stream, text } if job == wanted => match stream {
+                    OutputStream::Stdout => stdout.push_str(&text),
+                    OutputStream::Stderr => stderr.push_str(&text),
+                },
+                RunnerNotice::Finished { job, report } if job == wanted => {
+                    return Ran { stdout, stderr, report };
+                }
+                RunnerNotice::Exited { exit } => panic!("the worker ended with {exit}"),
+                _ => {}
+            }
+        }
+    }
+
+    async fn eval(&mut self, code: &str) -> Ran {
+        let job = self.submit(code).await;
+        self.end_of(job).await
+    }
+
+    /// The value of an expression, as printed.
+    async fn value(&mut self, code: &str) -> String {
+        let ran = self.eval(code).await;
+        assert_eq!(ran.report.ending, JobEnding::Completed);
+        ran.report.result.value.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn all_that_a_job_prints_comes_before_its_end() {
+    let mut session = Session::start().await;
+    for length in [1, 65_536, 300_000] {
+        let code = format!("printf \"%s\" (String.replicate {length} \"é\"); eprintf \"%d\" {length}");
+        let ran = session.eval(&code).await;
+        assert_eq!((ran.stdout, ran.stderr), ("é".repeat(length), length.to_string()));
+    }
+}
+
+#[tokio::test]
+async fn a_thread_that_never_stops_printing_holds_up_no_result() {
+    let mut session = Session::start().await;
+    let noise = "let noise = String.replicate 4096 \"x\"
+let thread = System.Threading.Thread((fun () -> while true do System.Console.Error.Write noise), IsBackground = true)
+thread.Start()";
+    assert_eq!(session.eval(noise).await.report.ending, JobEnding::Completed);
+    for number in 0..5 {
+        let ran = session.eval(&format!("printf \"<%d>\" {number}")).await;
+        assert_eq!((ran.report.ending, ran.stdout), (JobEnding::Completed, format!("<{number}>")));
+        assert_eq!(ran.stderr.trim_matches('x'), "");
+    }
+}
+
+#[tokio::test]
+async fn an_exception_message_larger_than_a_frame_is_cut() {
+    let mut session = Session::start().await;
+    let ran = session.eval("(failwith (System.String('x', 80 * 1024 * 1024)) : int)").await;
+    let JobEnding::Raised(error) = ran.report.ending else { panic!("{:?}", ran.report.ending) };
+    let mark = "… (cut: 1048576 of 83886080 characters)";
+    assert_eq!(error.message.trim_start_matches('x'), mark);
+    assert_eq!(error.message.len(), 1024 * 1024 + mark.len());
+    assert_eq!(session.value("1 + 1").await, "2");
+}
+
+#[tokio::test]
+async fn values_that_together_exceed_a_frame_are_cut_and_all_named() {
+    let mut session = Session::start().await;
+    let bindings = |count: usize| -> String {
+        (0..count).map(|n| format!("let s{n} = System.String('ä', 2 * 1024 * 1024)\n")).collect()
+    };
+    let ran = session.eval(&bindings(50)).await;
+    assert_eq!(ran.report.ending, JobEnding::Completed);
+    let names: Vec<_> = ran.report.result.bindings.iter().map(|binding| binding.name.as_str()).collect();
+    assert_eq!(names, (0..50).map(|n| format!("s{n}")).collect::<Vec<_>>());
+    assert_eq!(session.value("s49.Length").await, "2097152");
+}
+
+#[tokio::test]
+async fn of_very_many_bindings_the_first_thousand_are_told() {
+    let mut session = Session::start().await;
+    let code: String = (0..1100).map(|n| format!("let b{n} = {n}\n")).collect();
+    let ran = session.eval(&code).await;
+    assert_eq!(ran.report.ending, JobEnding::Completed);
+    assert_eq!(ran.report.result.bindings.len(), 1000);
+    assert_eq!(session.value("b1099").await, "1099");
+}
+
+#[tokio::test]
+async fn an_interrupt_right_behind_an_eval_ends_it_and_not_the_worker() {
+    let mut session = Session::start().await;
+    for _ in 0..10 {
+        let job = session.submit("System.Threading.Thread.Sleep(-1)").await;
+        soon(session.worker.runner.interrupt()).await;
+        assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted);
+    }
+    assert_eq!(session.value("1 + 1").await, "2");
+}
+
+#[tokio::test]
+async fn an_interrupt_without_a_job_leaves_the_next_one_alone() {
+    let mut session = Session::start().await;
+    session.worker.runner.interrupt().await;
+    assert_eq!(session.value("1 + 1").await, "2");
+}
+
+#[tokio::test]
+async fn killing_a_worker_ends_what_it_started() {
+    let mut session = Session::start().await;
+    let child = session.value("System.Diagnostics.Process.Start(\"sleep\", \"1000\").Id").await;
+    let child = watch(child.parse().unwrap());
+    assert!(!has_ended(&child, Duration::ZERO));
+    session.worker.runner.kill();
+    assert!(has_ended(&child, PATIENCE));
+    let exited = soon(session.worker.notices.recv()).await;
+    assert_eq!(exited, Some(RunnerNotice::Exited { exit: WorkerExit::Signal(9) }));
+    assert_eq!(soon(session.worker.notices.recv()).await, None);
+}
+
+#[tokio::test]
+async fn a_worker_whose_last_handle_is_dropped_ends() {
+    let session = Session::start().await;
+    let process = watch(session.worker.runner.info().pid);
+    drop(session);
+    assert!(has_ended(&process, PATIENCE));
+}
+
+/// A worker on its bare channel, its session open.
+struct Bare {
+    process: Child,
+    channel: Framed<UnixStream, LengthDelimitedCodec>,
+    folder: TempDir,
+}
+
+impl Bare {
+    async fn start() -> Self {
+        let program = program().await;
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let mut process = Command::new(&program.program);
+        process.args(&program.arguments).envs(program.environment).kill_on_drop(true);
+        process.env("MAINSTAY_WORKER_ADDRESS", format!("unix:{}", socket.display()));
+        process.env("MAINSTAY_WORKER_TOKEN", "secret");
+        let process = process.spawn().unwrap();
+        let (stream, _) = soon(listener.accept()).await.unwrap();
+        let hello = json!({"type": "hello", "id": 1, "protocol": 1, "workingDirectory": folder.path()});
+        let channel = Framed::new(stream, LengthDelimitedCodec::new());
+        let mut bare = Self { process, channel, folder };
+        assert_eq!(bare.receive().await["type"], "attach");
+        bare.send(hello).await;
+        assert_eq!(bare.receive().await["type"], "ready");
+        bare
+    }
+
+    async fn send(&mut self, message: Value) {
+        self.channel.send(Bytes::from(message.to_string())).await.unwrap();
+    }
+
+    /// Code that waits for [`Bare::release`].
+    fn waiting(&self) -> String {
+        let release = self.folder.path().join("release");
+        format!("while not (System.IO.File.Exists {release:?}) do System.Threading.Thread.Sleep 5")
+    }
+
+    fn release(&self) {
+        std::fs::write(self.folder.path().join("release"), "").unwrap();
+    }
+
+    /// The next message that is not about progress.
+    async fn receive(&mut self) -> Value {
+        loop {
+            let frame = soon(self.channel.next()).await.expect("the worker closed its channel").unwrap();
+            let message: Value = serde_json::from_slice(&frame).unwrap();
+            if message["type"] != "progress" {
+                return message;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_eval_that_is_interrupted_before_it_begins_never_runs() {
+    let mut worker = Bare::start().await;
+    worker
+        .send(json!({"type": "eval", "id": 2, "code": "System.Threading.Thread.Sleep 500; \"first\""}))
+        .await;
+    worker.send(json!({"type": "eval", "id": 3, "code": "let second = 1"})).await;
+    worker.send(json!({"type": "interrupt", "id": 4, "eval": 3})).await;
+    worker.send(json!({"type": "eval", "id": 5, "code": "second"})).await;
+    let gist =
+        |message: Value| (message["id"].clone(), message["outcome"].clone(), message["changesState"].clone());
+    assert_eq!(worker.receive().await, json!({"type": "interrupted", "id": 4}));
+    worker.release();
+    assert_eq!(gist(worker.receive().await), (json!(2), json!("completed"), json!(true)));
+    assert_eq!(gist(worker.receive().await), (json!(3), json!("interrupted"), json!(false)));
+    assert_eq!(gist(worker.receive().await), (json!(5), json!("rejected"), json!(false)));
+}
+
+#[tokio::test]
+async fn an_interrupt_for_an_eval_that_has_ended_leaves_the_next_one_alone() {
+    let mut worker = Bare::start().await;
+    worker.send(json!({"type": "eval", "id": 2, "code": "1"})).await;
+    assert_eq!(worker.receive().await["outcome"], "completed");
+    let waiting = worker.waiting();
+    worker.send(json!({"type": "eval", "id": 3, "code": waiting})).await;
+    worker.send(json!({"type": "interrupt", "id": 4, "eval": 2})).await;
+    assert_eq!(worker.receive().await, json!({"type": "interrupted", "id": 4}));
+    worker.release();
+    assert_eq!(worker.receive().await["outcome"], "completed");
+}
+
+#[tokio::test]
+async fn a_worker_whose_channel_closes_ends_although_its_code_goes_on() {
+    let mut worker = Bare::start().await;
+    let busy = "let thread = System.Threading.Thread(fun () -> while true do ())
+thread.Start()";
+    worker.send(json!({"type": "eval", "id": 2, "code": busy})).await;
+    assert_eq!(worker.receive().await["outcome"], "completed");
+    worker.send(json!({"type": "eval", "id": 3, "code": "while true do ()"})).await;
+    let process = watch(worker.process.id().unwrap());
+    drop(worker.channel);
+    assert!(has_ended(&process, PATIENCE));
+}

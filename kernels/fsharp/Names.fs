@@ -1,0 +1,38 @@
+/// The names that a session's own code gives: what they mean there is not what they usually mean.
+module Mainstay.Worker.Names
+
+open System.Collections.Generic
+open System.Text.RegularExpressions
+
+/// What follows a word that defines: a name, an operator in parentheses, or the bars of an active pattern.
+let private definition =
+    Regex(@"(?<![\w.'`])(?:let|rec|inline|mutable|and|module|type|exception|private|internal|public)\s+(\(\s*\|?|``[^`]*``|[\w']+)",
+          RegexOptions.CultureInvariant)
+
+/// Directives that bring names from elsewhere.
+let private elsewhere = Regex(@"^\s*#(?:load|r|use|I)\b", RegexOptions.Multiline ||| RegexOptions.CultureInvariant)
+
+/// What the code of one session has defined so far. It is read and added to by different threads, never at once.
+type Names() =
+    let names = HashSet<string>()
+    let mutable hasOperators = false
+    let mutable hasPatterns = false
+    let mutable hasOthers = false
+
+    /// Takes note of what this code defines. Words in strings and comments count too, which does no harm.
+    member _.Learn(code: string) =
+        if elsewhere.IsMatch code then hasOthers <- true
+        for found in definition.Matches code |> Seq.cast<Match> do
+            let name = found.Groups.[1].Value
+            if name.EndsWith("|", System.StringComparison.Ordinal) then hasPatterns <- true
+            elif name.StartsWith("(", System.StringComparison.Ordinal) then hasOperators <- true
+            else names.Add(name.Trim '`') |> ignore
+
+    /// Whether this name may have been given another meaning.
+    member _.Redefines(name: string) = hasOthers || names.Contains name
+
+    /// Whether operators may have been given another meaning.
+    member _.RedefinesOperators = hasOthers || hasOperators
+
+    /// Whether a pattern may run the session's own code.
+    member _.HasPatterns = hasOthers || hasPatterns
