@@ -146,10 +146,11 @@ impl Engine {
         if let Some(name) = &create.name {
             validate_session_name(name)?;
         }
-        if !std::path::Path::new(&create.working_directory).is_absolute() {
+        let folder = std::path::Path::new(&create.working_directory);
+        if !folder.is_absolute() || !folder.is_dir() {
             return Err(Error::InvalidArgument {
                 argument: "workingDirectory".to_owned(),
-                reason: "it must be an absolute path".to_owned(),
+                reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
             });
         }
         match self.shared.live.available_permits() {

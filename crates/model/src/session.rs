@@ -290,14 +290,17 @@ pub struct ReplayItem {
 
 /// Collects what must run again, from the events after [`Session::definitions_since`], in order.
 ///
-/// Only submissions that ended and changed the session's state count, and those whose value one of these uses. One that was
-/// cancelled or cut off does not: it may never end, and what it had done up to there is not known.
+/// Only submissions that ended and changed the session's state count, those whose value one of these uses (`it`), and the one
+/// that gave the last value of all. One that was cancelled or cut off does not: it may never end, and what it had done up to
+/// there is not known.
 #[derive(Debug, Default)]
 pub struct ReplayList {
     pending: Option<(JobId, ReplayItem)>,
-    items: Vec<ReplayItem>,
-    /// What must run to have the present value of `it`: the submission that gave it, behind those whose value that one used.
-    last_value: Vec<ReplayItem>,
+    /// Every submission that may have to run again; none where one turned out not to.
+    candidates: Vec<Option<ReplayItem>>,
+    /// Which of them give the present value of `it`: the submission that gave it, behind those whose value that one used. They
+    /// are there for nothing else.
+    last_value: Vec<usize>,
 }
 
 impl ReplayList {
@@ -332,26 +335,34 @@ impl ReplayList {
 
     /// What must run again.
     pub fn into_items(self) -> Vec<ReplayItem> {
-        self.items
+        self.candidates.into_iter().flatten().collect()
     }
 
     fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool, result: &EvalResult) {
         let Some((_, item)) = self.pending.take_if(|(pending, _)| *pending == job) else { return };
-        let item = ReplayItem { succeeded, ..item };
         let gives_value = succeeded && result.value_type.is_some();
-        if changes_state {
-            if result.uses_last {
-                self.items.append(&mut self.last_value);
-            }
-            if gives_value {
-                self.last_value.clear();
-            }
-            self.items.push(item);
+        if !changes_state && !gives_value {
+            return;
+        }
+        if changes_state && result.uses_last {
+            // What gave the value is there for good now.
+            self.last_value.clear();
+        }
+        if gives_value && !result.uses_last {
+            self.forget_last_value();
+        }
+        if !changes_state {
+            self.last_value.push(self.candidates.len());
         } else if gives_value {
-            if !result.uses_last {
-                self.last_value.clear();
-            }
-            self.last_value.push(item);
+            self.last_value.clear();
+        }
+        self.candidates.push(Some(ReplayItem { succeeded, ..item }));
+    }
+
+    /// Another value took the place of the last one, which nothing needs any more.
+    fn forget_last_value(&mut self) {
+        for index in self.last_value.drain(..) {
+            self.candidates[index] = None;
         }
     }
 }
@@ -403,14 +414,16 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looked_is_not_run_again() {
-        assert_eq!(replayed(&["a!", "b=", "c!"]), ["a!", "c!"]);
+    fn what_only_looked_is_not_run_again_but_for_the_last_value() {
+        assert_eq!(replayed(&["a!", "b=", "c=", "d!"]), ["a!", "c=", "d!"]);
+        assert_eq!(replayed(&["a!", "b=", "c! ="]), ["a!", "c! ="]);
     }
 
     #[test]
-    fn a_value_that_a_definition_used_is_brought_back_with_all_it_came_from() {
-        assert_eq!(replayed(&["a=", "b=", "c= it", "d! it", "e="]), ["b=", "c= it", "d! it"]);
-        assert_eq!(replayed(&["a=", "b!", "c! it"]), ["b!", "a=", "c! it"]);
+    fn a_value_that_a_definition_used_is_brought_back_in_its_place_with_all_it_came_from() {
+        assert_eq!(replayed(&["a=", "b=", "c= it", "d! it", "e="]), ["b=", "c= it", "d! it", "e="]);
+        assert_eq!(replayed(&["a=", "b!", "c! it"]), ["a=", "b!", "c! it"]);
         assert_eq!(replayed(&["a=", "b! =", "c! it"]), ["b! =", "c! it"]);
+        assert_eq!(replayed(&["a=", "b! it", "c=", "d! it"]), ["a=", "b! it", "c=", "d! it"]);
     }
 }

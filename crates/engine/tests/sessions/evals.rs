@@ -148,14 +148,28 @@ async fn a_session_needs_a_kernel_a_name_and_an_absolute_folder() {
 #[tokio::test]
 async fn a_session_takes_its_name_from_its_folder() {
     let daemon = Daemon::start().await;
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("demo");
+    std::fs::create_dir(&folder).unwrap();
     let mut create = create("");
-    (create.name, create.working_directory) = (None, "/home/ada/demo".to_owned());
+    (create.name, create.working_directory) = (None, folder.display().to_string());
     daemon.engine.create(next_id(), cli(), create).await.unwrap();
     let session = daemon.engine.resolve("demo").await.unwrap();
     daemon.client(session).submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
     assert_eq!(daemon.engine.resolve("other").await, Ok(session));
     let gone = daemon.engine.resolve("demo").await;
     assert_eq!(gone, Err(Error::SessionNotFound { reference: "demo".to_owned() }));
+}
+
+#[tokio::test]
+async fn a_session_is_not_created_in_a_folder_that_is_not_there() {
+    let daemon = Daemon::start().await;
+    for folder in ["relative", "/nowhere/at/all", "/etc/passwd"] {
+        let mut create = create("lost");
+        create.working_directory = folder.to_owned();
+        let refused = daemon.engine.create(next_id(), cli(), create).await;
+        assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{folder}: {refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -370,6 +370,9 @@ proptest! {
         for (eval, last) in last_values(items.iter().map(|item| item.requested), &evals) {
             prop_assert_eq!(last, at_first[&eval], "{} finds another value than the first time", eval);
         }
+        let last_given = |evals: Vec<Seq>| evals.into_iter().rfind(|eval| story.evals()[eval].is_given);
+        let replayed = items.iter().map(|item| item.requested).collect();
+        prop_assert_eq!(last_given(replayed), last_given(evals.keys().copied().collect()), "the last value is another");
     }
 
     #[test]
