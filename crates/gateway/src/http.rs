@@ -9,13 +9,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::serve::ListenerExt;
+use futures::StreamExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::rpc::server::Daemon;
 use crate::view::ErrorView;
@@ -73,9 +75,25 @@ async fn require_local(State(daemon): State<Daemon>, request: Request, next: Nex
 async fn require_token(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match shown.and_then(|value| value.strip_prefix("Bearer ")) {
-        Some(token) if same_secret(token, &daemon.token) => next.run(request).await,
+        Some(token) if same_secret(token, &daemon.token) => {
+            // Other streams have no end of their own; what the daemon waits for are answers.
+            let under_way = (request.method() == Method::POST).then(|| daemon.answering.token());
+            let response = next.run(request).await;
+            match under_way {
+                Some(token) => response.map(|body| held(body, token)),
+                None => response,
+            }
+        }
         Some(_) | None => refuse(StatusCode::UNAUTHORIZED, Error::Unauthorized),
     }
+}
+
+/// An answer may be a stream itself: it is under way until its last piece is taken.
+fn held(body: Body, token: TaskTrackerToken) -> Body {
+    Body::from_stream(body.into_data_stream().map(move |piece| {
+        let _held = &token;
+        piece
+    }))
 }
 
 /// The Host or Origin that is not this machine's, if there is one.

@@ -208,20 +208,20 @@ async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failu
 /// A worker without a daemon.
 struct Bare {
     started: StartedRunner,
-    sockets: PathBuf,
+    _sockets: tempfile::TempDir,
 }
 
 impl Bare {
     async fn start(home: &Path, folder: &Path) -> Result<Self, Failure> {
         let program = prepare(&Search::from_env(home), &|_| {}).await?;
-        let sockets = worker::socket_folder()?;
+        let sockets = tempfile::tempdir()?;
         let launch = Launch {
             program: program.program,
             arguments: program.arguments,
             environment: program.environment,
         };
-        let started = worker::launch(&launch, folder, &sockets).await?;
-        Ok(Self { started, sockets })
+        let started = worker::launch(&launch, folder, sockets.path()).await?;
+        Ok(Self { started, _sockets: sockets })
     }
 
     async fn eval(&mut self, code: &str) -> Result<(), Failure> {
@@ -233,12 +233,6 @@ impl Bare {
             }
         }
         Err("the worker ended".into())
-    }
-}
-
-impl Drop for Bare {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.sockets).ok();
     }
 }
 

@@ -1,5 +1,6 @@
 //! The user's settings, `config.toml` in Mainstay's home. Every one has a default.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use mainstay_model::{Error, Limits};
@@ -45,16 +46,89 @@ impl Config {
         let invalid =
             |reason: String| Error::InvalidArgument { argument: file.display().to_string(), reason };
         match std::fs::read_to_string(&file) {
-            Ok(text) => toml::from_str(&text).map_err(|error| invalid(error.to_string())),
+            Ok(text) => {
+                let config: Self = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+                check(&config.limits).map_err(invalid)?;
+                Ok(config)
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(invalid(error.to_string())),
         }
     }
 }
 
+/// What a number of things may be.
+const COUNT: RangeInclusive<u64> = 1..=100_000;
+/// What a size may be, in bytes.
+const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
+/// What a time may be, in milliseconds: a day at most.
+const TIME: RangeInclusive<u64> = 0..=24 * 60 * 60 * 1000;
+
+/// Refuses limits that nothing could work with, and says which.
+fn check(limits: &Limits) -> Result<(), String> {
+    let Limits {
+        code_bytes,
+        output_bytes_per_job,
+        value_bytes,
+        lane_commands,
+        live_sessions,
+        connections,
+        message_bytes,
+        cancel_grace_ms,
+        drain_ms,
+        worker_start_ms,
+        replay_ms,
+        query_ms,
+        restart_first_ms,
+        restart_longest_ms,
+        restart_budget,
+        restart_window_ms,
+        restart_stable_ms,
+    } = *limits;
+    let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+    let settings = [
+        ("code-bytes", wide(code_bytes), SIZE),
+        ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
+        ("value-bytes", wide(value_bytes), SIZE),
+        ("lane-commands", wide(lane_commands), COUNT),
+        ("live-sessions", wide(live_sessions), COUNT),
+        ("connections", wide(connections), COUNT),
+        ("message-bytes", wide(message_bytes), SIZE),
+        ("cancel-grace-ms", cancel_grace_ms, TIME),
+        ("drain-ms", drain_ms, TIME),
+        ("worker-start-ms", worker_start_ms, TIME),
+        ("replay-ms", replay_ms, TIME),
+        ("query-ms", query_ms, TIME),
+        ("restart-first-ms", restart_first_ms, TIME),
+        ("restart-longest-ms", restart_longest_ms, TIME),
+        ("restart-budget", u64::from(restart_budget), COUNT),
+        ("restart-window-ms", restart_window_ms, TIME),
+        ("restart-stable-ms", restart_stable_ms, TIME),
+    ];
+    match settings.iter().find(|(_, value, range)| !range.contains(value)) {
+        Some((name, value, range)) => {
+            Err(format!("`{name}` is {value}; it must be from {} to {}", range.start(), range.end()))
+        }
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_that_nothing_could_work_with_are_named() {
+        assert_eq!(check(&Limits::default()), Ok(()));
+        for (limits, name) in [
+            (Limits { connections: usize::MAX, ..Limits::default() }, "`connections`"),
+            (Limits { lane_commands: 0, ..Limits::default() }, "`lane-commands`"),
+            (Limits { cancel_grace_ms: u64::MAX, ..Limits::default() }, "`cancel-grace-ms`"),
+        ] {
+            let refused = check(&limits).unwrap_err();
+            assert!(refused.starts_with(name), "{refused}");
+        }
+    }
 
     #[test]
     fn a_setting_that_is_named_is_taken_and_the_others_keep_their_defaults() {

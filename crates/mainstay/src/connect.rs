@@ -15,8 +15,10 @@ use crate::home::{DaemonRecord, Home};
 
 /// This program's version; the daemon must have the same.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// How long another daemon that is just starting is waited for.
-const RIVAL_STARTS: Duration = Duration::from_secs(15);
+/// How long another daemon that is just starting or stopping is waited for.
+const RIVAL_SETTLES: Duration = Duration::from_secs(15);
+/// How long to wait before it is looked for again.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A connection, and the events of its subscriptions.
 pub(crate) struct Connection {
@@ -74,23 +76,19 @@ pub(crate) async fn connect_or_start(home: &Home, name: &str) -> Result<Connecti
     }
 }
 
-/// Starts a daemon in the background and waits until it serves. One that another client has just started will do.
+/// Starts a daemon in the background and waits until it serves. One that another client has just started will do, and one
+/// that is just stopping is waited for.
 pub(crate) async fn start(home: &Home, options: StartOptions) -> Result<(), Error> {
-    let announced = tokio::task::spawn_blocking(move || spawn_daemon(options)).await;
-    match announced.map_err(|error| Error::DaemonFailed { reason: error.to_string() })? {
-        Err(Error::StoreLocked) => wait_for_rival(home).await,
-        announced => announced,
-    }
-}
-
-/// The store is in use: its daemon is coming up, or it has lost its way.
-async fn wait_for_rival(home: &Home) -> Result<(), Error> {
-    let until = Instant::now() + RIVAL_STARTS;
+    let until = Instant::now() + RIVAL_SETTLES;
     loop {
-        match connect_any_version(home, "cli").await {
-            Err(_) if Instant::now() < until => tokio::time::sleep(Duration::from_millis(20)).await,
-            Err(_) => return Err(Error::StoreLocked),
-            Ok(_) => return Ok(()),
+        let announced = tokio::task::spawn_blocking(move || spawn_daemon(options)).await;
+        match announced.map_err(|error| Error::DaemonFailed { reason: error.to_string() })? {
+            Err(Error::StoreLocked) if Instant::now() < until => {}
+            announced => return announced,
+        }
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+        if connect_any_version(home, "cli").await.is_ok() {
+            return Ok(());
         }
     }
 }
@@ -120,9 +118,12 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     };
     let mut text = String::new();
     BufReader::new(stdout).read_line(&mut text).map_err(|error| failed(error.to_string()))?;
-    match serde_json::from_str(&text) {
-        Ok(Announcement::Ready(_)) => Ok(()),
-        Ok(Announcement::Failed(view)) => Err(view.error),
-        Err(_) => Err(failed("it ended before it served".to_owned())),
-    }
+    let error = match serde_json::from_str(&text) {
+        Ok(Announcement::Ready(_)) => return Ok(()),
+        Ok(Announcement::Failed(view)) => view.error,
+        Err(_) => failed("it ended before it served".to_owned()),
+    };
+    // It ends by itself; what it holds is free only then.
+    child.wait().ok();
+    Err(error)
 }

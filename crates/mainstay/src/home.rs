@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use mainstay_model::{Error, Timestamp};
@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// Names the folder, if it is not `~/.mainstay`.
 pub(crate) const HOME_VARIABLE: &str = "MAINSTAY_HOME";
-/// A local socket's path must fit into the system's address structure.
-const LONGEST_SOCKET_PATH: usize = 100;
+/// The longest path of a folder of sockets, in bytes: a socket's own name adds 38, and the whole must fit into the system's
+/// address structure, which has 104 at the least.
+const LONGEST_RUN_FOLDER: usize = 64;
 
 /// The folder, and what lies where in it.
 #[derive(Clone, Debug)]
@@ -85,15 +86,34 @@ impl Home {
         self.folder.join("history")
     }
 
-    /// Where the daemon listens. A home with a long path has its socket in the folder for temporary files.
-    pub(crate) fn socket(&self) -> PathBuf {
-        let beside = self.folder.join("daemon.sock");
-        if beside.as_os_str().as_bytes().len() <= LONGEST_SOCKET_PATH {
-            return beside;
+    /// The folder of the sockets, the user's alone. A home with a long path has it among the user's run-time files.
+    pub(crate) fn run_folder(&self) -> Result<PathBuf, Error> {
+        let inside = self.folder.join("run");
+        if fits(&inside) {
+            make_private(&inside)?;
+            return Ok(inside);
         }
-        let user = rustix::process::getuid().as_raw();
-        let name = uuid::Uuid::new_v4().simple().to_string();
-        std::env::temp_dir().join(format!("mainstay-{user}-{}.sock", &name[..12]))
+        let own = format!("mainstay-{}", rustix::process::geteuid().as_raw());
+        let name = format!("{:016x}", hash(self.folder.as_os_str().as_bytes()));
+        let within = |shared: &Path| shared.join(&own).join(&name);
+        let shared = std::env::var_os("XDG_RUNTIME_DIR")
+            .map(PathBuf::from)
+            .filter(|shared| shared.is_absolute() && shared.is_dir() && fits(&within(shared)))
+            .unwrap_or_else(|| PathBuf::from("/tmp"));
+        make_private(&shared.join(&own))?;
+        let folder = within(&shared);
+        make_private(&folder)?;
+        Ok(folder)
+    }
+
+    /// The folder of the sockets, without those of a daemon that was killed. Only who holds the store may ask for it.
+    pub(crate) fn empty_run_folder(&self) -> Result<PathBuf, Error> {
+        let folder = self.run_folder()?;
+        let failed = |error: std::io::Error| unusable(&folder, &error);
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            std::fs::remove_file(entry.map_err(failed)?.path()).map_err(failed)?;
+        }
+        Ok(folder)
     }
 
     /// The secret that clients show, if a daemon has made it.
@@ -102,9 +122,13 @@ impl Home {
         Some(token.trim().to_owned()).filter(|token| !token.is_empty())
     }
 
-    /// The secret that clients show; made where there is none yet.
+    /// The secret that clients show; made where there is none yet, and closed to others where it was not.
     pub(crate) fn ensure_token(&self) -> Result<String, Error> {
         if let Some(token) = self.token() {
+            let path = self.token_file();
+            if tighten(&path, 0o600)? {
+                tracing::warn!(path = %path.display(), "the token could be read by others; now only by you");
+            }
             return Ok(token);
         }
         let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
@@ -152,6 +176,48 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         std::fs::rename(&staged, path)
     };
     write().map_err(|error: std::io::Error| unusable(path, &error))
+}
+
+/// Whether sockets can have their addresses in a folder.
+fn fits(folder: &Path) -> bool {
+    folder.as_os_str().as_bytes().len() <= LONGEST_RUN_FOLDER
+}
+
+/// Makes a folder that only the user may enter, or makes it so. A link, or a folder of someone else, will not do.
+fn make_private(folder: &Path) -> Result<(), Error> {
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(unusable(folder, &error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let found = std::fs::symlink_metadata(folder).map_err(|error| unusable(folder, &error))?;
+    if !found.is_dir() {
+        return Err(unusable(folder, &std::io::Error::other("it is no folder")));
+    }
+    tighten(folder, 0o700).map(drop)
+}
+
+/// Takes from others what they may do with a file of the user's; says whether they could do anything.
+fn tighten(path: &Path, mode: u32) -> Result<bool, Error> {
+    let failed = |error: std::io::Error| unusable(path, &error);
+    let found = std::fs::metadata(path).map_err(failed)?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(failed(std::io::Error::other("it belongs to another user")));
+    }
+    let was_open = found.mode() & 0o077 != 0;
+    if was_open {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
+    }
+    Ok(was_open)
+}
+
+/// The same number for the same bytes in every version of this program (FNV-1a). It tells one user's homes apart, of which
+/// there are few, so 64 bits will do.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 fn unusable(path: &Path, error: &std::io::Error) -> Error {

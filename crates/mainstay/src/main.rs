@@ -17,5 +17,19 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    end_quietly_without_a_reader();
     commands::Cli::parse().run()
+}
+
+/// Who pipes into `head` wants no more than it takes. `println!` panics there; this ends as a program ends that SIGPIPE kills.
+fn end_quietly_without_a_reader() {
+    const KILLED_BY_SIGPIPE: i32 = 128 + 13;
+    let others = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to std") {
+            std::process::exit(KILLED_BY_SIGPIPE);
+        }
+        others(panic);
+    }));
 }

@@ -4,6 +4,7 @@
 mod support;
 
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use support::{World, kill};
 
@@ -41,8 +42,8 @@ fn what_is_secret_is_readable_by_the_user_alone() {
     let world = World::new();
     world.run(["-d", "--port", "0"]);
     let mode = |name: &str| std::fs::metadata(world.home().join(name)).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode("token"), mode("daemon.json"), mode("daemon.sock")), (0o600, 0o600, 0o600));
-    assert_eq!((mode("store"), mode("logs")), (0o700, 0o700));
+    assert_eq!((mode("token"), mode("daemon.json"), mode("run/daemon.sock")), (0o600, 0o600, 0o600));
+    assert_eq!((mode("store"), mode("logs"), mode("run")), (0o700, 0o700, 0o700));
     let token = std::fs::read_to_string(world.home().join("token")).unwrap();
     let log = std::fs::read_to_string(world.home().join("logs/daemon.log")).unwrap();
     assert!(!log.contains(token.trim()));
@@ -123,6 +124,113 @@ fn a_supervised_daemon_comes_back_after_a_crash_and_not_after_a_stop() {
 }
 
 #[test]
+fn a_supervised_daemon_comes_back_though_nobody_reads_what_it_announces() {
+    let world = World::new();
+    assert_eq!(world.run(["-d", "--supervised", "--port", "0"]).code, 0);
+    let first = world.daemon_pid().unwrap();
+    world.kill_daemon();
+    let serves_again = || world.run(["status"]).code == 0;
+    assert!(support::within(Duration::from_secs(30), serves_again));
+    assert_ne!(world.daemon_pid().unwrap(), first);
+}
+
+#[test]
+fn a_daemon_that_is_just_stopping_is_waited_for() {
+    let world = World::new();
+    world.run(["-d", "--port", "0"]);
+    world.run(["stop"]);
+    let store = std::fs::File::open(world.home().join("store/store.lock")).unwrap();
+    rustix::fs::flock(&store, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let log = world.home().join("logs/daemon.log");
+    let starting = world.command().args(["-d", "--port", "0"]).stderr(Stdio::piped()).spawn().unwrap();
+    let was_refused = || std::fs::read_to_string(&log).unwrap().contains("another daemon has the store open");
+    assert!(support::within(Duration::from_secs(10), was_refused));
+    drop(store);
+    let started = starting.wait_with_output().unwrap();
+    assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+    assert_eq!(world.run(["status"]).code, 0);
+}
+
+#[test]
+fn a_client_beyond_the_limit_is_told_so() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\nconnections = 1\n").unwrap();
+    world.run(["-d", "--port", "0"]);
+    let held = std::os::unix::net::UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
+    let refused = world.run(["status"]);
+    assert!(refused.stderr.contains("1 clients are connected already [too_many_connections]"), "{refused:?}");
+    drop(held);
+    assert!(support::within(Duration::from_secs(10), || world.run(["status"]).code == 0));
+}
+
+#[test]
+fn a_token_that_others_could_read_is_closed_to_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let token = world.home().join("token");
+    std::fs::write(&token, "secret").unwrap();
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    assert_eq!(std::fs::metadata(&token).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read_to_string(&token).unwrap(), "secret");
+}
+
+#[test]
+fn what_a_killed_daemon_left_of_its_sockets_is_cleared_away() {
+    let world = World::new();
+    world.run(["-d", "--port", "0"]);
+    world.kill_daemon();
+    let left = world.home().join("run/left.sock");
+    drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    assert!(!left.exists());
+}
+
+#[test]
+fn a_home_with_a_long_path_is_served_all_the_same() {
+    let world = World::new();
+    let home = world.home().join("long".repeat(40));
+    let run = |arguments: &[&str]| {
+        world.command().env("MAINSTAY_HOME", &home).args(arguments).output().unwrap().status.success()
+    };
+    assert!(run(&["-d", "--port", "0"]));
+    assert!(run(&["status"]));
+    assert!(run(&["stop"]));
+}
+
+#[test]
+fn a_bridge_ends_with_the_daemon() {
+    use std::io::{BufRead, BufReader, Write};
+    let world = World::new();
+    world.run(["-d", "--port", "0"]);
+    let mut bridge = world
+        .command()
+        .arg("mcp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = bridge.stdin.take().unwrap();
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+    writeln!(input, "{initialize}").unwrap();
+    BufReader::new(bridge.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    world.kill_daemon();
+    assert!(support::within(Duration::from_secs(10), || bridge.try_wait().unwrap().is_some()));
+}
+
+#[test]
+fn events_that_cannot_be_read_end_with_the_reason() {
+    let world = World::new();
+    world.eval("1");
+    let database = rusqlite::Connection::open(world.home().join("store/mainstay.db")).unwrap();
+    database.execute_batch("ALTER TABLE event RENAME TO hidden").unwrap();
+    let ended = world.run(["events", "--follow"]);
+    database.execute_batch("ALTER TABLE hidden RENAME TO event").unwrap();
+    assert!(ended.stderr.contains("[store_failed]"), "{ended:?}");
+}
+
+#[test]
 fn a_setting_that_is_not_understood_is_named() {
     let world = World::new();
     std::fs::write(world.home().join("config.toml"), "[limits]\ncode-byte = 1\n").unwrap();
@@ -162,7 +270,7 @@ fn a_client_without_the_token_gets_nothing() {
     use std::io::{BufRead, BufReader, Read, Write};
     let world = World::new();
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
-    let stream = std::os::unix::net::UnixStream::connect(world.home().join("daemon.sock")).unwrap();
+    let stream = std::os::unix::net::UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
     writeln!(&stream, r#"{{"jsonrpc":"2.0","id":1,"method":"session/list","params":{{}}}}"#).unwrap();
     let mut answer = String::new();
     BufReader::new(&stream).read_line(&mut answer).unwrap();

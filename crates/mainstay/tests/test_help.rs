@@ -112,3 +112,14 @@ fn shells_get_completions() {
         assert!(world.run(["completions", shell]).stdout.contains("mainstay"), "{shell}");
     }
 }
+
+#[test]
+fn whoever_reads_no_further_ends_the_output_and_nothing_else() {
+    let program = env!("CARGO_BIN_EXE_mainstay");
+    let shell = |script: &str| {
+        let output = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(shell(&format!("'{program}' completions bash | head -n 1")), "");
+    assert_eq!(shell(&format!("'{program}' explain > /dev/full")), "");
+}

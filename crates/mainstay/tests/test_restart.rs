@@ -6,10 +6,11 @@ mod support;
 use serde_json::Value;
 use support::{World, kill};
 
-/// A session with definitions, and with evals that only looked.
+/// A session with two submissions that define, and with two that only looked, of which the last gave the present `it`.
 fn defined(world: &World) {
     assert_eq!(world.eval("let mutable count = 0\nlet bump () = count <- count + 1")["success"], true);
     assert_eq!(world.eval("bump ()")["success"], true);
+    assert_eq!(world.eval("count * 100")["value"], "100");
     assert_eq!(world.eval("1 + 1")["value"], "2");
 }
 
@@ -31,7 +32,7 @@ fn the_worker_killed_between_evals_is_replaced() {
     assert_eq!(world.eval("count")["value"], "1");
     let events = world.events();
     assert!(is_gapless(&events));
-    assert_eq!(last_warm_up(&events)["body"]["replayed"], 2);
+    assert_eq!(last_warm_up(&events)["body"]["replayed"], 3);
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn the_daemon_killed_in_the_middle_of_an_eval_comes_back_with_everything() {
     assert!(is_gapless(&events));
     assert_eq!(events[..before.len()], before, "what was acknowledged is there");
     assert!(events.iter().any(|event| event["kind"] == "evalInterrupted"));
-    assert_eq!(last_warm_up(&events)["body"]["replayed"], 2);
+    assert_eq!(last_warm_up(&events)["body"]["replayed"], 3);
     let story = world.run(["session", "show"]).stdout;
     assert!(story.contains("interrupted") && story.contains("the daemon was lost"), "{story}");
 }
@@ -131,5 +132,41 @@ fn a_definition_that_used_the_last_value_has_it_again() {
     let since = world.session()["lastSeq"].as_u64().unwrap();
     kill(world.worker_pid());
     world.follow(since).wait_for("warmUpCompleted");
+    assert_eq!(world.eval("it")["value"], "2", "and the last value is the last value again");
     assert_eq!(world.eval("kept")["value"], "42");
+}
+
+#[test]
+fn what_only_seems_to_look_is_run_again() {
+    let world = World::new();
+    let definitions = "let said = ResizeArray<string>()\nlet log (m: string) = said.Add m\nlet set k = said.Add k\n\
+        type Counter() =\n  let mutable n = 0\n  member _.Next = n <- n + 1; n\nlet c = Counter()\n\
+        let (|Counted|) (_: int) = c.Next";
+    assert_eq!(world.eval(definitions)["success"], true);
+    for code in [
+        "log \"hello\"",
+        "set \"k\"",
+        "c.Next",
+        "printfn \"%d\" c.Next",
+        "match 3 with Counted n -> n",
+        "seq { yield c.Next }",
+    ] {
+        assert_eq!(world.eval(code)["success"], true, "{code}");
+    }
+    let look = "said.Count, c.Next";
+    let before = world.eval(look)["value"].clone();
+    let since = world.session()["lastSeq"].as_u64().unwrap();
+    kill(world.worker_pid());
+    let rebuilt = world.follow(since).wait_for("warmUpCompleted");
+    assert_eq!(rebuilt["body"]["replayed"], 8, "{rebuilt}");
+    let next = |text: &serde_json::Value| {
+        text.as_str()
+            .unwrap()
+            .trim_matches(['(', ')'])
+            .split(", ")
+            .map(|n| n.parse::<u32>().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let (before, after) = (next(&before), next(&world.eval(look)["value"]));
+    assert_eq!((after[0], after[1]), (before[0], before[1] + 1));
 }

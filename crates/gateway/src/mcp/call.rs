@@ -11,8 +11,8 @@ use std::time::Duration;
 use mainstay_engine::Engine;
 use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Action, Admission, Command, CommandId, CreateSession, Error, JobId, Outcome, Principal, Response,
-    Session, SessionCommand, SessionId, SessionKind, SessionState, Source,
+    Action, Admission, Command, CommandId, CreateSession, Error, Outcome, Principal, Response, Session,
+    SessionCommand, SessionId, SessionKind, SessionState, Source,
 };
 use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
@@ -182,7 +182,7 @@ pub(super) fn unexpected(response: &Response) -> Error {
 }
 
 fn new_command() -> CommandId {
-    CommandId::from(JobId::from_uuid(Uuid::now_v7()))
+    CommandId::from_uuid(Uuid::now_v7())
 }
 
 fn client_name(context: &RequestContext<RoleServer>) -> String {

@@ -110,6 +110,7 @@ fn next_step(error: &Error) -> String {
         Error::InvalidTransition { .. }
         | Error::SessionOwned
         | Error::LaneFull { .. }
+        | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
         | Error::CodeTooLarge { .. }
         | Error::CodeInvalid { .. }

@@ -34,7 +34,7 @@ pub struct Server {
     last_used: Option<Arc<Mutex<Option<SessionId>>>>,
     /// Held while a session is created for want of one, so that two calls at once share it.
     pub(super) creation: Arc<tokio::sync::Mutex<()>>,
-    /// Cancelled when the client goes, or the daemon stops. A call that is cancelled before that is cancelled by the client.
+    /// Cancelled when the client goes, or the daemon has stopped. A call that is cancelled before that is cancelled by the client.
     pub(super) closing: CancellationToken,
 }
 
@@ -50,7 +50,7 @@ impl Server {
 
     /// Serves requests that have nothing to do with each other.
     pub(super) fn for_all(daemon: Daemon) -> Self {
-        let closing = daemon.stop.clone();
+        let closing = daemon.stopped.clone();
         Self { daemon, working_directory: None, last_used: None, creation: Arc::default(), closing }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server_with_ct};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -30,15 +30,13 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    let stop = daemon.stop.clone();
-    let closing = stop.child_token();
+    let stopped = daemon.stopped.clone();
+    let closing = CancellationToken::new();
     let lines =
         AsyncRwTransport::new_server(read, write).with_max_line_length(daemon.engine.limits().message_bytes);
-    let transport = Watched { inner: lines, closing: closing.clone(), unanswered: Arc::default() };
+    let transport = Watched { inner: lines, closing: closing.clone(), stopped, unanswered: Arc::default() };
     let server = Server::for_connection(daemon, working_directory, closing);
-    let served =
-        serve_server_with_ct::<_, _, _, TransportAdapterIdentity>(server, transport, stop.child_token())
-            .await;
+    let served = serve_server::<_, _, _, TransportAdapterIdentity>(server, transport).await;
     let ended = match served {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -53,8 +51,7 @@ pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, LocalSessi
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
         .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
-        .with_json_response(true)
-        .with_cancellation_token(daemon.stop.clone());
+        .with_json_response(true);
     let mut session = SessionConfig::default();
     session.keep_alive = Some(HTTP_SESSION_LIFE);
     let mut sessions = LocalSessionManager::default();
@@ -64,10 +61,12 @@ pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, LocalSessi
 }
 
 /// A transport that is at its end only when all that came through it is answered, however long that takes: `rmcp` itself
-/// waits five seconds. It says when the client sends nothing more, so that one that goes is told from one that cancels.
+/// waits five seconds. It says when the client sends nothing more, so that one that goes is told from one that cancels. When
+/// the daemon has stopped it takes nothing more.
 struct Watched<T> {
     inner: T,
     closing: CancellationToken,
+    stopped: CancellationToken,
     unanswered: Arc<watch::Sender<HashSet<RequestId>>>,
 }
 
@@ -119,7 +118,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Watched<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let message = self.inner.receive().await;
+        let message = tokio::select! {
+            message = self.inner.receive() => message,
+            () = self.stopped.cancelled() => None,
+        };
         match &message {
             Some(message) => self.note(message),
             None => {

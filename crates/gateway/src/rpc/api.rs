@@ -1,7 +1,7 @@
 //! The methods, `resource/verb`, with their parameters and results.
 
 use mainstay_model::{
-    Admission, CommandId, Event, Limits, Principal, Seq, SessionId, SessionKind, Timestamp,
+    Admission, CommandId, Event, JobId, Limits, Principal, Seq, SessionId, SessionKind, Timestamp,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ methods! {
     "session/cancel" CancelSession {
         /// Its id, the end of it, or its name.
         session: String,
-    } -> SessionView;
+    } -> Cancelling;
 
     /// Runs code; answered when it has ended.
     "session/eval" Eval {
@@ -190,7 +190,7 @@ methods! {
         /// Those after this one.
         #[serde(default)]
         after: Seq,
-        /// At most so many, at most 1000.
+        /// At most so many, at most 1000; a page of large events ends earlier.
         #[serde(default)]
         limit: Option<usize>,
     } -> Vec<Event>;
@@ -222,6 +222,16 @@ pub struct Attached {
     pub pid: u32,
     /// Whom it takes the client for.
     pub principal: Principal,
+}
+
+/// The job that was asked to stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cancelling {
+    /// Its session.
+    pub session: SessionView,
+    /// Which.
+    pub job: JobId,
 }
 
 /// The subscription that now runs.

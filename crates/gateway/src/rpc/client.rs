@@ -17,11 +17,12 @@ use super::api::{Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Method};
 use super::codec::{Incoming, Outgoing, Version, line};
 
 type Answer = Result<Box<RawValue>, Error>;
-type Waiting = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<Answer>>>>>;
+type Waiting = Arc<Mutex<Result<HashMap<u64, oneshot::Sender<Answer>>, Error>>>;
 
 /// A connection to the daemon.
 pub struct Client {
     outgoing: tokio::sync::Mutex<FramedWrite<OwnedWriteHalf, LinesCodec>>,
+    /// Who waits for an answer; why the connection ended, once it has.
     waiting: Waiting,
     last_id: AtomicU64,
     /// The daemon on the other side.
@@ -32,15 +33,15 @@ impl Client {
     /// Connects, shows the token, and gives the connection with the events of its subscriptions.
     ///
     /// # Errors
-    /// [`Error::DaemonNotRunning`] where nobody listens; [`Error::Unauthorized`].
+    /// [`Error::DaemonNotRunning`] where no daemon of this user listens; [`Error::Unauthorized`],
+    /// [`Error::TooManyConnections`].
     pub async fn connect(
         socket: &Path,
         token: String,
         name: &str,
     ) -> Result<(Self, mpsc::UnboundedReceiver<Event>), Error> {
-        let stream = UnixStream::connect(socket).await.map_err(|_| Error::DaemonNotRunning)?;
-        let (read, write) = stream.into_split();
-        let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let (read, write) = reach(socket).await?.into_split();
+        let waiting: Waiting = Arc::new(Mutex::new(Ok(HashMap::new())));
         let (events_in, events) = mpsc::unbounded_channel();
         tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), Arc::clone(&waiting), events_in));
         let mut client = Self {
@@ -60,22 +61,29 @@ impl Client {
     /// Calls a method and waits for its answer.
     ///
     /// # Errors
-    /// What the daemon answers; [`Error::DaemonNotRunning`] where the connection is lost.
+    /// What the daemon answers; as [`Client::lost`] where the connection ends.
     pub async fn call<M: Method>(&self, params: M) -> Result<M::Answer, Error> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let text = line(&Outgoing::Request { jsonrpc: Version::Two, id, method: M::NAME, params })?;
         let answer = self.expect(id)?;
-        self.outgoing.lock().await.send(text).await.map_err(|_| Error::DaemonNotRunning)?;
-        let result = answer.await.map_err(|_| Error::DaemonNotRunning)??;
+        // Where nothing can be written any more, what the daemon said last is still to be read.
+        self.outgoing.lock().await.send(text).await.ok();
+        let result = answer.await.map_err(|_| self.lost())??;
         serde_json::from_str(result.get()).map_err(|error| Error::BadRequest {
             reason: format!("the daemon's answer to {}: {error}", M::NAME),
         })
     }
 
+    /// Why the connection ended: what the daemon said last, else that it does not run.
+    pub fn lost(&self) -> Error {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_ref().err().cloned().unwrap_or(Error::DaemonNotRunning)
+    }
+
     fn expect(&self, id: u64) -> Result<oneshot::Receiver<Answer>, Error> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let (sender, receiver) = oneshot::channel();
-        waiting.as_mut().ok_or(Error::DaemonNotRunning)?.insert(id, sender);
+        waiting.as_mut().map_err(|error| error.clone())?.insert(id, sender);
         Ok(receiver)
     }
 }
@@ -86,8 +94,10 @@ async fn receive(
     waiting: Waiting,
     events: mpsc::UnboundedSender<Event>,
 ) {
+    let mut last_words = None;
     while let Some(Ok(text)) = incoming.next().await {
         let Ok(message) = serde_json::from_str::<Incoming>(&text) else { continue };
+        last_words = None;
         match message {
             Incoming { method: Some(method), params: Some(params), .. } if method == EVENT_NOTIFICATION => {
                 if let Ok(event) = serde_json::from_str(params.get()) {
@@ -107,16 +117,22 @@ async fn receive(
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .as_mut()
+                    .ok()
                     .and_then(|all| all.remove(&id));
                 if let Some(asker) = asker {
                     asker.send(answer).ok();
                 }
             }
-            Incoming { error: Some(failure), .. } => fail_all(&waiting, &failure.into()),
+            Incoming { error: Some(failure), .. } => {
+                let error = failure.into();
+                fail_all(&waiting, &error);
+                last_words = Some(error);
+            }
             Incoming { .. } => {}
         }
     }
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let ended = Err(last_words.unwrap_or(Error::DaemonNotRunning));
+    *waiting.lock().unwrap_or_else(PoisonError::into_inner) = ended;
 }
 
 /// An error that names no request concerns every one.
@@ -130,24 +146,35 @@ fn fail_all(waiting: &Waiting, error: &Error) {
 /// Opens a connection that speaks MCP, for a client that works in `working_directory`.
 ///
 /// # Errors
-/// [`Error::DaemonNotRunning`], [`Error::Unauthorized`].
+/// [`Error::DaemonNotRunning`], [`Error::Unauthorized`], [`Error::TooManyConnections`].
 pub async fn attach_mcp(
     socket: &Path,
     token: String,
     working_directory: String,
 ) -> Result<(OwnedReadHalf, OwnedWriteHalf), Error> {
-    let stream = UnixStream::connect(socket).await.map_err(|_| Error::DaemonNotRunning)?;
-    let (read, write) = stream.into_split();
+    let (read, write) = reach(socket).await?.into_split();
     let (mut incoming, mut outgoing) =
         (FramedRead::new(read, LinesCodec::new()), FramedWrite::new(write, LinesCodec::new()));
     let params = AttachMcp { token, working_directory: Some(working_directory) };
     let text = line(&Outgoing::Request { jsonrpc: Version::Two, id: 0, method: AttachMcp::NAME, params })?;
-    outgoing.send(text).await.map_err(|_| Error::DaemonNotRunning)?;
+    // Where nothing can be written any more, what the daemon said last is still to be read.
+    outgoing.send(text).await.ok();
     let answer = incoming.next().await.and_then(Result::ok).ok_or(Error::DaemonNotRunning)?;
     match serde_json::from_str::<Incoming>(&answer) {
         // The daemon says nothing more until it is asked, so nothing is lost with the buffers.
         Ok(Incoming { error: None, .. }) => Ok((incoming.into_inner(), outgoing.into_inner())),
         Ok(Incoming { error: Some(failure), .. }) => Err(failure.into()),
         Err(error) => Err(Error::BadRequest { reason: error.to_string() }),
+    }
+}
+
+/// Connects to a daemon of this user: another's would be shown the token.
+async fn reach(socket: &Path) -> Result<UnixStream, Error> {
+    let stream = UnixStream::connect(socket).await.map_err(|_| Error::DaemonNotRunning)?;
+    let listener = stream.peer_cred().map_err(|_| Error::DaemonNotRunning)?;
+    if listener.uid() == rustix::process::geteuid().as_raw() {
+        Ok(stream)
+    } else {
+        Err(Error::DaemonNotRunning)
     }
 }

@@ -86,6 +86,7 @@ fn number(error: &Error) -> i32 {
         | Error::SessionOwned
         | Error::LaneFull { .. }
         | Error::TooManySessions { .. }
+        | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
         | Error::SessionStopped
         | Error::KernelUnknown { .. }

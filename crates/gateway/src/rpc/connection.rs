@@ -20,15 +20,24 @@ use super::server::Daemon;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
 const OUTBOX: usize = 64;
+/// Requests of one connection under way at once; then it is not read. More than wait in a session's lane, so that one who
+/// fills a lane can still cancel.
+const UNDER_WAY: usize = 256;
+/// Subscriptions of one connection at once; a further one is refused.
+const SUBSCRIPTIONS: usize = 64;
 
-/// Serves one connection until the client goes. When the daemon stops it stays open to the last moment, so that its end
+/// Serves one connection until the client goes. When the daemon stops it stays open until all is answered, so that its end
 /// tells clients that the daemon is gone.
 pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
     let (read, write) = stream.into_split();
     let limit = daemon.engine.limits().message_bytes;
     let mut requests = FramedRead::new(read, LinesCodec::new_with_max_length(limit));
     let mut answers = FramedWrite::new(write, LinesCodec::new());
-    match attach(&mut requests, &mut answers, &daemon).await {
+    let attachment = tokio::select! {
+        attachment = attach(&mut requests, &mut answers, &daemon) => attachment,
+        () = daemon.stopped.cancelled() => None,
+    };
+    match attachment {
         Some(Attachment::Rpc(source)) => serve_rpc(requests, answers, daemon, source).await,
         Some(Attachment::Mcp { working_directory }) => {
             // What the client sent right after its token has been read already.
@@ -121,17 +130,26 @@ async fn serve_rpc(
         }
     });
     let connection = Arc::new(Connection { daemon, source, outbox });
-    let mut under_way = JoinSet::new();
+    let mut tasks = Tasks::default();
     loop {
         let text = tokio::select! {
-            text = requests.next() => text,
-            Some(_) = under_way.join_next(), if !under_way.is_empty() => continue,
+            text = requests.next(), if tasks.under_way.len() < UNDER_WAY => text,
+            Some(_) = tasks.under_way.join_next() => continue,
+            Some(ended) = tasks.subscriptions.join_next() => match ended {
+                // Without its events the client would wait for ever; a new connection goes on where this one ends.
+                Ok(Err(error)) => {
+                    connection.send(failure(&Value::Null, error)).await;
+                    break;
+                }
+                Ok(Ok(())) | Err(_) => continue,
+            },
+            () = connection.daemon.stopped.cancelled() => {
+                tasks.finish().await;
+                break;
+            }
         };
         match text {
-            Some(Ok(text)) => {
-                let connection = Arc::clone(&connection);
-                under_way.spawn(async move { connection.serve(&text).await });
-            }
+            Some(Ok(text)) => tasks.begin(&connection, &text).await,
             Some(Err(error @ LinesCodecError::MaxLineLengthExceeded)) => {
                 connection.send(failure(&Value::Null, unreadable(&error))).await;
             }
@@ -139,9 +157,45 @@ async fn serve_rpc(
         }
     }
     // What is under way as a command goes on in its session; only the waiting for it ends here.
-    under_way.shutdown().await;
+    drop(tasks);
     drop(connection);
     writer.await.ok();
+}
+
+/// What a connection has asked for and has not got yet.
+#[derive(Default)]
+struct Tasks {
+    under_way: JoinSet<()>,
+    /// Each ends with an error where its events cannot be read.
+    subscriptions: JoinSet<Result<(), Error>>,
+}
+
+impl Tasks {
+    async fn begin(&mut self, connection: &Arc<Connection>, text: &str) {
+        let request: Request = match serde_json::from_str(text) {
+            Ok(request) => request,
+            Err(error) => {
+                let bad = Error::BadRequest { reason: error.to_string() };
+                return connection.send(failure(&Value::Null, bad)).await;
+            }
+        };
+        let id = request.id.clone().unwrap_or(Value::Null);
+        let connection = Arc::clone(connection);
+        if request.method != Subscribe::NAME {
+            self.under_way.spawn(async move { connection.serve(&id, &request).await });
+        } else if self.subscriptions.len() < SUBSCRIPTIONS {
+            self.subscriptions.spawn(async move { connection.subscribe(&id, &request).await });
+        } else {
+            let reason = format!("{SUBSCRIPTIONS} subscriptions are open on this connection already");
+            connection.send(failure(&id, Error::BadRequest { reason })).await;
+        }
+    }
+
+    /// Waits until all is answered and every event sent.
+    async fn finish(&mut self) {
+        while self.under_way.join_next().await.is_some() {}
+        while self.subscriptions.join_next().await.is_some() {}
+    }
 }
 
 struct Connection {
@@ -151,27 +205,12 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(&self, text: &str) {
-        let request: Request = match serde_json::from_str(text) {
-            Ok(request) => request,
-            Err(error) => {
-                let bad = Error::BadRequest { reason: error.to_string() };
-                return self.send(failure(&Value::Null, bad)).await;
-            }
-        };
-        let id = request.id.clone().unwrap_or(Value::Null);
-        if request.method == Subscribe::NAME {
-            return self.subscribe(&id, &request).await;
-        }
-        let answer = match dispatch(&self.daemon, &self.source, &request).await {
-            Ok(result) => line(&Outgoing::Answer { jsonrpc: Version::Two, id: &id, result }),
-            Err(error) => Ok(failure(&id, error)),
-        };
-        self.send(answer.unwrap_or_else(|error| failure(&id, error))).await;
+    async fn serve(&self, id: &Value, request: &Request) {
+        self.send(answer(id, dispatch(&self.daemon, &self.source, request).await)).await;
     }
 
-    /// Answers, then sends events until the client goes.
-    async fn subscribe(&self, id: &Value, request: &Request) {
+    /// Answers, then sends events until the client goes or the daemon stops.
+    async fn subscribe(&self, id: &Value, request: &Request) -> Result<(), Error> {
         let engine = &self.daemon.engine;
         let subscribed = match params::<Subscribe>(request) {
             Ok(subscribe) => {
@@ -181,19 +220,26 @@ impl Connection {
         };
         let (session, after) = match subscribed {
             Ok(subscribed) => subscribed,
-            Err(error) => return self.send(failure(id, error)).await,
+            Err(error) => {
+                self.send(failure(id, error)).await;
+                return Ok(());
+            }
         };
         let mut subscription = engine.subscribe(session, after);
         self.send(answer(id, Ok(super::api::Subscribed { session }))).await;
-        while let Ok(event) = subscription.next().await {
+        loop {
+            let event = match subscription.next().await {
+                Ok(event) => event,
+                Err(Error::DaemonStopping) => return Ok(()),
+                Err(error) => return Err(error),
+            };
             let notification = Outgoing::Notification {
                 jsonrpc: Version::Two,
                 method: EVENT_NOTIFICATION,
                 params: event.as_ref(),
             };
-            let Ok(text) = line(&notification) else { return };
-            if self.outbox.send(text).await.is_err() {
-                return;
+            if self.outbox.send(line(&notification)?).await.is_err() {
+                return Ok(());
             }
         }
     }
@@ -212,7 +258,8 @@ fn answer<T: serde::Serialize>(id: &Value, result: Result<T, Error>) -> String {
     text.unwrap_or_else(|error| failure(id, error))
 }
 
-fn failure(id: &Value, error: Error) -> String {
+/// An error as a message; without an id it concerns the whole connection.
+pub(super) fn failure(id: &Value, error: Error) -> String {
     let failure: Outgoing<'_, ()> = Outgoing::Failure { jsonrpc: Version::Two, id, error: error.into() };
     line(&failure).unwrap_or_default()
 }

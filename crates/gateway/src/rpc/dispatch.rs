@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Admission, Command, CommandId, Error, JobId, Outcome, Response, SessionCommand, SessionId, Source,
+    Admission, Command, CommandId, Error, Event, Outcome, Response, SessionCommand, SessionId, Source,
 };
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::api::{
-    CancelSession, Check, Complete, CreateSession, DaemonStatus, Eval, Explore, GetSession, GetStatus,
-    ListEvents, ListSessions, Method, Nothing, RenameSession, ResetSession, SettleSession, StartSession,
-    StopDaemon, StopSession,
+    CancelSession, Cancelling, Check, Complete, CreateSession, DaemonStatus, Eval, Explore, GetSession,
+    GetStatus, ListEvents, ListSessions, Method, Nothing, RenameSession, ResetSession, SettleSession,
+    StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -21,6 +21,8 @@ use crate::view::{EvalView, SessionView};
 
 /// Events in one page at most.
 const PAGE_LIMIT: usize = 1000;
+/// Where a page ends early, in bytes of JSON.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Carries out one request.
 pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request) -> Result<Value, Error> {
@@ -52,9 +54,7 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
             let command = if hard { SessionCommand::HardReset } else { SessionCommand::Reset };
             written(call.change(&session, command).await?)
         }
-        CancelSession::NAME => {
-            written(call.change(&params::<CancelSession>(request)?.session, SessionCommand::Cancel).await?)
-        }
+        CancelSession::NAME => written(call.cancel(&params::<CancelSession>(request)?.session).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
         Check::NAME => {
             let Check { session, code, file } = params(request)?;
@@ -71,7 +71,7 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
         ListEvents::NAME => {
             let ListEvents { session, after, limit } = params(request)?;
             let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
-            written(daemon.engine.events(call.resolve(&session).await?, after, limit).await?)
+            page(&daemon.engine.events(call.resolve(&session).await?, after, limit).await?)
         }
         unknown => Err(Error::BadRequest { reason: format!("there is no method `{unknown}`") }),
     }
@@ -85,6 +85,21 @@ pub(super) fn params<M: Method>(request: &Request) -> Result<M, Error> {
 
 fn written(result: impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(result).map_err(|error| Error::BadRequest { reason: error.to_string() })
+}
+
+/// As many of the events as one message should hold, and at least one. The next page begins after the last of them.
+fn page(events: &[Event]) -> Result<Value, Error> {
+    let mut page = Vec::with_capacity(events.len());
+    let mut bytes = 0;
+    for event in events {
+        let event = written(event)?;
+        bytes += event.to_string().len();
+        if bytes > PAGE_BYTES && !page.is_empty() {
+            break;
+        }
+        page.push(event);
+    }
+    Ok(Value::Array(page))
 }
 
 /// One request, and on whose behalf.
@@ -153,6 +168,16 @@ impl Call<'_> {
         }
     }
 
+    async fn cancel(&self, session: &str) -> Result<Cancelling, Error> {
+        let session = self.resolve(session).await?;
+        match self.submit(session, new_command(), Admission::Now, SessionCommand::Cancel).await? {
+            Outcome::Done { response: Response::Cancelling { job } } => {
+                Ok(Cancelling { session: self.view(session).await?, job })
+            }
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
         let Eval { session, command, code, file, admission } = eval;
         let session = self.resolve(&session).await?;
@@ -180,7 +205,7 @@ impl Call<'_> {
 
 /// An id for a command whose client gave none.
 fn new_command() -> CommandId {
-    CommandId::from(JobId::from_uuid(Uuid::now_v7()))
+    CommandId::from_uuid(Uuid::now_v7())
 }
 
 fn unexpected(outcome: &Outcome) -> Error {
@@ -203,4 +228,32 @@ fn own_resident_bytes() -> Option<u64> {
 #[cfg(not(target_os = "linux"))]
 fn own_resident_bytes() -> Option<u64> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::{EventBody, Metadata, Position, Seq, Timestamp};
+
+    fn event(bytes: usize) -> Event {
+        let metadata =
+            Metadata { source: Source::System, correlation: None, causation: None, environment: None };
+        Event {
+            session: SessionId::from_uuid(Uuid::nil()),
+            seq: Seq(1),
+            position: Position::ZERO,
+            at: Timestamp::now(),
+            metadata,
+            body: EventBody::SessionRenamed { name: "x".repeat(bytes) },
+        }
+    }
+
+    #[test]
+    fn a_page_of_large_events_ends_early_and_is_never_empty() {
+        let length = |events: &[Event]| page(events).unwrap().as_array().unwrap().len();
+        assert_eq!(length(&[]), 0);
+        assert_eq!(length(&[event(1), event(1)]), 2);
+        assert_eq!(length(&[event(PAGE_BYTES / 2), event(PAGE_BYTES / 3), event(PAGE_BYTES / 2)]), 2);
+        assert_eq!(length(&[event(PAGE_BYTES + 1), event(1)]), 1);
+    }
 }

@@ -2,14 +2,21 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mainstay_engine::Engine;
 use mainstay_model::{Error, Timestamp};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::connection;
+
+/// How long to leave the listener alone after it failed, as it does while no file can be opened.
+const AFTER_FAILURE: Duration = Duration::from_millis(50);
+/// How long what is left to answer may take once every session is at rest.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// What every connection needs to know of the daemon.
 #[derive(Clone)]
@@ -28,6 +35,22 @@ pub struct Daemon {
     pub home: Arc<Path>,
     /// Cancelled when the daemon is asked to stop.
     pub stop: CancellationToken,
+    /// Cancelled when every session is at rest: connections end once what they asked is answered.
+    pub stopped: CancellationToken,
+    /// The connections and requests that the end of the daemon waits for.
+    pub answering: TaskTracker,
+}
+
+impl Daemon {
+    /// Puts every session to rest and answers what waited for that.
+    pub async fn shut_down(&self) {
+        self.engine.shut_down().await;
+        self.stopped.cancel();
+        self.answering.close();
+        if tokio::time::timeout(LAST_ANSWERS, self.answering.wait()).await.is_err() {
+            tracing::warn!(left = self.answering.len(), "connections are cut: their clients do not read");
+        }
+    }
 }
 
 /// Opens the socket, the user's alone.
@@ -50,21 +73,37 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
 
 /// Serves connections until the daemon stops.
 pub async fn serve(listener: UnixListener, daemon: Daemon) {
-    let places = Arc::new(Semaphore::new(daemon.engine.limits().connections));
+    let limit = daemon.engine.limits().connections;
+    let places = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
     loop {
         let accepted = tokio::select! {
             () = daemon.stop.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        let Ok((stream, _)) = accepted else { continue };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be accepted");
+                tokio::time::sleep(AFTER_FAILURE).await;
+                continue;
+            }
+        };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!("a connection is refused: as many as may be are open");
+            tracing::warn!(limit, "a connection is refused: as many as may be are open");
+            refuse(&stream, limit);
             continue;
         };
-        let daemon = daemon.clone();
-        tokio::spawn(async move {
-            connection::serve(stream, daemon).await;
+        let serving = daemon.clone();
+        daemon.answering.spawn(async move {
+            connection::serve(stream, serving).await;
             drop(place);
         });
     }
+}
+
+/// Says why the connection ends. A line fits into the buffer of a new connection, so nobody is waited for.
+fn refuse(stream: &UnixStream, limit: usize) {
+    let said = connection::failure(&serde_json::Value::Null, Error::TooManyConnections { limit });
+    // A client that is gone already needs no answer.
+    stream.try_write(format!("{said}\n").as_bytes()).ok();
 }

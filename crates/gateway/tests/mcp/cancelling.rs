@@ -28,8 +28,7 @@ async fn an_eval_that_was_cancelled_is_an_error_with_what_it_printed() {
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("1 + 1").await;
     let cancel = async {
-        home.reaches("Evaluating").await;
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        ann.hears_progress().await;
         bob.call("cancel_eval", json!({})).await
     };
     let (reply, _) = tokio::join!(ann.send("wait"), cancel);

@@ -1,7 +1,5 @@
 //! MCP over the loopback port, checks included.
 
-use std::time::Duration;
-
 use mainstay_gateway::http;
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -55,9 +53,7 @@ async fn every_protocol_runs_code_and_hears_what_it_prints() {
     for agent in [served.agent().await, served.newest_agent().await] {
         assert_eq!(agent.send("1 + 1").await.structured["value"], json!("2"));
         let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
-        while agent.progress().is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        agent.hears_progress().await;
         assert_eq!(agent.call("cancel_eval", json!({})).await.structured["ending"], json!("yielded"));
         running.await_response().await.unwrap();
         let events = agent.call("get_recent_fsi_events", json!({ "since": 0, "count": 1 })).await;

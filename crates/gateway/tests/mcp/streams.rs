@@ -16,12 +16,7 @@ async fn output_is_told_while_the_code_runs() {
     let agent = home.agent().await;
     agent.send("1 + 1").await;
     let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
-    let heard = async {
-        while agent.progress().is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(10), heard).await.unwrap();
+    agent.hears_progress().await;
     assert_eq!(agent.progress(), [(1.0, "waiting\n".to_owned())]);
     agent.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
@@ -68,7 +63,21 @@ async fn the_daemon_stops_though_a_client_is_there() {
     let agent = Agent::over(stream).await;
     agent.call("list_sessions", json!({})).await;
     home.daemon.stop.cancel();
+    home.daemon.shut_down().await;
     timeout(Duration::from_secs(10), served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_runs_when_the_daemon_stops_is_answered() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    home.daemon.stop.cancel();
+    home.daemon.shut_down().await;
+    let answer = serde_json::to_value(running.await_response().await.unwrap()).unwrap();
+    assert_eq!(answer["structuredContent"]["output"], json!("waiting\n"), "{answer}");
 }
 
 #[tokio::test]

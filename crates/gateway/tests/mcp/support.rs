@@ -1,7 +1,7 @@
 //! A daemon over a store of its own, and agents that speak MCP to it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::Engine;
@@ -18,8 +18,11 @@ use rmcp::{ClientHandler, RoleClient, ServiceExt};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::DuplexStream;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::scripted::Scripted;
 
@@ -41,7 +44,7 @@ impl Home {
         let engine = Engine::open(
             Arc::new(log),
             vec![Arc::new(Scripted)],
-            Limits { cancel_grace_ms: 1_000, ..Limits::default() },
+            Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..Limits::default() },
         )
         .await
         .unwrap();
@@ -53,6 +56,8 @@ impl Home {
             started_at: Timestamp::now(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
+            stopped: CancellationToken::new(),
+            answering: TaskTracker::new(),
         };
         Self { daemon, folder }
     }
@@ -89,14 +94,17 @@ impl Home {
 
     /// Waits until the one session is in a state.
     pub(crate) async fn reaches(&self, state: &str) {
-        let session = self.session().await;
-        for _ in 0..1000 {
-            if self.daemon.engine.status(session).await.unwrap().session.state().name() == state {
-                return;
+        let id = self.session().await;
+        let engine = &self.daemon.engine;
+        let reached = async {
+            let mut session = engine.status(id).await.unwrap().session;
+            let mut events = engine.subscribe(id, session.last_seq);
+            while session.state().name() != state {
+                events.next().await.unwrap();
+                session = engine.status(id).await.unwrap().session;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        panic!("the session does not become {state}");
+        };
+        timeout(Duration::from_secs(10), reached).await.unwrap();
     }
 
     /// Where no test looks at a folder.
@@ -145,7 +153,14 @@ impl Agent {
 
     /// What it heard of progress.
     pub(crate) fn progress(&self) -> Vec<(f64, String)> {
-        self.service.service().heard.lock().unwrap().clone()
+        self.service.service().heard.borrow().clone()
+    }
+
+    /// Waits until it has heard of progress.
+    pub(crate) async fn hears_progress(&self) {
+        let mut heard = self.service.service().heard.subscribe();
+        let any = heard.wait_for(|heard| !heard.is_empty());
+        timeout(Duration::from_secs(10), any).await.unwrap().unwrap();
     }
 }
 
@@ -178,7 +193,7 @@ impl Reply {
 /// Remembers what it heard of progress.
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
-    heard: Arc<Mutex<Vec<(f64, String)>>>,
+    heard: Arc<watch::Sender<Vec<(f64, String)>>>,
 }
 
 impl ClientHandler for Listener {
@@ -187,6 +202,7 @@ impl ClientHandler for Listener {
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.heard.lock().unwrap().push((progress.progress, progress.message.unwrap_or_default()));
+        let said = (progress.progress, progress.message.unwrap_or_default());
+        self.heard.send_modify(|heard| heard.push(said));
     }
 }

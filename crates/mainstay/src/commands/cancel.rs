@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Subscribe};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Error, EventBody, JobId};
+use mainstay_model::{Error, Event, EventBody, JobId};
 
 use super::target::Target;
 use crate::connect::{Connection, connect};
@@ -25,10 +25,9 @@ impl Cancel {
         let before = self.target.find(&connection.client).await?;
         let session = before.session.to_string();
         connection.client.call(Subscribe { session: session.clone(), after: before.last_seq }).await?;
-        connection.client.call(CancelSession { session }).await?;
-        let Some(job) = before.running else { return Ok(ExitCode::SUCCESS) };
+        let job = connection.client.call(CancelSession { session }).await?.job;
         let ending = loop {
-            let event = connection.events.recv().await.ok_or(Error::DaemonNotRunning)?;
+            let event = next(&mut connection).await?;
             if let Some(ending) = ending_of(&event.body, job) {
                 break ending;
             }
@@ -41,14 +40,20 @@ impl Cancel {
     }
 }
 
-/// A worker that was killed is replaced: waits until the session takes code again, or never will.
+/// A worker that was killed is replaced: waits until the session takes code again, or will not by itself.
 async fn wait_until_rebuilt(connection: &mut Connection) -> Result<(), Error> {
     loop {
-        let event = connection.events.recv().await.ok_or(Error::DaemonNotRunning)?;
-        if matches!(event.body, EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. }) {
+        if matches!(
+            next(connection).await?.body,
+            EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. } | EventBody::SessionStopped
+        ) {
             return Ok(());
         }
     }
+}
+
+async fn next(connection: &mut Connection) -> Result<Event, Error> {
+    connection.events.recv().await.ok_or_else(|| connection.client.lost())
 }
 
 /// How the job ended.

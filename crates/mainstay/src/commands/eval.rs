@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{Eval as EvalCall, Subscribe};
+use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
+use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq};
-use tokio::sync::mpsc;
 
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{Paint, eval_summary};
+use crate::terminal::{self, Paint, eval_summary};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -51,6 +51,8 @@ Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wron
 struct Source {
     code: String,
     file: Option<String>,
+    /// A script's reader wants what it prints, and not what the prompt would have said of each definition.
+    is_script: bool,
 }
 
 impl Eval {
@@ -64,13 +66,21 @@ impl Eval {
         let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find_or_create(home, &connection.client).await?;
         let session = settle(&connection.client, session).await?;
-        let eval = if self.json {
-            let eval = call(&connection, &session, &source, new_command()).await?;
-            super::print_json_line(&eval)?;
-            eval
-        } else {
-            run_in_view(connection, &session, &source).await?
+        let show = match (self.json, source.is_script) {
+            (true, _) => Show::Nothing,
+            (false, true) => Show::Output,
+            (false, false) => Show::OutputAndDisplay,
         };
+        let mut run =
+            Run { source, session, command: new_command(), show, shown: Seq::ZERO, is_running: false };
+        let eval = match run.attempt(connection).await {
+            // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
+            Err(Error::DaemonNotRunning) => run.attempt(connect_or_start(home, "cli").await?).await?,
+            answered => answered?,
+        };
+        if self.json {
+            super::print_json_line(&eval)?;
+        }
         Ok(if eval.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -80,13 +90,14 @@ impl Eval {
             reason: error.to_string(),
         };
         if let Some(script) = &self.script {
-            return Ok(Source { code: utf8(script.clone())?, file: None });
+            return Ok(Source { code: utf8(script.clone())?, file: None, is_script: true });
         }
         if let Some(file) = &self.file {
             let name = file.display().to_string();
             let path = std::fs::canonicalize(file).map_err(|error| unreadable(&name, error))?;
             let bytes = std::fs::read(&path).map_err(|error| unreadable(&name, error))?;
-            return Ok(Source { code: utf8(bytes)?, file: Some(path.display().to_string()) });
+            let file = Some(path.display().to_string());
+            return Ok(Source { code: utf8(bytes)?, file, is_script: true });
         }
         match self.code.as_deref() {
             Some("-") | None => {
@@ -94,9 +105,9 @@ impl Eval {
                 std::io::stdin()
                     .read_to_end(&mut bytes)
                     .map_err(|error| unreadable("standard input", error))?;
-                Ok(Source { code: utf8(bytes)?, file: None })
+                Ok(Source { code: utf8(bytes)?, file: None, is_script: false })
             }
-            Some(code) => Ok(Source { code: code.to_owned(), file: None }),
+            Some(code) => Ok(Source { code: code.to_owned(), file: None, is_script: false }),
         }
     }
 }
@@ -110,71 +121,98 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Error> {
 }
 
 fn new_command() -> CommandId {
-    CommandId::from(mainstay_model::JobId::from_uuid(uuid::Uuid::now_v7()))
+    CommandId::from_uuid(uuid::Uuid::now_v7())
 }
 
-async fn call(
-    connection: &Connection,
-    session: &SessionView,
-    source: &Source,
+/// What a person sees of an eval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    Nothing,
+    Output,
+    OutputAndDisplay,
+}
+
+/// One eval, until it is answered.
+struct Run {
+    source: Source,
+    session: SessionView,
     command: CommandId,
-) -> Result<EvalView, Error> {
-    let call = EvalCall {
-        session: session.session.to_string(),
-        command: Some(command),
-        code: source.code.clone(),
-        file: source.file.clone(),
-        admission: Admission::Queue,
-    };
-    connection.client.call(call).await
+    show: Show,
+    /// The last event that was seen.
+    shown: Seq,
+    /// Whether its turn has come.
+    is_running: bool,
 }
 
-/// Runs code and shows its output as it comes, then the rest.
-async fn run_in_view(
-    mut connection: Connection,
-    session: &SessionView,
-    source: &Source,
-) -> Result<EvalView, Error> {
-    let command = new_command();
-    let subscribe = Subscribe { session: session.session.to_string(), after: session.last_seq };
-    connection.client.call(subscribe).await?;
-    let (nothing, no_events) = mpsc::unbounded_channel();
-    drop(nothing);
-    let mut events = std::mem::replace(&mut connection.events, no_events);
-    let mut shown = Seq::ZERO;
-    let answer = call(&connection, session, source, command.clone());
-    tokio::pin!(answer);
-    let eval = loop {
-        tokio::select! {
-            eval = &mut answer => break eval?,
-            Some(event) = events.recv() => shown = show_output(&event, &command),
+impl Run {
+    /// Asks for the eval and shows its output as it comes, then the rest.
+    async fn attempt(&mut self, connection: Connection) -> Result<EvalView, Error> {
+        let Connection { client, mut events } = connection;
+        let session = self.session.session.to_string();
+        let after = self.shown.max(self.session.last_seq);
+        client.call(Subscribe { session: session.clone(), after }).await?;
+        let answer = client.call(EvalCall {
+            session: session.clone(),
+            command: Some(self.command.clone()),
+            code: self.source.code.clone(),
+            file: self.source.file.clone(),
+            admission: Admission::Queue,
+        });
+        tokio::pin!(answer);
+        let eval = loop {
+            tokio::select! {
+                eval = &mut answer => break eval?,
+                Some(event) = events.recv() => self.see(&event),
+                _ = tokio::signal::ctrl_c() => self.interrupt(&client, &session).await?,
+            }
+        };
+        // The answer may overtake the last of the output.
+        while self.shown < eval.seq {
+            let Some(event) = events.recv().await else { break };
+            self.see(&event);
         }
-    };
-    // The answer may overtake the last of the output.
-    while shown < eval.seq {
-        let Some(event) = events.recv().await else { break };
-        shown = show_output(&event, &command);
-    }
-    print_display(&eval, &source.code);
-    Ok(eval)
-}
-
-fn show_output(event: &Event, command: &CommandId) -> Seq {
-    if let EventBody::OutputProduced { stream, text, .. } = &event.body
-        && event.metadata.correlation.as_ref() == Some(command)
-    {
-        match stream {
-            OutputStream::Stdout => print!("{text}"),
-            OutputStream::Stderr => eprint!("{text}"),
+        if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
+            println!("{}", eval.display.trim_end());
         }
-        std::io::stdout().flush().ok();
+        if self.show != Show::Nothing {
+            eprint!("{}", eval_summary(&eval, &self.source.code, Paint::stderr()));
+        }
+        Ok(eval)
     }
-    event.seq
+
+    fn see(&mut self, event: &Event) {
+        self.shown = event.seq;
+        if event.metadata.correlation.as_ref() != Some(&self.command) {
+            return;
+        }
+        self.is_running |= matches!(event.body, EventBody::EvalRequested { .. });
+        if let EventBody::OutputProduced { stream, text, .. } = &event.body
+            && self.show != Show::Nothing
+        {
+            match stream {
+                OutputStream::Stdout => print!("{text}"),
+                OutputStream::Stderr => eprint!("{text}"),
+            }
+            std::io::stdout().flush().ok();
+        }
+    }
+
+    /// Ctrl-C stops the code, not only the waiting for it. Code whose turn has not come cannot be stopped: that would stop
+    /// somebody else's.
+    async fn interrupt(&self, client: &Client, session: &str) -> Result<(), Error> {
+        if !self.is_running {
+            terminal::note(
+                "the code still waits for its turn and will run; `mainstay cancel` stops what runs now",
+            );
+            std::process::exit(INTERRUPTED);
+        }
+        match client.call(CancelSession { session: session.to_owned() }).await {
+            // It has just ended by itself.
+            Err(Error::NotOffered { .. }) => Ok(()),
+            cancelling => cancelling.map(drop),
+        }
+    }
 }
 
-fn print_display(eval: &EvalView, code: &str) {
-    if !eval.display.trim().is_empty() {
-        println!("{}", eval.display.trim_end());
-    }
-    eprint!("{}", eval_summary(eval, code, Paint::stderr()));
-}
+/// The exit code of a program that Ctrl-C ends.
+const INTERRUPTED: i32 = 128 + 2;

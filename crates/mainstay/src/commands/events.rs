@@ -58,7 +58,7 @@ impl Events {
         while let Some(event) = connection.events.recv().await {
             show(&event);
         }
-        Err(Error::DaemonNotRunning)
+        Err(connection.client.lost())
     }
 }
 
@@ -103,12 +103,14 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
-            let other = if diverged.is_empty() {
-                String::new()
-            } else {
-                format!(", {} ended otherwise", diverged.len())
+            let named: Vec<String> = diverged.iter().map(|seq| format!("#{seq}")).collect();
+            let (tone, other) = match named.as_slice() {
+                [] => (Tone::Good, String::new()),
+                named => {
+                    (Tone::Warning, format!(", {} ended otherwise than the first time", named.join(" ")))
+                }
             };
-            (Some(Tone::Good), format!("ready: {kernel}, {replayed} replayed{other} ({duration_ms} ms)"))
+            (Some(tone), format!("ready: {kernel}, {replayed} replayed{other} ({duration_ms} ms)"))
         }
         EventBody::SessionFaulted { message } => (Some(Tone::Error), format!("faulted: {message}")),
         EventBody::SessionReset => (None, "reset".to_owned()),

@@ -1,5 +1,6 @@
 //! `mainstay mcp`: a byte bridge from stdio to the daemon's MCP.
 
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -34,10 +35,17 @@ impl Mcp {
             copy(&mut from_daemon, &mut out).await?;
             out.flush().await
         };
+        let (mut upward, mut downward) = (pin!(upward), pin!(downward));
+        let sent = tokio::select! {
+            biased;
+            sent = &mut upward => sent,
+            // It is the daemon that has gone; the client would never hear of it while its input is waited for.
+            _ = &mut downward => return Err(Error::DaemonNotRunning),
+        };
         // The daemon closes its side once the client's input has ended and all is answered.
-        match tokio::try_join!(upward, downward) {
-            Ok(_) => Ok(ExitCode::SUCCESS),
-            Err(_) => Err(Error::DaemonNotRunning),
+        match (sent, downward.await) {
+            (Ok(()), Ok(())) => Ok(ExitCode::SUCCESS),
+            _ => Err(Error::DaemonNotRunning),
         }
     }
 }

@@ -143,7 +143,10 @@ fn block_on(task: impl Future<Output = Result<ExitCode, Error>>) -> Result<ExitC
         .enable_all()
         .build()
         .map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
-    runtime.block_on(task)
+    let done = runtime.block_on(task);
+    // A thread may wait for input that never comes; the process ends without it.
+    runtime.shutdown_background();
+    done
 }
 
 /// Prints data for scripts, indented.

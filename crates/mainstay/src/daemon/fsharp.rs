@@ -13,24 +13,13 @@ use crate::home::Home;
 /// Starts F# workers.
 pub(super) struct FsharpKernel {
     search: Search,
-    sockets: SocketFolder,
-}
-
-/// The folder of the workers' sockets, gone with the daemon.
-struct SocketFolder(PathBuf);
-
-impl Drop for SocketFolder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
+    /// The folder of the workers' sockets.
+    sockets: PathBuf,
 }
 
 impl FsharpKernel {
-    pub(super) fn new(home: &Home, dotnet: Option<PathBuf>) -> Result<Self, Error> {
-        let sockets = worker::socket_folder().map_err(|error| Error::DaemonFailed {
-            reason: format!("there is no folder for the workers' sockets: {error}"),
-        })?;
-        Ok(Self { search: crate::kernels::search(home, dotnet), sockets: SocketFolder(sockets) })
+    pub(super) fn new(home: &Home, dotnet: Option<PathBuf>, sockets: PathBuf) -> Self {
+        Self { search: crate::kernels::search(home, dotnet), sockets }
     }
 }
 
@@ -49,7 +38,7 @@ impl RunnerFactory for FsharpKernel {
             arguments: program.arguments,
             environment: program.environment,
         };
-        worker::launch(&launch, &spec.working_directory, &self.sockets.0).await
+        worker::launch(&launch, &spec.working_directory, &self.sockets).await
     }
 }
 

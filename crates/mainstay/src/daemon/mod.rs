@@ -7,6 +7,7 @@ mod fsharp;
 mod logging;
 pub(crate) mod supervisor;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use mainstay_engine::Engine;
@@ -17,6 +18,7 @@ use mainstay_model::{Error, Timestamp};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, DEFAULT_PORT};
 use crate::connect::{Announcement, VERSION};
@@ -50,9 +52,10 @@ async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     let token = home.ensure_token()?;
     let (port_listener, port) = listen(options.port.or(config.daemon.port)).await?;
-    let socket = home.socket();
+    let sockets = home.empty_run_folder()?;
+    let socket = sockets.join("daemon.sock");
     let socket_listener = rpc::server::listen(&socket)?;
-    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone())?;
+    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets);
     let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel)], config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
@@ -62,13 +65,15 @@ async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
         socket: socket.clone(),
     };
     let daemon = Daemon {
-        engine: engine.clone(),
+        engine,
         token: token.into(),
         version: VERSION,
         port,
         started_at: record.started_at,
         home: home.folder().into(),
         stop: CancellationToken::new(),
+        stopped: CancellationToken::new(),
+        answering: TaskTracker::new(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
     home.write_daemon(&record)?;
@@ -83,7 +88,7 @@ async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
     let rpc = tokio::spawn(rpc::server::serve(socket_listener, daemon.clone()));
     daemon.stop.cancelled().await;
     tracing::info!("the daemon stops");
-    engine.shut_down().await;
+    daemon.shut_down().await;
     home.clear_daemon(pid);
     std::fs::remove_file(&socket).ok();
     doors.abort();
@@ -124,7 +129,7 @@ fn stop_on_signal(stop: CancellationToken, is_in_background: bool) -> Result<(),
 
 /// Tells whoever started the daemon how it stands.
 fn announce(announcement: &Announcement) {
-    if let Ok(text) = serde_json::to_string(announcement) {
-        println!("{text}");
-    }
+    let Ok(text) = serde_json::to_string(announcement) else { return };
+    // Who started the first daemon under a supervisor has long gone when the next one announces itself.
+    writeln!(std::io::stdout(), "{text}").ok();
 }

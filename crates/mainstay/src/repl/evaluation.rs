@@ -7,7 +7,7 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::{CancelSession, Eval};
 use mainstay_gateway::view::EvalView;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, JobId, OutputStream};
+use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, OutputStream};
 use tokio::time::sleep;
 
 use super::{Repl, is_loss};
@@ -35,7 +35,7 @@ struct Progress {
 impl Submission {
     /// Code that was typed, or the text of a file.
     pub(super) fn new(code: String, file: Option<String>) -> Self {
-        let command = CommandId::from(JobId::from_uuid(uuid::Uuid::now_v7()));
+        let command = CommandId::from_uuid(uuid::Uuid::now_v7());
         Self { command, code, file }
     }
 }

@@ -185,7 +185,7 @@ mod tests {
     fn requested(code: &str) -> Event {
         let body = EventBody::EvalRequested {
             job: job(),
-            command: CommandId::from(job()),
+            command: CommandId::from_uuid(job().as_uuid()),
             fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
             code: code.to_owned(),
             file: None,
