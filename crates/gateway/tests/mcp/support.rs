@@ -64,7 +64,9 @@ impl Home {
 
     /// A folder for sessions, which need not exist.
     pub(crate) fn folder(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
+        let folder = self.folder.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder.display().to_string()
     }
 
     /// An agent on a stream, at work in the folder `work`.
