@@ -239,6 +239,11 @@ impl Engine {
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::SessionAmbiguous`], [`Error::StoreFailed`].
     pub async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
+        if let Ok(session) = reference.parse::<SessionId>()
+            && self.live_handle(session)?.is_some()
+        {
+            return Ok(session);
+        }
         let candidates = self.shared.log.resolve(reference).await?;
         match candidates.as_slice() {
             [] => Err(Error::SessionNotFound { reference: reference.to_owned() }),

@@ -39,9 +39,11 @@ async fn main() -> Result<(), Failure> {
     let disk = disk(&folder.path().join("disk"))?;
     print_row("bare 4 KB write + fdatasync", disk);
     start_up(&home)?;
-    let daemon = Daemon::start(&home)?;
-    memory(&daemon, folder.path()).await?;
-    roads(&daemon, folder.path(), disk).await
+    memory(&Daemon::start(&home)?, folder.path()).await?;
+    let fresh = folder.path().join("fresh");
+    std::fs::create_dir(&fresh)?;
+    std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
+    roads(&Daemon::start(&fresh)?, folder.path(), disk).await
 }
 
 /// Middle and near-worst of a series.
@@ -164,12 +166,14 @@ fn eval(session: &str, code: &str) -> Eval {
     }
 }
 
-/// `1+1` on the bare worker, over the local socket, and over MCP's HTTP.
+/// `1+1` on the bare worker, over the local socket, and over MCP's HTTP. Each road has a worker of its own, since a session of the
+/// compiler gets slower with every submission.
 async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failure> {
     let mut bare = Bare::start(&daemon.home, folder).await?;
     let client = daemon.connect().await?;
     let session = create(&client, folder).await?;
-    let mut mcp = Mcp::connect(daemon, &session)?;
+    let agents = create(&client, folder).await?;
+    let mut mcp = Mcp::connect(daemon, &agents)?;
     let (mut by_worker, mut by_socket, mut by_mcp) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let (mut worker, mut socket, mut http) = (Vec::new(), Vec::new(), Vec::new());
@@ -181,7 +185,7 @@ async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failu
             client.call(eval(&session, "1+1")).await?;
             socket.push(began.elapsed());
             let began = Instant::now();
-            mcp.call("send_fsharp_code", &json!({"code": "1+1", "sessionId": session}))?;
+            mcp.call("send_fsharp_code", &json!({"code": "1+1", "sessionId": agents}))?;
             http.push(began.elapsed());
         }
         // The first round warms the compilers up.
