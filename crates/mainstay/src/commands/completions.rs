@@ -17,7 +17,9 @@ pub(super) struct Completions {
 
 impl Completions {
     pub(super) fn run(self) -> ExitCode {
-        clap_complete::generate(self.shell, &mut super::Cli::command(), "mainstay", &mut std::io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::Cli::command(), "mainstay", &mut script);
+        print!("{}", String::from_utf8_lossy(&script));
         ExitCode::SUCCESS
     }
 }
