@@ -102,7 +102,7 @@ pub fn session(session: &Session) -> Session {
         life: Life::Waiting { running, reason: WaitReason::Ask },
         worker: Some(worker),
         losses: vec![session.created_at],
-        project: Some("/work/a.fsproj".to_owned()),
+        project: Some("/projects/a.fsproj".to_owned()),
         ..session.clone()
     }
 }
@@ -156,7 +156,7 @@ fn requested() -> EventBody {
         command: command_id("a-command"),
         fingerprint: fingerprint("a-command"),
         code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
-        file: Some("/work/a.fsx".to_owned()),
+        file: Some("/projects/a.fsx".to_owned()),
     }
 }
 
