@@ -40,7 +40,7 @@ let diagnosticOf (file: string option) (submission: Submission) (message: Compil
 
 /// The compiler's messages about code that was checked as a whole.
 let diagnosticsOf (file: string option) (messages: CompilerMessage[]) : Diagnostic list =
-    let whole = { Text = ""; Line = 1; Column = 0 }
+    let whole = { Text = ""; Line = 1; Column = 0; Stop = 0 }
     messages |> Seq.map (diagnosticOf file whole) |> List.ofSeq
 
 /// A rejection for which the compiler gave no message of its own.

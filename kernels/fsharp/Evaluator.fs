@@ -6,6 +6,7 @@ open System
 open System.Collections.Generic
 open System.Diagnostics
 open System.IO
+open System.Text
 open System.Threading
 open Mainstay.Worker.Compat
 open Mainstay.Worker.Diagnostics
@@ -57,6 +58,14 @@ let private analyse (own: Names) (session: Session) (text: string) : Lazy<bool> 
     let thread = Thread((fun () -> changes <- Purity.changesState own (parse session) text), stackSize, IsBackground = true)
     thread.Start()
     lazy (thread.Join(); changes)
+
+/// How many bytes of the code hold the submissions that ran to their end, where one of them changed the session or gave it a value.
+let private keptOf (code: string) (submissions: Submission list) (ran: Ran list) =
+    let completed = ran |> List.takeWhile (fun one -> one.Outcome = Completed)
+    if completed |> List.exists (fun one -> one.ChangesState || one.ValueType.IsSome) then
+        let last = submissions |> List.item (List.length completed - 1)
+        Encoding.UTF8.GetByteCount(code.Substring(0, last.Stop))
+    else 0
 
 let private isLazy (valueType: string option) =
     valueType |> Option.exists (fun text -> text.Contains "seq<" || text.Contains "IEnumerable" || text.Contains "Lazy<")
@@ -127,17 +136,17 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             try Thread.Sleep 1 with :? ThreadInterruptedException -> ()
 
     /// Runs a submission where an interrupt reaches it.
-    let runInterruptibly (file: string option) (submission: Submission) =
+    let runInterruptibly (job: string) (file: string option) (submission: Submission) =
         try
-            if mayRun () then runSubmission session file (submission.Line - 1) submission.Text
+            if mayRun () then Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
             else Error(OperationCanceledException() :> exn), [||]
         finally
             afterRun ()
 
-    let runOne (file: string option) (submission: Submission) : Ran =
+    let runOne (job: string) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
         let analysis = analyse own session submission.Text
-        let result, messages = runInterruptibly file submission
+        let result, messages = runInterruptibly job file submission
         UserOutput.flush ()
         let display = take printed
         let complaint = take complaints
@@ -165,13 +174,13 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           // Printing a sequence evaluates the beginning of it, which may be the session's own code.
           ChangesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && (changes || isLazy valueType) }
 
-    let rec runAll (file: string option) (submissions: Submission list) : Ran list =
+    let rec runAll (job: string) (file: string option) (submissions: Submission list) : Ran list =
         match submissions with
         | [] -> []
         | _ when interruptRequested -> [ { nothingRan with Outcome = Interrupted } ]
         | first :: rest ->
-            match runOne file first with
-            | { Outcome = Completed } as ran -> ran :: runAll file rest
+            match runOne job file first with
+            | { Outcome = Completed } as ran -> ran :: runAll job file rest
             | failed -> [ failed ]
 
     let changeDirectory (directory: string) =
@@ -180,13 +189,13 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             forgetPrinted ()
 
     // Relative paths in directives are looked up from the session's directory, which for a file's code is the file's own.
-    let runIn (file: string option) (submissions: Submission list) : Ran list =
+    let runIn (job: string) (file: string option) (submissions: Submission list) : Ran list =
         match file with
-        | None -> runAll None submissions
+        | None -> runAll job None submissions
         | Some path ->
             changeDirectory (Path.GetDirectoryName path)
             try
-                runAll file submissions
+                runAll job file submissions
             finally
                 changeDirectory hello.WorkingDirectory
 
@@ -206,13 +215,15 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// Runs a check of this session's compiler when it is safe to.
     member _.Check(work: unit -> 'T) : 'T = turns.Check work
 
-    /// Runs the submissions of the code in order, up to the first that fails. `file` is the path of the file whose text the code is.
+    /// Runs the submissions of a job's code in order, up to the first that fails. `file` is the path of the file whose text the code is.
     /// `begins` tells whether the eval is to begin at all: one that is not counts as interrupted.
-    member _.Evaluate(id: int64, code: string, file: string option, begins: unit -> bool) : EvalResult =
+    member _.Evaluate(id: int64, job: string, code: string, file: string option, begins: unit -> bool) : EvalResult =
         let watch = Stopwatch.StartNew()
-        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> runIn file (split code)))
+        let submissions = split code
+        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> runIn job file submissions))
         let last = match List.tryLast ran with Some last -> last | None -> nothingRan
         { Outcome = last.Outcome
+          Kept = (if last.Outcome = Interrupted then keptOf code submissions ran else 0)
           Value = last.Value
           ValueType = last.ValueType
           Bindings = ran |> List.collect (fun one -> one.Bindings)

@@ -135,8 +135,8 @@ type private Worker(channel: Channel) =
         | Some (kind, members) -> answer id (encodeMembers id name kind members)
         | None -> fail id NotFound ("nothing in the session is named `" + name + "`")
 
-    let evaluate (id: int64) (code: string) (file: string option) (session: Evaluator) =
-        answer id (encodeResult id (session.Evaluate(id, code, file, (fun () -> pending.Take id))))
+    let evaluate (id: int64) (job: string) (code: string) (file: string option) (session: Evaluator) =
+        answer id (encodeResult id (session.Evaluate(id, job, code, file, (fun () -> pending.Take id))))
 
     let inSession (id: int64) (serve: Evaluator -> unit) =
         match evaluator with
@@ -175,11 +175,11 @@ type private Worker(channel: Channel) =
     let dispatch (id: int64, request: Request) =
         match request with
         | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
-        | Eval (code, file) ->
+        | Eval (job, code, file) ->
             pending.Add id
             post evaluations id (fun () ->
                 try
-                    inSession id (evaluate id code file)
+                    inSession id (evaluate id job code file)
                 finally
                     pending.Take id |> ignore)
         | Reset -> post evaluations id (fun () -> reset id)
@@ -219,5 +219,6 @@ let main _ =
     else
         let channel = Channel address
         channel.Send(encodeAttach token)
+        Blame.install (fun job reason -> channel.Send(encodeEnding job reason))
         Worker(channel).Run()
         0

@@ -39,6 +39,8 @@ type Outcome =
 
 type EvalResult =
     { Outcome: Outcome
+      /// Of interrupted code: how many bytes of it had run to their end, where that changed the session; else 0.
+      Kept: int
       Value: string option
       ValueType: string option
       Bindings: Binding list
@@ -67,7 +69,7 @@ type Hello =
 
 type Request =
     | Hello of Hello
-    | Eval of code: string * file: string option
+    | Eval of job: string * code: string * file: string option
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -100,7 +102,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
             required "workingDirectory" (fun directory ->
                 Hello { WorkingDirectory = directory; References = texts "references" element; Arguments = texts "arguments" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
-    | "eval" -> required "code" (fun code -> Eval(code, text "file"))
+    | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file"))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->
         match tryInteger "line" element, tryInteger "column" element with
@@ -224,6 +226,7 @@ let encodeResult (id: int64) (whole: EvalResult) =
         writeText "display" result.Display
         writeObjects "diagnostics" result.Diagnostics writeDiagnostic
         (match result.Outcome with Raised fault -> writeObject "error" (writeFault fault) | _ -> ignore)
+        (if result.Kept > 0 then writeInteger "kept" (int64 result.Kept) else ignore)
         writeFlag "changesState" result.ChangesState
         writeFlag "usesLast" result.UsesLast
         writeInteger "durationMs" (int64 result.Duration.TotalMilliseconds)
@@ -254,6 +257,8 @@ let encodeMembers (id: int64) (name: string) (kind: string) (members: MemberItem
     ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
+
+let encodeEnding (job: string) (reason: string) = message "ending" [ writeText "job" job; writeText "reason" (cut reason) ]
 
 let encodeFailed (failure: Failure) =
     let code =

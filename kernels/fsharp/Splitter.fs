@@ -5,8 +5,9 @@ module Mainstay.Worker.Splitter
 
 open System
 
-/// One submission and where its text starts in the client's code: `Line` counts from 1, `Column` from 0.
-type Submission = { Text: string; Line: int; Column: int }
+/// One submission and where its text starts in the client's code: `Line` counts from 1, `Column` from 0. `Stop` is the index in the
+/// code after its `;;`.
+type Submission = { Text: string; Line: int; Column: int; Stop: int }
 
 let private startsWith (code: string) index (token: string) = String.CompareOrdinal(code, index, token, 0, token.Length) = 0
 
@@ -109,15 +110,15 @@ let split (client: string) : Submission list =
                 line <- line + 1
                 lineStart <- position + 1
             position <- position + 1
-    let add start stop =
+    let add start stop next =
         let start = if start = 0 then 0 else skipBlanks code start stop
         advanceTo start
         let text = code.Substring(start, stop - start)
         if not (String.IsNullOrWhiteSpace text) then
-            submissions.Add { Text = text; Line = line; Column = start - lineStart }
+            submissions.Add { Text = text; Line = line; Column = start - lineStart; Stop = next }
     let mutable start = 0
     for separator in separators code do
-        add start separator
+        add start separator (separator + 2)
         start <- separator + 2
-    add start code.Length
+    add start code.Length code.Length
     List.ofSeq submissions

@@ -16,6 +16,15 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// Whether this factory starts runners for `kind`.
     fn serves(&self, kind: &SessionKind) -> bool;
 
+    /// Does what all starts need and the first has to wait for, such as building the worker. Called before each start, and
+    /// done at once where nothing is left to do.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnavailable`] where this machine lacks something.
+    async fn prepare(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Starts a runner and waits until it accepts code. Dropping the future undoes the start.
     ///
     /// # Errors

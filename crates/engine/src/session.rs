@@ -17,8 +17,8 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     Action, Admission, Command, CommandFingerprint, CommandId, Decision, Diagnostic, Effect, Error, Event,
-    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, RunnerNotice, Session,
-    SessionCommand, SessionState, TextPosition, Timestamp, WorkerExit, decide,
+    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, Principal, Response, RunnerNotice,
+    Session, SessionCommand, SessionState, TextPosition, Timestamp, WorkerExit, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -125,6 +125,17 @@ pub(crate) fn spawn(
 struct Queued {
     command: Command,
     fingerprint: CommandFingerprint,
+}
+
+impl Queued {
+    fn is(&self, principal: &Principal, id: &CommandId) -> bool {
+        self.command.id == *id && self.command.source.principal() == *principal
+    }
+
+    fn answer(self, outcome: Outcome) -> Answer {
+        let Self { command, fingerprint } = self;
+        Answer { principal: command.source.principal(), command: command.id, fingerprint, outcome }
+    }
 }
 
 struct SessionTask {
@@ -261,7 +272,7 @@ impl SessionTask {
         let starts = match command {
             SessionCommand::Start | SessionCommand::HardReset => true,
             SessionCommand::Eval { .. } | SessionCommand::Reset => true,
-            SessionCommand::Cancel | SessionCommand::Stop | SessionCommand::Rename { .. } => false,
+            SessionCommand::Cancel { .. } | SessionCommand::Stop | SessionCommand::Rename { .. } => false,
         };
         if starts && self.session.state() == SessionState::Uninitialized {
             let slot = Arc::clone(&self.shared.live).try_acquire_owned();
@@ -284,6 +295,9 @@ impl SessionTask {
         if self.is_draining {
             return Err(Error::DaemonStopping);
         }
+        if let SessionCommand::Cancel { target: Some(target) } = &command.body {
+            return self.place_of_cancel(&command.source.principal(), target);
+        }
         let (state, action) = (self.session.state(), command.body.action());
         let is_offered = availability(state, action) != Availability::Refused;
         if is_offered && (self.lane.is_empty() || !command.body.is_serial()) {
@@ -302,6 +316,16 @@ impl SessionTask {
         Ok(Place::Lane)
     }
 
+    /// A cancel that names its command passes everything, as long as that command runs or waits here.
+    fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<Place, Error> {
+        let runs = self.session.running().is_some_and(|running| running.answers(principal, target));
+        if runs || self.lane.iter().any(|queued| queued.is(principal, target)) {
+            Ok(Place::Now)
+        } else {
+            Err(Error::NotRunning { command: target.clone() })
+        }
+    }
+
     /// Starts a session at rest because a command waits for it.
     fn start_for(&mut self, command: &Command) {
         let id = CommandId::from_uuid(Uuid::now_v7());
@@ -312,6 +336,9 @@ impl SessionTask {
     }
 
     fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint) {
+        if let Some(withdrawn) = self.withdrawn_by(&command) {
+            return self.withdraw(withdrawn, command, fingerprint);
+        }
         let key = (command.source.principal(), command.id.clone());
         let job = JobId::from_uuid(Uuid::now_v7());
         if matches!(command.body, SessionCommand::HardReset | SessionCommand::Stop) {
@@ -320,6 +347,24 @@ impl SessionTask {
         if let Err(error) = self.decide(Input::Command { command, fingerprint, job }) {
             self.accepted.refuse(&key, &error);
         }
+    }
+
+    /// Takes the command out of the lane that this one cancels, where it waits there.
+    fn withdrawn_by(&mut self, command: &Command) -> Option<Queued> {
+        let SessionCommand::Cancel { target: Some(target) } = &command.body else { return None };
+        let principal = command.source.principal();
+        let place = self.lane.iter().position(|queued| queued.is(&principal, target))?;
+        self.lane.remove(place)
+    }
+
+    /// Answers both the command that was taken out of the lane and the one that cancelled it.
+    fn withdraw(&mut self, withdrawn: Queued, cancel: Command, fingerprint: CommandFingerprint) {
+        let response = Response::Withdrawn { command: withdrawn.command.id.clone() };
+        let answers = [
+            withdrawn.answer(Outcome::Failed { error: Error::Cancelled }),
+            Queued { command: cancel, fingerprint }.answer(Outcome::Done { response }),
+        ];
+        self.commit(now(), Vec::new(), answers.into());
     }
 
     fn hear(&mut self, word: FromWorker) {
@@ -542,18 +587,14 @@ impl SessionTask {
             if error.is_none() && availability(state, action) == Availability::Refused {
                 return;
             }
-            let Some(Queued { command, fingerprint }) = self.lane.pop_front() else { return };
+            let Some(next) = self.lane.pop_front() else { return };
             match error {
-                Some(error) => self.fail(command, fingerprint, error),
-                None => return self.carry_out(command, fingerprint),
+                Some(error) => {
+                    self.commit(now(), Vec::new(), vec![next.answer(Outcome::Failed { error })]);
+                }
+                None => return self.carry_out(next.command, next.fingerprint),
             }
         }
-    }
-
-    /// Answers a command that was accepted and will not be carried out.
-    fn fail(&mut self, command: Command, fingerprint: CommandFingerprint, error: Error) {
-        let (principal, outcome) = (command.source.principal(), Outcome::Failed { error });
-        self.commit(now(), Vec::new(), vec![Answer { principal, command: command.id, fingerprint, outcome }]);
     }
 
     /// Passes a query to the worker without waiting for it.

@@ -1,17 +1,17 @@
 //! Bringing a worker up: wait out the back-off, start it, run again what defined the session, then pass on what it says.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_log::Log;
-use mainstay_model::session::{ReplayItem, ReplayList};
+use mainstay_model::decide::LastWords;
+use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
-    Error, JobEnding, JobId, Limits, Notice, RunnerInfo, RunnerNotice, Seq, SessionId, WorkerExit,
+    Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice, Seq,
+    SessionId, WorkerExit,
 };
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::timeout;
-use uuid::Uuid;
+use tokio::time::{timeout, timeout_at};
 
 use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
 
@@ -68,18 +68,19 @@ impl WarmUp {
                 // Once more than needed, unless the worker went without a word; what is told twice is heard once.
                 self.tell(exited(WorkerExit::Unknown)).await;
             }
-            Err(ReplayFailed::Exited(exit)) => self.tell(exited(exit)).await,
+            Err(ReplayFailed::Exited { exit, last_words }) => {
+                self.tell(Notice::Runner(RunnerNotice::Exited { exit, last_words })).await;
+            }
             Err(ReplayFailed::Error(error)) => self.tell(Notice::WarmUpFailed { error }).await,
         }
     }
 
     async fn start(&self) -> Result<StartedRunner, Error> {
+        within(self.limits.prepare_ms, "the kernel was not prepared", self.factory.prepare()).await?;
         // The semaphore is never closed.
         let _permit = self.starts.acquire().await;
-        let limit_ms = self.limits.worker_start_ms;
-        timeout(Duration::from_millis(limit_ms), self.factory.start(self.spec.clone())).await.unwrap_or_else(
-            |_| Err(Error::WorkerFailed { reason: format!("it was not ready within {limit_ms} ms") }),
-        )
+        let start = self.factory.start(self.spec.clone());
+        within(self.limits.worker_start_ms, "it was not ready", start).await
     }
 
     async fn replay(
@@ -87,14 +88,28 @@ impl WarmUp {
         runner: &dyn Runner,
         notices: &mut mpsc::Receiver<RunnerNotice>,
     ) -> Result<Replayed, ReplayFailed> {
-        let items = replay_items(self.log.as_ref(), self.spec.session, self.definitions_since).await?;
+        let replay = what_to_replay(self.log.as_ref(), self.spec.session, self.definitions_since).await?;
+        let left_out = |requested| Divergence { requested, kind: DivergenceKind::LeftOut };
+        let mut replayed =
+            Replayed { count: 0, diverged: replay.left_out.into_iter().map(left_out).collect() };
+        let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
+        for item in replay.items {
+            let requested = item.requested;
+            let again = run_again(runner, notices, item, &self.limits);
+            let divergence = timeout_at(deadline.into(), again)
+                .await
+                .unwrap_or_else(|_| Err(self.replay_took_too_long(requested)))?;
+            replayed.count += 1;
+            replayed.diverged.extend(divergence);
+        }
+        Ok(replayed)
+    }
+
+    fn replay_took_too_long(&self, requested: Seq) -> ReplayFailed {
         let limit_ms = self.limits.replay_ms;
-        timeout(Duration::from_millis(limit_ms), replay_all(runner, notices, items)).await.unwrap_or_else(
-            |_| {
-                let reason = format!("replaying the session took longer than {limit_ms} ms");
-                Err(ReplayFailed::Error(Error::WorkerFailed { reason }))
-            },
-        )
+        let reason =
+            format!("replaying the session took longer than {limit_ms} ms; #{requested} was running");
+        ReplayFailed::Error(Error::WorkerFailed { reason })
     }
 
     async fn tell(&self, notice: Notice) {
@@ -103,21 +118,30 @@ impl WarmUp {
     }
 }
 
-fn warmed_up(runner: RunnerInfo, replayed: u32, diverged: Vec<Seq>, began: Instant) -> Notice {
+fn warmed_up(runner: RunnerInfo, replayed: u32, diverged: Vec<Divergence>, began: Instant) -> Notice {
     Notice::WarmedUp { runner, replayed, diverged, took: began.elapsed() }
 }
 
 pub(crate) fn exited(exit: WorkerExit) -> Notice {
-    Notice::Runner(RunnerNotice::Exited { exit })
+    Notice::Runner(RunnerNotice::Exited { exit, last_words: None })
+}
+
+async fn within<T>(
+    limit_ms: u64,
+    complaint: &str,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let too_late = |_| Err(Error::WorkerFailed { reason: format!("{complaint} within {limit_ms} ms") });
+    timeout(Duration::from_millis(limit_ms), work).await.unwrap_or_else(too_late)
 }
 
 struct Replayed {
     count: u32,
-    diverged: Vec<Seq>,
+    diverged: Vec<Divergence>,
 }
 
 enum ReplayFailed {
-    Exited(WorkerExit),
+    Exited { exit: WorkerExit, last_words: Option<LastWords> },
     Error(Error),
 }
 
@@ -128,42 +152,51 @@ impl From<Error> for ReplayFailed {
 }
 
 /// What must run again, read page by page so that a long session costs no memory for its output.
-async fn replay_items(log: &dyn Log, session: SessionId, since: Seq) -> Result<VecDeque<ReplayItem>, Error> {
+async fn what_to_replay(log: &dyn Log, session: SessionId, since: Seq) -> Result<Replay, Error> {
     let mut list = ReplayList::default();
     let mut after = since;
     loop {
         let page = log.events(session, after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(list.into_items().into()) };
+        let Some(last) = page.last() else { return Ok(list.finish()) };
         after = last.seq;
         page.into_iter().for_each(|event| list.push(event));
     }
 }
 
-/// Runs the submissions one after another. What they print was recorded the first time and is dropped here.
-async fn replay_all(
+/// Runs one submission again, and says how it differs from its first run. What it prints was recorded then, and is dropped.
+async fn run_again(
     runner: &dyn Runner,
     notices: &mut mpsc::Receiver<RunnerNotice>,
-    items: VecDeque<ReplayItem>,
-) -> Result<Replayed, ReplayFailed> {
-    let mut replayed = Replayed { count: 0, diverged: Vec::new() };
-    for item in items {
-        let job = JobId::from_uuid(Uuid::now_v7());
-        runner.run(Submission { job, code: item.code, file: item.file }).await;
-        let succeeded = loop {
-            match notices.recv().await {
-                Some(RunnerNotice::Output { .. }) => {}
-                Some(RunnerNotice::Finished { job: finished, report }) if finished == job => {
-                    break report.ending == JobEnding::Completed;
-                }
-                Some(RunnerNotice::Finished { .. }) => {}
-                Some(RunnerNotice::Exited { exit }) => return Err(ReplayFailed::Exited(exit)),
-                None => return Err(ReplayFailed::Exited(WorkerExit::Unknown)),
+    mut item: ReplayItem,
+    limits: &Limits,
+) -> Result<Option<Divergence>, ReplayFailed> {
+    let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
+    runner.run(Submission { job, code, file }).await;
+    let report = end_of(job, notices).await?;
+    Ok(item.divergence(report, limits))
+}
+
+async fn end_of(job: JobId, notices: &mut mpsc::Receiver<RunnerNotice>) -> Result<JobReport, ReplayFailed> {
+    loop {
+        match notices.recv().await {
+            Some(RunnerNotice::Output { .. }) => {}
+            Some(RunnerNotice::Finished { job: finished, report }) if finished == job => return Ok(report),
+            Some(RunnerNotice::Finished { .. }) => {}
+            Some(RunnerNotice::Exited { exit, last_words }) => {
+                return Err(ReplayFailed::Exited {
+                    exit,
+                    last_words: last_words.or_else(|| suspected(job, exit)),
+                });
             }
-        };
-        replayed.count += 1;
-        if succeeded != item.succeeded {
-            replayed.diverged.push(item.requested);
+            None => return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None }),
         }
     }
-    Ok(replayed)
+}
+
+/// Whom to blame for a worker that is lost during a replay without a word: the submission that ran, unless the worker was
+/// killed from outside. It is left out of the next replay; otherwise each new worker would be lost in the same way.
+fn suspected(job: JobId, exit: WorkerExit) -> Option<LastWords> {
+    let is_known = exit != WorkerExit::Unknown && !exit.is_kill();
+    let reason = "it was lost while a submission ran again".to_owned();
+    is_known.then_some(LastWords { job, reason: Some(reason) })
 }

@@ -2,6 +2,7 @@
 
 use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{Engine, SessionStatus};
+use mainstay_model::session::Rebuilt;
 use mainstay_model::{
     Action, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody, JobId, Life,
     OutputStream, RaisedError, Seq, Session, SessionId, SessionKind, Timestamp,
@@ -28,6 +29,9 @@ pub struct SessionView {
     /// Why it is Faulted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// What its last rebuilding left otherwise than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<Rebuilt>,
     /// What may be done now.
     pub offered: Vec<Action>,
     /// The folder its code runs in.
@@ -78,6 +82,7 @@ impl SessionView {
             kind: session.kind.clone(),
             state: session.state().name().to_owned(),
             fault: fault(session).map(str::to_owned),
+            rebuilt: session.rebuilt.clone(),
             offered: mainstay_model::affordance::offered(session.state()),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),

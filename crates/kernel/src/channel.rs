@@ -116,7 +116,8 @@ pub(crate) async fn greet(
             | FromWorker::Diagnostics { .. }
             | FromWorker::Completions { .. }
             | FromWorker::Members { .. }
-            | FromWorker::Interrupted { .. } => {}
+            | FromWorker::Interrupted { .. }
+            | FromWorker::Ending { .. } => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mainstay_engine::runner::{CompletionItem, Member};
-use mainstay_model::{Binding, Diagnostic, Error, RaisedError, TextPosition};
+use mainstay_model::{Binding, Diagnostic, Error, JobId, RaisedError, TextPosition};
 use serde::{Deserialize, Serialize};
 use tokio_util::codec::LengthDelimitedCodec;
 
@@ -28,7 +28,7 @@ pub(crate) enum ToWorker {
         arguments: Vec<String>,
     },
     /// Run code.
-    Eval { id: u64, code: String, file: Option<String> },
+    Eval { id: u64, job: JobId, code: String, file: Option<String> },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.
@@ -61,6 +61,8 @@ pub(crate) enum FromWorker {
     Members { id: u64, name: String, kind: String, members: Vec<Member> },
     /// The interrupt was tried.
     Interrupted { id: u64 },
+    /// Code of a job is about to end the process.
+    Ending { job: JobId, reason: Option<String> },
     /// A request could not be served.
     Failed { id: Option<u64>, code: FailureCode, message: String },
 }
@@ -102,6 +104,9 @@ pub(crate) struct WorkerResult {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The exception that escaped.
     pub(crate) error: Option<RaisedError>,
+    /// Of interrupted code: how many bytes of it had run to their end, where that changed the session.
+    #[serde(default)]
+    pub(crate) kept: usize,
     /// Whether it must run again to rebuild the session.
     pub(crate) changes_state: bool,
     /// Whether the code may use the value of the submission before it.
@@ -129,7 +134,7 @@ impl FromWorker {
     /// The request it answers, where it answers one.
     pub(crate) fn answers(&self) -> Option<u64> {
         match self {
-            Self::Attach { .. } | Self::Progress { .. } => None,
+            Self::Attach { .. } | Self::Progress { .. } | Self::Ending { .. } => None,
             Self::Ready { id, .. }
             | Self::Diagnostics { id, .. }
             | Self::Completions { id, .. }

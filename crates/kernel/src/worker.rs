@@ -12,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{Completions, Members, ResourceUsage, Runner, StartedRunner, Submission};
+use mainstay_model::decide::LastWords;
 use mainstay_model::{
     Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
     RunnerNotice, TextPosition, WorkerExit,
@@ -69,6 +70,7 @@ pub async fn launch(
         group: group.clone(),
         calls: Arc::clone(&calls),
         notices: notices_in,
+        last_words: None,
     };
     tokio::spawn(reader.run());
     let worker = Worker { info, outgoing: tokio::sync::Mutex::new(outgoing), calls, group };
@@ -193,7 +195,7 @@ impl Runner for Worker {
         let Submission { job, code, file } = submission;
         let id = self.calls.next_id();
         *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
-        if let Err(error) = self.send(&ToWorker::Eval { id, code, file }).await {
+        if let Err(error) = self.send(&ToWorker::Eval { id, job, code, file }).await {
             // The reader notices the end of the channel as well, and says so.
             tracing::warn!(%error, "a job could not be sent");
             self.kill();
@@ -286,6 +288,7 @@ struct Reader {
     group: Group,
     calls: Arc<Calls>,
     notices: mpsc::Sender<RunnerNotice>,
+    last_words: Option<LastWords>,
 }
 
 impl Reader {
@@ -310,6 +313,7 @@ impl Reader {
                 Some(job) => self.on_unserved(job, code, message).await,
                 None => self.calls.answer(id, FromWorker::Failed { id: Some(id), code, message }),
             },
+            Ok(FromWorker::Ending { job, reason }) => self.last_words = Some(LastWords { job, reason }),
             Ok(message) => match message.answers() {
                 Some(id) => self.calls.answer(id, message),
                 None => tracing::debug!(?message, "a worker says"),
@@ -363,7 +367,7 @@ impl Reader {
         };
         self.group.leader_is_gone();
         self.drain_pipes().await;
-        self.tell(RunnerNotice::Exited { exit }).await;
+        self.tell(RunnerNotice::Exited { exit, last_words: self.last_words.clone() }).await;
     }
 
     async fn tell(&self, notice: RunnerNotice) {
@@ -381,6 +385,7 @@ fn report(result: WorkerResult) -> JobReport {
         display,
         diagnostics,
         error,
+        kept,
         changes_state,
         uses_last,
         duration_ms,
@@ -389,7 +394,7 @@ fn report(result: WorkerResult) -> JobReport {
     let ending = match outcome {
         WorkerOutcome::Completed => JobEnding::Completed,
         WorkerOutcome::Rejected => JobEnding::Rejected,
-        WorkerOutcome::Interrupted => JobEnding::Interrupted,
+        WorkerOutcome::Interrupted => JobEnding::Interrupted { kept },
         WorkerOutcome::Raised => JobEnding::Raised(error.unwrap_or_else(|| RaisedError {
             kind: "Exception".to_owned(),
             message: "an exception escaped".to_owned(),

@@ -19,6 +19,7 @@ use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::{Launch, worker};
+use mainstay_model::decide::LastWords;
 use mainstay_model::{JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -90,8 +91,25 @@ impl Session {
                 RunnerNotice::Finished { job, report } if job == wanted => {
                     return Ran { stdout, stderr, report };
                 }
-                RunnerNotice::Exited { exit } => panic!("the worker ended with {exit}"),
+                RunnerNotice::Exited { exit, .. } => panic!("the worker ended with {exit}"),
                 _ => {}
+            }
+        }
+    }
+
+    /// Whether the next notice is this text.
+    async fn prints(&mut self, wanted: &str) -> bool {
+        match soon(self.worker.notices.recv()).await.unwrap() {
+            RunnerNotice::Output { text, .. } => text.contains(wanted),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the worker says of its end.
+    async fn last_words(&mut self) -> Option<LastWords> {
+        loop {
+            if let RunnerNotice::Exited { last_words, .. } = soon(self.worker.notices.recv()).await.unwrap() {
+                return last_words;
             }
         }
     }
@@ -173,9 +191,58 @@ async fn an_interrupt_right_behind_an_eval_ends_it_and_not_the_worker() {
     for _ in 0..10 {
         let job = session.submit("System.Threading.Thread.Sleep(-1)").await;
         soon(session.worker.runner.interrupt()).await;
-        assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted);
+        assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 0 });
     }
     assert_eq!(session.value("1 + 1").await, "2");
+}
+
+#[tokio::test]
+async fn interrupted_code_says_how_much_of_it_had_run_and_matters() {
+    let mut session = Session::start().await;
+    let spin = "System.Threading.Thread.Sleep(-1)";
+    for (before, kept) in [
+        ("", ""),
+        ("printfn \"é\";; let é = 1;; é + 1;;\n", "printfn \"é\";; let é = 1;; é + 1;;"),
+        ("1 + 1;; ", "1 + 1;;"),
+        ("let x = 1;;\n\n;;  ", "let x = 1;;"),
+    ] {
+        let job = session.submit(&format!("{before}printfn \"spins\"\n{spin};; let never = 1")).await;
+        while !session.prints("spins").await {}
+        session.worker.runner.interrupt().await;
+        let ending = session.end_of(job).await.report.ending;
+        assert_eq!(ending, JobEnding::Interrupted { kept: kept.len() }, "{before}");
+    }
+}
+
+/// Code that leaves something running which ends the process later.
+const TOO_LATE: [&str; 3] = [
+    "System.Threading.Thread(fun () -> block ()).Start()",
+    "System.Threading.ThreadPool.QueueUserWorkItem(fun _ -> block ()) |> ignore",
+    "async { block () } |> Async.Start",
+];
+
+#[tokio::test]
+async fn a_worker_that_is_ended_by_what_earlier_code_left_running_names_its_job() {
+    for haunts in TOO_LATE {
+        let mut session = Session::start().await;
+        session.eval("let gate = new System.Threading.ManualResetEventSlim()").await;
+        session.eval("let block () = gate.Wait(); failwith \"too late\"").await;
+        let haunter = session.submit(haunts).await;
+        assert_eq!(session.end_of(haunter).await.report.ending, JobEnding::Completed, "{haunts}");
+        session.eval("let innocent = 1").await;
+        let releases = "try failwith \"caught\" with _ -> ()\ngate.Set()\nSystem.Threading.Thread.Sleep(-1)";
+        session.submit(releases).await;
+        let reason = Some("System.Exception: too late".to_owned());
+        assert_eq!(session.last_words().await, Some(LastWords { job: haunter, reason }), "{haunts}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_names_nobody() {
+    let mut session = Session::start().await;
+    session.eval("try failwith \"caught\" with _ -> ()").await;
+    session.worker.runner.kill();
+    assert_eq!(session.last_words().await, None);
 }
 
 #[tokio::test]
@@ -194,7 +261,7 @@ async fn killing_a_worker_ends_what_it_started() {
     session.worker.runner.kill();
     assert!(has_ended(&child, PATIENCE));
     let exited = soon(session.worker.notices.recv()).await;
-    assert_eq!(exited, Some(RunnerNotice::Exited { exit: WorkerExit::Signal(9) }));
+    assert_eq!(exited, Some(RunnerNotice::Exited { exit: WorkerExit::Signal(9), last_words: None }));
     assert_eq!(soon(session.worker.notices.recv()).await, None);
 }
 

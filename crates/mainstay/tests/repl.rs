@@ -80,6 +80,27 @@ fn two_people_on_one_session_see_each_other() {
 }
 
 #[test]
+fn ctrl_c_takes_code_back_that_waits_for_somebody_elses() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let mine = 1");
+    terminal.wait_for("val mine : int = 1");
+    let theirs = world.start_eval("System.Threading.Thread.Sleep -1");
+    terminal.wait_for("cli> System.Threading.Thread.Sleep -1");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("let never = 2");
+    terminal.wait_for("waits for the code of cli to end …");
+    terminal.press(CTRL_C);
+    terminal.wait_for("the command was cancelled before its turn came; it did not run");
+    terminal.wait_for_last_line(PROMPT);
+    assert_eq!(world.session()["state"], "Evaluating");
+    terminal.enter(":cancel");
+    assert_eq!(theirs.wait_with_output().unwrap().status.code(), Some(1));
+    terminal.enter("mine + 1");
+    terminal.wait_for("val it : int = 2");
+}
+
+#[test]
 fn what_was_typed_outlives_a_crash_of_the_daemon() {
     let world = World::new();
     let terminal = open(&world);

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
+
 use support::World;
 
 /// Cancels code that would run for ever, with the grace that the settings give. Says how it ended.
@@ -51,6 +53,50 @@ fn a_tight_printing_loop_ends() {
 #[test]
 fn an_infinite_sequence_that_is_printed_ends() {
     cancel("Seq.initInfinite id |> Seq.iter (printfn \"%d\")");
+}
+
+#[test]
+fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
+    let world = World::new();
+    let before = world.eval("let kept = 41");
+    let running = world.start_eval("System.Threading.Thread.Sleep -1");
+    let mut events = world.follow(before["seq"].as_u64().unwrap());
+    events.wait_for("evalRequested");
+    let mut waiting = world.start_eval("let never = 1");
+    let mut says = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    assert_eq!(says.next().unwrap().unwrap(), "waits for its turn …; Ctrl-C takes it back");
+    support::interrupt(&waiting);
+    let said: Vec<String> = says.map(Result::unwrap).collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: the command was cancelled before its turn came; it did not run [cancelled]
+      Send it again under a new id if it should run after all.
+    ");
+    assert_eq!(waiting.wait().unwrap().code(), Some(1));
+    assert_eq!(world.session()["state"], "Evaluating");
+    support::interrupt(&running);
+    let eval: serde_json::Value =
+        serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(eval["ending"], "cancelled");
+    assert_eq!(world.eval("never")["ending"], "rejected");
+}
+
+#[test]
+fn a_command_that_is_not_there_is_not_cancelled_and_what_runs_goes_on() {
+    let world = World::new();
+    let before = world.eval("let kept = 41");
+    let running = world.start_eval("System.Threading.Thread.Sleep -1");
+    let mut events = world.follow(before["seq"].as_u64().unwrap());
+    let requested = events.wait_for("evalRequested");
+    let refused = world.run(["cancel", "--command", "nobody-knows"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr, @"
+    error: the command `nobody-knows` neither runs nor waits in this session [not_running]
+      It has ended, or never came; without a command's id, cancelling ends what runs.
+    ");
+    let command = requested["body"]["command"].as_str().unwrap();
+    let cancelled = world.run(["cancel", "--command", command]);
+    assert_eq!(cancelled.code, 0, "{cancelled:?}");
+    running.wait_with_output().unwrap();
 }
 
 #[test]

@@ -36,6 +36,54 @@ fn the_worker_killed_between_evals_is_replaced() {
 }
 
 #[test]
+fn code_that_ends_its_worker_later_is_left_out_and_everyone_is_told() {
+    let world = World::new();
+    world.eval("let kept = 41");
+    world.eval("let now = System.DateTime.UtcNow.Ticks");
+    let haunts = world.eval(
+        "let thread = System.Threading.Thread(fun () -> failwith \"too late\")\nlet start = System.Threading.Thread(fun () -> System.Threading.Thread.Sleep 100; thread.Start())\nstart.Start()",
+    );
+    assert_eq!(haunts["success"], true, "{haunts}");
+    let mut events = world.follow(haunts["seq"].as_u64().unwrap());
+    let lost = events.wait_for("workerExited");
+    assert_eq!(lost["body"]["reason"], "System.Exception: too late");
+    let rebuilt = events.wait_for("warmUpCompleted");
+    assert_eq!(rebuilt["body"]["replayed"], 2, "{rebuilt}");
+    let evals: Vec<u64> = world
+        .events()
+        .iter()
+        .filter(|event| event["kind"] == "evalRequested")
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
+    let told = format!(
+        "the session was rebuilt and is not quite what it was: #{} was left out: it had ended a worker; #{} gave another `now`\n",
+        evals[2], evals[1]
+    );
+    let next = world.run(["eval", "kept + 1"]);
+    assert_eq!((next.stdout.as_str(), next.stderr), ("val it : int = 42\n", told.clone()));
+    assert_eq!(world.run(["eval", "kept + 2"]).stderr, "", "it is told once");
+    assert!(world.run(["session", "show"]).stdout.contains(told.trim_end()));
+}
+
+#[test]
+fn of_cancelled_code_what_had_run_survives_the_worker() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
+    let before = world.eval("let kept = 41");
+    let running = world
+        .start_eval("let part = 1;;\nprintfn \"begun\"\nSystem.Threading.Thread.Sleep -1;;\nlet never = 1");
+    let mut events = world.follow(before["seq"].as_u64().unwrap());
+    events.wait_for("outputProduced");
+    assert_eq!(world.run(["cancel"]).code, 0);
+    running.wait_with_output().unwrap();
+    assert_eq!(world.eval("kept + part")["value"], "42");
+    support::kill(world.worker_pid());
+    events.wait_for("warmUpCompleted");
+    assert_eq!(world.eval("kept + part")["value"], "42");
+    assert_eq!(world.eval("never")["ending"], "rejected");
+}
+
+#[test]
 fn the_worker_killed_in_the_middle_of_an_eval_leaves_it_interrupted() {
     let world = World::new();
     defined(&world);

@@ -44,8 +44,12 @@ pub enum SessionCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
     },
-    /// Stop the running job.
-    Cancel,
+    /// Stop a job, or take back a command that waits for its turn.
+    Cancel {
+        /// Whose end is wanted: a command of the same principal. Without it, the job that runs, whoever asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<CommandId>,
+    },
     /// Drop the definitions, keep the worker.
     Reset,
     /// Drop the definitions and the worker.
@@ -82,7 +86,7 @@ impl SessionCommand {
     pub const fn action(&self) -> Action {
         match self {
             Self::Eval { .. } => Action::Eval,
-            Self::Cancel => Action::Cancel,
+            Self::Cancel { .. } => Action::Cancel,
             Self::Reset => Action::Reset,
             Self::HardReset => Action::HardReset,
             Self::Start => Action::Start,
@@ -95,7 +99,7 @@ impl SessionCommand {
     pub const fn is_serial(&self) -> bool {
         match self {
             Self::Eval { .. } | Self::Reset => true,
-            Self::Cancel | Self::HardReset | Self::Start | Self::Stop | Self::Rename { .. } => false,
+            Self::Cancel { .. } | Self::HardReset | Self::Start | Self::Stop | Self::Rename { .. } => false,
         }
     }
 
@@ -107,7 +111,7 @@ impl SessionCommand {
         match self {
             Self::Eval { code, .. } => validate_code(code, limits),
             Self::Rename { name } => validate_session_name(name),
-            Self::Cancel | Self::Reset | Self::HardReset | Self::Start | Self::Stop => Ok(()),
+            Self::Cancel { .. } | Self::Reset | Self::HardReset | Self::Start | Self::Stop => Ok(()),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{CommandId, JobId, Principal, Seq};
 use crate::limits::Limits;
 use crate::outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+use crate::replay::Divergence;
 use crate::session::{Life, RunningJob, Session};
 use crate::state::SessionState;
 use crate::supervision::{Verdict, elapsed_ms, judge};
@@ -44,8 +45,8 @@ pub enum Notice {
         runner: RunnerInfo,
         /// How many submissions were replayed.
         replayed: u32,
-        /// Those that ended otherwise than the first time.
-        diverged: Vec<Seq>,
+        /// Whose part in the session is not what it was before.
+        diverged: Vec<Divergence>,
         /// How long it took.
         took: Duration,
     },
@@ -102,7 +103,18 @@ pub enum RunnerNotice {
     Exited {
         /// How.
         exit: WorkerExit,
+        /// What it says itself of its end.
+        last_words: Option<LastWords>,
     },
+}
+
+/// What a worker says of its end before it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWords {
+    /// The job whose code brings it about: the one that runs, or one that left something running.
+    pub job: JobId,
+    /// Why, where it says so.
+    pub reason: Option<String>,
 }
 
 /// A runner that is ready.
@@ -139,7 +151,10 @@ pub enum JobEnding {
     /// An exception escaped.
     Raised(RaisedError),
     /// It yielded to an interrupt.
-    Interrupted,
+    Interrupted {
+        /// How many bytes of the code had run to their end before, where that changed the session; else 0.
+        kept: usize,
+    },
 }
 
 /// What follows.
@@ -208,6 +223,13 @@ pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) 
     Ok(draft.decision)
 }
 
+/// How a worker was lost.
+struct Loss {
+    exit: WorkerExit,
+    reason: Option<String>,
+    blamed: Option<JobId>,
+}
+
 /// A decision in the making.
 struct Draft<'a> {
     session: &'a Session,
@@ -240,7 +262,7 @@ impl Draft<'_> {
                 self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
                 return Ok(());
             }
-            SessionCommand::Cancel => self.cancel(metadata, state)?,
+            SessionCommand::Cancel { target } => self.cancel(metadata, state, target)?,
             SessionCommand::Reset => {
                 self.record(metadata.clone(), EventBody::SessionReset);
                 let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Reset });
@@ -282,10 +304,20 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn cancel(&mut self, metadata: Metadata, state: SessionState) -> Result<Response, Error> {
+    fn cancel(
+        &mut self,
+        metadata: Metadata,
+        state: SessionState,
+        target: Option<CommandId>,
+    ) -> Result<Response, Error> {
         let Some(running) = self.session.running() else {
             return Err(Error::NotOffered { action: crate::Action::Cancel, state });
         };
+        if let Some(command) = target
+            && !running.answers(&metadata.source.principal(), &command)
+        {
+            return Err(Error::NotRunning { command });
+        }
         let job = running.job;
         if !running.cancel_requested {
             self.record(metadata, EventBody::CancelRequested { job });
@@ -312,7 +344,10 @@ impl Draft<'_> {
                     self.effect(Effect::KillWorker);
                 }
             }
-            Notice::StartFailed { reason } => self.worker_lost(WorkerExit::Unknown, Some(reason), limits),
+            Notice::StartFailed { reason } => {
+                let loss = Loss { exit: WorkerExit::Unknown, reason: Some(reason), blamed: None };
+                self.worker_lost(loss, limits);
+            }
             Notice::Runner(notice) => self.runner_notice(notice, limits),
             Notice::OutputCut { job, limit } => {
                 if let Some(running) = self.running(job) {
@@ -357,7 +392,13 @@ impl Draft<'_> {
                     self.finish(&running, report, limits);
                 }
             }
-            RunnerNotice::Exited { exit } => self.worker_lost(exit, None, limits),
+            RunnerNotice::Exited { exit, last_words } => {
+                let (reason, blamed) = match last_words {
+                    Some(LastWords { job, reason }) => (reason, Some(job)),
+                    None => (None, None),
+                };
+                self.worker_lost(Loss { exit, reason, blamed }, limits);
+            }
         }
     }
 
@@ -382,10 +423,11 @@ impl Draft<'_> {
                 let error = error.cut(limits.value_bytes);
                 (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
             }
-            JobEnding::Interrupted if running.cancel_requested => {
-                (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded }, EvalEnding::Cancelled)
+            JobEnding::Interrupted { kept } if running.cancel_requested => {
+                let kept = (kept > 0).then_some(kept);
+                (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept }, EvalEnding::Cancelled)
             }
-            JobEnding::Interrupted => {
+            JobEnding::Interrupted { .. } => {
                 let error = RaisedError {
                     kind: "Interrupted".to_owned(),
                     message: "the code interrupted itself".to_owned(),
@@ -394,10 +436,11 @@ impl Draft<'_> {
                 (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
             }
         };
-        self.end_running(running, body, ending, result, duration_ms);
+        self.end_running(running, Source::Worker, body, ending, result, duration_ms);
     }
 
-    fn worker_lost(&mut self, exit: WorkerExit, reason: Option<String>, limits: &Limits) {
+    fn worker_lost(&mut self, loss: Loss, limits: &Limits) {
+        let Loss { exit, reason, blamed } = loss;
         match self.session.state() {
             SessionState::Uninitialized | SessionState::Faulted => return,
             SessionState::WarmingUp
@@ -406,13 +449,13 @@ impl Draft<'_> {
             | SessionState::Waiting(_) => {}
         }
         if let Some(running) = self.session.running().cloned() {
-            self.end_running_by_exit(&running, exit);
+            self.end_running_by_exit(&running, exit, blamed);
         }
         let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
         match judge(&self.session.losses, ready_at, self.now, limits) {
             Verdict::Restart { attempt, after_ms } => {
-                let exited =
-                    EventBody::WorkerExited { exit, attempt, restart_after_ms: Some(after_ms), reason };
+                let restart_after_ms = Some(after_ms);
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blamed };
                 self.record(of(Source::System), exited);
                 self.record(
                     of(Source::System),
@@ -423,7 +466,8 @@ impl Draft<'_> {
             }
             Verdict::GiveUp { attempt } => {
                 let last = reason.clone().unwrap_or_else(|| exit.to_string());
-                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason };
+                let exited =
+                    EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason, blamed };
                 self.record(of(Source::System), exited);
                 let message = format!("the worker was lost {attempt} times in a row, last by {last}");
                 self.record(of(Source::System), EventBody::SessionFaulted { message });
@@ -451,13 +495,12 @@ impl Draft<'_> {
         }
     }
 
-    /// SIGKILL comes from outside the code (a person, the kernel out of memory): the job was cut off. Everything else
-    /// the code brought about itself.
-    fn end_running_by_exit(&mut self, running: &RunningJob, exit: WorkerExit) {
-        const SIGKILL: i32 = 9;
+    /// A job whose worker was killed from outside, or ended by what another job had left running, was cut off. Everything
+    /// else its code brought about itself.
+    fn end_running_by_exit(&mut self, running: &RunningJob, exit: WorkerExit, blamed: Option<JobId>) {
         if running.cancel_requested {
             self.end_running_by_kill();
-        } else if exit == WorkerExit::Signal(SIGKILL) {
+        } else if exit.is_kill() || blamed.is_some_and(|job| job != running.job) {
             self.interrupt_running(running);
         } else {
             let duration_ms = elapsed_ms(running.requested_at, self.now);
@@ -470,6 +513,7 @@ impl Draft<'_> {
             };
             self.end_running(
                 running,
+                Source::System,
                 body,
                 EvalEnding::WorkerExited { exit },
                 EvalResult::default(),
@@ -481,26 +525,43 @@ impl Draft<'_> {
     fn interrupt_running(&mut self, running: &RunningJob) {
         let duration_ms = elapsed_ms(running.requested_at, self.now);
         let body = EventBody::EvalInterrupted { job: running.job };
-        self.end_running(running, body, EvalEnding::Interrupted, EvalResult::default(), duration_ms);
+        self.end_running(
+            running,
+            Source::System,
+            body,
+            EvalEnding::Interrupted,
+            EvalResult::default(),
+            duration_ms,
+        );
     }
 
     fn end_running_by_kill(&mut self) {
         if let Some(running) = self.session.running().cloned() {
-            let body = EventBody::EvalCancelled { job: running.job, ending: CancelEnding::Killed };
+            let body =
+                EventBody::EvalCancelled { job: running.job, ending: CancelEnding::Killed, kept: None };
             let duration_ms = elapsed_ms(running.requested_at, self.now);
-            self.end_running(&running, body, EvalEnding::Cancelled, EvalResult::default(), duration_ms);
+            self.end_running(
+                &running,
+                Source::System,
+                body,
+                EvalEnding::Cancelled,
+                EvalResult::default(),
+                duration_ms,
+            );
         }
     }
 
+    /// `ender` brought the end about: the worker that ran the job, or the daemon that killed it or found it gone.
     fn end_running(
         &mut self,
         running: &RunningJob,
+        ender: Source,
         body: EventBody,
         ending: EvalEnding,
         result: EvalResult,
         duration_ms: u64,
     ) {
-        let completed = self.record(of_job(ender_of(&body), running), body);
+        let completed = self.record(of_job(ender, running), body);
         let outcome =
             EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
         let response = Response::Evaluated(outcome);
@@ -534,31 +595,6 @@ impl Draft<'_> {
     ) {
         let principal = source.principal();
         self.decision.outcomes.push(Answer { principal, command, fingerprint, outcome });
-    }
-}
-
-/// Who brought a job's end about: the worker that ran it, or the daemon that killed it or found it gone.
-const fn ender_of(end: &EventBody) -> Source {
-    match end {
-        EventBody::EvalCancelled { ending: CancelEnding::Killed, .. }
-        | EventBody::EvalInterrupted { .. }
-        | EventBody::EvalFailed { failure: Failure::WorkerExited { .. }, .. } => Source::System,
-        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. }
-        | EventBody::EvalCompleted { .. }
-        | EventBody::EvalFailed { failure: Failure::Rejected | Failure::Raised { .. }, .. }
-        | EventBody::SessionCreated { .. }
-        | EventBody::SessionRenamed { .. }
-        | EventBody::WarmUpStarted { .. }
-        | EventBody::WarmUpCompleted { .. }
-        | EventBody::SessionFaulted { .. }
-        | EventBody::SessionReset
-        | EventBody::SessionHardReset
-        | EventBody::SessionStopped
-        | EventBody::WorkerExited { .. }
-        | EventBody::EvalRequested { .. }
-        | EventBody::OutputProduced { .. }
-        | EventBody::OutputCut { .. }
-        | EventBody::CancelRequested { .. } => Source::Worker,
     }
 }
 

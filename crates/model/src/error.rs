@@ -70,6 +70,15 @@ pub enum Error {
         /// The id.
         command: CommandId,
     },
+    /// The command that should end neither runs nor waits.
+    #[error("the command `{command}` neither runs nor waits in this session")]
+    NotRunning {
+        /// Which.
+        command: CommandId,
+    },
+    /// The command was accepted, and taken back before its turn came.
+    #[error("the command was cancelled before its turn came; it did not run")]
+    Cancelled,
     /// The command was accepted and its session was put to rest before its turn came.
     #[error("the session was stopped before the command's turn came")]
     SessionStopped,
@@ -229,6 +238,8 @@ codes! {
     TooManySessions => "too_many_sessions",
     TooManyConnections => "too_many_connections",
     CommandConflict => "command_conflict",
+    NotRunning => "not_running",
+    Cancelled => "cancelled",
     SessionStopped => "session_stopped",
     CodeTooLarge => "code_too_large",
     CodeInvalid => "code_invalid",
@@ -269,6 +280,10 @@ impl Error {
                 "Close clients that are not needed, or raise `connections`.".into()
             }
             Self::CommandConflict { .. } => "Use a new id for a new command.".into(),
+            Self::NotRunning { .. } => {
+                "It has ended, or never came; without a command's id, cancelling ends what runs.".into()
+            }
+            Self::Cancelled => "Send it again under a new id if it should run after all.".into(),
             Self::SessionStopped => "Start the session and send the command again under a new id.".into(),
             Self::CodeTooLarge { .. } => "Split it, load it with `#load`, or raise `code-bytes`.".into(),
             Self::CodeInvalid { .. } => "Send UTF-8 text without NUL characters.".into(),
@@ -312,6 +327,8 @@ impl Error {
             | Self::TooManySessions { .. }
             | Self::TooManyConnections { .. }
             | Self::CommandConflict { .. }
+            | Self::NotRunning { .. }
+            | Self::Cancelled
             | Self::SessionStopped
             | Self::CodeTooLarge { .. }
             | Self::CodeInvalid { .. }

@@ -105,6 +105,14 @@ pub enum WorkerExit {
     Unknown,
 }
 
+impl WorkerExit {
+    /// Whether it was killed from outside: by a person, or by the kernel out of memory.
+    pub const fn is_kill(self) -> bool {
+        const SIGKILL: i32 = 9;
+        matches!(self, Self::Signal(SIGKILL))
+    }
+}
+
 impl std::fmt::Display for WorkerExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

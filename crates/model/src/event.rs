@@ -8,6 +8,7 @@ use crate::Timestamp;
 use crate::eval::{EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 use crate::id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
+use crate::replay::Divergence;
 
 /// One fact, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,9 +148,9 @@ pub enum EventBody {
         pid: u32,
         /// How many submissions were replayed.
         replayed: u32,
-        /// Those among them that ended otherwise than the first time, by the seq of their request.
+        /// Whose part in the session is not what it was before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        diverged: Vec<Seq>,
+        diverged: Vec<Divergence>,
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },
@@ -173,9 +174,12 @@ pub enum EventBody {
         /// After how many milliseconds another is started; none when workers are lost too often.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restart_after_ms: Option<u64>,
-        /// Why, where it did not even get ready.
+        /// Why, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The job whose code brought it about, where that is known. It is not run again to rebuild the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        blamed: Option<JobId>,
     },
 
     /// Code was accepted for running.
@@ -238,12 +242,15 @@ pub enum EventBody {
         /// How long it ran, in milliseconds.
         duration_ms: u64,
     },
-    /// A cancelled job ended. It is not run again to rebuild the session.
+    /// A cancelled job ended. It is not run again to rebuild the session, but for the part that is kept.
     EvalCancelled {
         /// The job.
         job: JobId,
         /// How.
         ending: CancelEnding,
+        /// How many bytes of the code, from its beginning, had run to their end and changed the session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<usize>,
     },
     /// A job was cut off: its worker was lost, or the daemon, or the daemon went down. It is not run again.
     EvalInterrupted {
@@ -252,7 +259,43 @@ pub enum EventBody {
     },
 }
 
+/// How a job ended, as the event that ended it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobEnd {
+    /// The code ran to its end.
+    Completed,
+    /// The code did not run to its end.
+    Failed,
+    /// It was cancelled.
+    Cancelled(CancelEnding),
+    /// It was cut off.
+    Interrupted,
+}
+
 impl EventBody {
+    /// The job that this event ends, and how.
+    pub const fn job_end(&self) -> Option<(JobId, JobEnd)> {
+        match self {
+            Self::EvalCompleted { job, .. } => Some((*job, JobEnd::Completed)),
+            Self::EvalFailed { job, .. } => Some((*job, JobEnd::Failed)),
+            Self::EvalCancelled { job, ending, .. } => Some((*job, JobEnd::Cancelled(*ending))),
+            Self::EvalInterrupted { job } => Some((*job, JobEnd::Interrupted)),
+            Self::SessionCreated { .. }
+            | Self::SessionRenamed { .. }
+            | Self::WarmUpStarted { .. }
+            | Self::WarmUpCompleted { .. }
+            | Self::SessionFaulted { .. }
+            | Self::SessionReset
+            | Self::SessionHardReset
+            | Self::SessionStopped
+            | Self::WorkerExited { .. }
+            | Self::EvalRequested { .. }
+            | Self::OutputProduced { .. }
+            | Self::OutputCut { .. }
+            | Self::CancelRequested { .. } => None,
+        }
+    }
+
     /// Its kind as written in the log.
     pub const fn kind(&self) -> &'static str {
         match self {

@@ -15,21 +15,25 @@ pub mod fingerprint;
 pub mod id;
 pub mod limits;
 pub mod outcome;
+pub mod replay;
 pub mod session;
 pub mod state;
 pub mod supervision;
 
 pub use affordance::{Action, Availability};
 pub use command::{Admission, Command, CreateSession, SessionCommand};
-pub use decide::{Decision, Effect, Input, JobEnding, JobReport, Notice, RunnerInfo, RunnerNotice, decide};
+pub use decide::{
+    Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
+};
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use error::{Error, ErrorCode};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
-pub use event::{Event, EventBody, Metadata, OutputStream, Source, WarmUpReason};
+pub use event::{Event, EventBody, JobEnd, Metadata, OutputStream, Source, WarmUpReason};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 pub use id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
 pub use limits::Limits;
 pub use outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
 pub use state::{SessionState, Transition, WaitReason, transition};
 

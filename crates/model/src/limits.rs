@@ -24,6 +24,8 @@ pub struct Limits {
     pub cancel_grace_ms: u64,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
+    /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
+    pub prepare_ms: u64,
     /// How long a worker may take to become ready, replay left out, in milliseconds.
     pub worker_start_ms: u64,
     /// How long a replay may take, in milliseconds.
@@ -54,6 +56,7 @@ impl Default for Limits {
             message_bytes: 16 * 1024 * 1024,
             cancel_grace_ms: 250,
             drain_ms: 5_000,
+            prepare_ms: 600_000,
             worker_start_ms: 60_000,
             replay_ms: 600_000,
             query_ms: 30_000,

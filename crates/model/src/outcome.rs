@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
-use crate::id::{JobId, Seq, SessionId};
+use crate::id::{CommandId, JobId, Seq, SessionId};
 
 /// The answer to a command. It is stored in the transaction of the command's last events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,11 @@ pub enum Response {
     Cancelling {
         /// Which.
         job: JobId,
+    },
+    /// The command waited for its turn, and will not run: its own outcome says so.
+    Withdrawn {
+        /// Which.
+        command: CommandId,
     },
     /// The session's event at `seq` says it all.
     Recorded {

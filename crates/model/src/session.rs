@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crate::eval::EvalResult;
 use crate::event::{Event, EventBody, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{CommandId, JobId, Seq, SessionId, SessionKind};
+use crate::id::{CommandId, JobId, Principal, Seq, SessionId, SessionKind};
+use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
 
 /// A session, folded from its events. What grows with the transcript is not kept here.
@@ -41,7 +41,34 @@ pub struct Session {
     pub worker: Option<WorkerInfo>,
     /// When workers were lost, in a row; see [`crate::supervision`].
     pub losses: Vec<Timestamp>,
+    /// What its last rebuilding left otherwise than before; none where that is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<Rebuilt>,
 }
+
+/// A session that was rebuilt, and is not quite what it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rebuilt {
+    /// Whose part in it changed; the first [`DIVERGENCES_KEPT`] of them. The warm-up's event has all.
+    pub diverged: Vec<Divergence>,
+    /// Whether no eval has begun since.
+    pub is_news: bool,
+}
+
+impl std::fmt::Display for Rebuilt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the session was rebuilt and is not quite what it was: ")?;
+        for (index, divergence) in self.diverged.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{divergence}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How many divergences a session keeps of its last rebuilding.
+pub const DIVERGENCES_KEPT: usize = 20;
 
 /// What a session is doing, with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +122,13 @@ pub struct RunningJob {
     pub cancel_requested: bool,
 }
 
+impl RunningJob {
+    /// Whether it answers this command.
+    pub fn answers(&self, principal: &Principal, command: &CommandId) -> bool {
+        self.command == *command && self.source.principal() == *principal
+    }
+}
+
 /// A worker that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -130,6 +164,7 @@ impl Session {
             failures: 0,
             worker: None,
             losses: Vec::new(),
+            rebuilt: None,
         })
     }
 
@@ -171,8 +206,10 @@ impl Session {
             | EventBody::OutputCut { .. } => {}
             EventBody::SessionRenamed { name } => self.name.clone_from(name),
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
-            EventBody::WarmUpCompleted { kernel, runtime, pid, .. } => {
+            EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, .. } => {
                 if self.step(Transition::WarmUpCompleted, Life::Ready) {
+                    let diverged: Vec<_> = diverged.iter().take(DIVERGENCES_KEPT).cloned().collect();
+                    self.rebuilt = (!diverged.is_empty()).then_some(Rebuilt { diverged, is_news: true });
                     self.worker = Some(WorkerInfo {
                         kernel: kernel.clone(),
                         runtime: runtime.clone(),
@@ -222,6 +259,9 @@ impl Session {
                 };
                 if self.step(Transition::StartEval, Life::Evaluating { running }) {
                     self.evals += 1;
+                    if let Some(rebuilt) = &mut self.rebuilt {
+                        rebuilt.is_news = false;
+                    }
                 }
             }
             EventBody::CancelRequested { job } => {
@@ -272,158 +312,5 @@ impl Session {
             self.life = next;
         }
         allowed
-    }
-}
-
-/// One submission to run again so that a new worker has the session's definitions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReplayItem {
-    /// The event that accepted it.
-    pub requested: Seq,
-    /// The code.
-    pub code: String,
-    /// The file whose text it is.
-    pub file: Option<String>,
-    /// Whether it ran to its end the first time.
-    pub succeeded: bool,
-}
-
-/// Collects what must run again, from the events after [`Session::definitions_since`], in order.
-///
-/// Only submissions that ended and changed the session's state count, those whose value one of these uses (`it`), and the one
-/// that gave the last value of all. One that was cancelled or cut off does not: it may never end, and what it had done up to
-/// there is not known.
-#[derive(Debug, Default)]
-pub struct ReplayList {
-    pending: Option<(JobId, ReplayItem)>,
-    /// Every submission that may have to run again; none where one turned out not to.
-    candidates: Vec<Option<ReplayItem>>,
-    /// Which of them give the present value of `it`: the submission that gave it, behind those whose value that one used. They
-    /// are there for nothing else.
-    last_value: Vec<usize>,
-}
-
-impl ReplayList {
-    /// Takes in the next event.
-    pub fn push(&mut self, event: Event) {
-        match event.body {
-            EventBody::EvalRequested { job, code, file, .. } => {
-                self.pending = Some((job, ReplayItem { requested: event.seq, code, file, succeeded: false }));
-            }
-            EventBody::EvalCompleted { job, result, changes_state, .. } => {
-                self.end(job, changes_state, true, &result);
-            }
-            EventBody::EvalFailed { job, result, changes_state, .. } => {
-                self.end(job, changes_state, false, &result)
-            }
-            EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
-                self.end(job, false, false, &EvalResult::default());
-            }
-            EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionStopped
-            | EventBody::WorkerExited { .. }
-            | EventBody::OutputProduced { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::CancelRequested { .. } => {}
-        }
-    }
-
-    /// What must run again.
-    pub fn into_items(self) -> Vec<ReplayItem> {
-        self.candidates.into_iter().flatten().collect()
-    }
-
-    fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool, result: &EvalResult) {
-        let Some((_, item)) = self.pending.take_if(|(pending, _)| *pending == job) else { return };
-        let gives_value = succeeded && result.value_type.is_some();
-        if !changes_state && !gives_value {
-            return;
-        }
-        if changes_state && result.uses_last {
-            // What gave the value is there for good now.
-            self.last_value.clear();
-        }
-        if gives_value && !result.uses_last {
-            self.forget_last_value();
-        }
-        if !changes_state {
-            self.last_value.push(self.candidates.len());
-        } else if gives_value {
-            self.last_value.clear();
-        }
-        self.candidates.push(Some(ReplayItem { succeeded, ..item }));
-    }
-
-    /// Another value took the place of the last one, which nothing needs any more.
-    fn forget_last_value(&mut self) {
-        for index in self.last_value.drain(..) {
-            self.candidates[index] = None;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::Metadata;
-    use crate::id::Position;
-
-    /// One completed eval a line: `!` changes state, `=` gives a value, `it` uses the last one.
-    fn replayed(evals: &[&str]) -> Vec<String> {
-        let mut list = ReplayList::default();
-        for (index, eval) in evals.iter().enumerate() {
-            let job = JobId::from_uuid(uuid::Uuid::from_u128(index as u128));
-            let result = EvalResult {
-                value_type: eval.contains('=').then(|| "int".to_owned()),
-                uses_last: eval.contains("it"),
-                ..EvalResult::default()
-            };
-            list.push(event(EventBody::EvalRequested {
-                job,
-                command: CommandId::from_uuid(job.as_uuid()),
-                fingerprint: CommandFingerprint::of("", eval),
-                code: (*eval).to_owned(),
-                file: None,
-            }));
-            list.push(event(EventBody::EvalCompleted {
-                job,
-                result,
-                changes_state: eval.contains('!'),
-                duration_ms: 0,
-            }));
-        }
-        list.into_items().into_iter().map(|item| item.code).collect()
-    }
-
-    fn event(body: EventBody) -> Event {
-        let metadata =
-            Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
-        Event {
-            session: SessionId::from_uuid(uuid::Uuid::nil()),
-            seq: Seq(1),
-            position: Position(1),
-            at: Timestamp::UNIX_EPOCH,
-            metadata,
-            body,
-        }
-    }
-
-    #[test]
-    fn what_only_looked_is_not_run_again_but_for_the_last_value() {
-        assert_eq!(replayed(&["a!", "b=", "c=", "d!"]), ["a!", "c=", "d!"]);
-        assert_eq!(replayed(&["a!", "b=", "c! ="]), ["a!", "c! ="]);
-    }
-
-    #[test]
-    fn a_value_that_a_definition_used_is_brought_back_in_its_place_with_all_it_came_from() {
-        assert_eq!(replayed(&["a=", "b=", "c= it", "d! it", "e="]), ["b=", "c= it", "d! it", "e="]);
-        assert_eq!(replayed(&["a=", "b!", "c! it"]), ["a=", "b!", "c! it"]);
-        assert_eq!(replayed(&["a=", "b! =", "c! it"]), ["b! =", "c! it"]);
-        assert_eq!(replayed(&["a=", "b! it", "c=", "d! it"]), ["a=", "b! it", "c=", "d! it"]);
     }
 }

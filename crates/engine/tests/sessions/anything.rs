@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::support::{Client, Daemon, command, eval, evaluated, id, quick};
+use crate::support::{CANCEL, Client, Daemon, cancel, command, eval, evaluated, id, quick};
 
 /// How long one case may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -30,6 +30,8 @@ enum What {
     Command(SessionCommand),
     /// The command before this one, under the same id.
     Again,
+    /// A cancel of the command before this one.
+    CancelLast,
     /// The store refuses the append after so many.
     Refuse(usize),
 }
@@ -47,10 +49,13 @@ fn any_deed() -> impl Strategy<Value = Deed> {
         "signal 9",
         "vanish",
         "again exit 1",
+        "haunt",
+        "tick",
     ]);
     let what = prop_oneof![
         10 => code.prop_map(|code| What::Command(eval(code))),
-        5 => Just(What::Command(SessionCommand::Cancel)),
+        5 => Just(What::Command(CANCEL)),
+        3 => Just(What::CancelLast),
         1 => Just(What::Command(SessionCommand::Reset)),
         2 => Just(What::Command(SessionCommand::HardReset)),
         1 => Just(What::Command(SessionCommand::Stop)),
@@ -72,15 +77,19 @@ async fn act(
     deeds: Vec<Deed>,
 ) -> Vec<(CommandId, Result<Outcome, Error>)> {
     let mut sent = Vec::new();
-    let mut last = None;
+    let mut last: Option<mainstay_model::Command> = None;
     for (number, Deed { pause, admission, what }) in deeds.into_iter().enumerate() {
         for _ in 0..pause {
             tokio::task::yield_now().await;
         }
         let next = match what {
             What::Command(body) => command(id(&format!("{case}-{number}")), admission, body),
+            What::CancelLast => match &last {
+                Some(last) => command(id(&format!("{case}-{number}")), admission, cancel(&last.id)),
+                None => continue,
+            },
             What::Again => match &last {
-                Some(last) => mainstay_model::Command::clone(last),
+                Some(last) => last.clone(),
                 None => continue,
             },
             What::Refuse(skipped) => {
@@ -146,13 +155,7 @@ async fn assert_one_story(daemon: &Daemon, client: &Client, answers: &[(CommandI
 }
 
 fn ends(event: &Event, of: mainstay_model::JobId) -> bool {
-    match &event.body {
-        EventBody::EvalCompleted { job, .. }
-        | EventBody::EvalFailed { job, .. }
-        | EventBody::EvalCancelled { job, .. }
-        | EventBody::EvalInterrupted { job } => *job == of,
-        _ => false,
-    }
+    event.body.job_end().is_some_and(|(job, _)| job == of)
 }
 
 #[test]

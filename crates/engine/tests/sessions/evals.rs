@@ -5,7 +5,7 @@ use mainstay_model::{
 };
 
 use crate::support::{
-    Daemon, breathe, cli, command, create, ending, eval, evaluated, next_id, patient, quick,
+    CANCEL, Daemon, breathe, cli, command, create, ending, eval, evaluated, next_id, patient, quick,
 };
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn questions_are_answered_while_a_job_runs() {
     assert_eq!(engine.explore(session.id, "List".to_owned()).await.unwrap().name, "List");
     assert!(engine.usage(session.id).await.is_some());
     assert_eq!(session.state().await, SessionState::Evaluating);
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
 }
 
@@ -99,13 +99,13 @@ async fn output_is_there_before_the_job_ends() {
     let session = daemon.session().await;
     let running = session.begin("print early\nloop").await;
     session.until("outputProduced").await;
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
 }
 
 #[tokio::test]
 async fn what_a_job_printed_stands_before_its_end_however_it_ends() {
-    let ends = [SessionCommand::HardReset, SessionCommand::Stop, SessionCommand::Cancel];
+    let ends = [SessionCommand::HardReset, SessionCommand::Stop, CANCEL];
     for end in ends {
         let daemon = Daemon::start().await;
         let session = daemon.session().await;

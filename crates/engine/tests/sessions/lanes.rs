@@ -3,7 +3,7 @@
 use mainstay_model::{Action, Admission, Error, EvalEnding, Limits, Outcome, SessionCommand, SessionState};
 
 use crate::support::{
-    Daemon, breathe, command, ending, eval, evaluated, exited, id, next_id, patient, quick,
+    CANCEL, Daemon, breathe, command, ending, eval, evaluated, exited, id, next_id, patient, quick,
 };
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn queued_evals_run_one_at_a_time_in_the_order_they_came() {
         breathe().await;
     }
     assert_eq!(daemon.workers.ran(), ["loop"]);
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(first).await, EvalEnding::Cancelled);
     for (number, other) in others.into_iter().enumerate() {
         assert_eq!(evaluated(other.await.unwrap()).value, Some(number.to_string()));
@@ -53,7 +53,7 @@ async fn a_reset_takes_its_turn_too() {
     breathe().await;
     let names = session.queue("names");
     breathe().await;
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(first).await, EvalEnding::Cancelled);
     reset.await.unwrap().unwrap();
     assert_eq!(evaluated(names.await.unwrap()).value.as_deref(), Some(""));
@@ -68,7 +68,7 @@ async fn a_full_lane_refuses_and_keeps_what_it_has() {
     breathe().await;
     let refused = session.queue("pure 3").await.unwrap();
     assert_eq!(refused, Err(Error::LaneFull { limit: 2 }));
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     for running in kept {
         assert_eq!(ending(running).await, EvalEnding::Completed);
     }

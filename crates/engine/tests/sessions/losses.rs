@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use mainstay_model::{Error, EvalEnding, EventBody, Limits, SessionCommand, SessionState};
+use mainstay_model::session::Rebuilt;
+use mainstay_model::{
+    Divergence, DivergenceKind, Error, EvalEnding, EventBody, Limits, Seq, SessionCommand, SessionState,
+};
 use tokio::time::Instant;
 
 use crate::scripted::Start;
@@ -126,11 +129,39 @@ async fn a_worker_that_does_not_come_up_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_kernel_that_takes_too_long_to_get_ready_is_tried_again() {
+    let daemon = Daemon::with(Limits { prepare_ms: 20, ..quick() }).await;
+    daemon.workers.next_starts([Start::NeverPrepared]);
+    let session = daemon.starting_session().await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+    assert_eq!(daemon.workers.asked(), 1, "no worker is started before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn getting_ready_does_not_count_as_starting() {
+    let daemon = Daemon::with(Limits { worker_start_ms: 1, ..quick() }).await;
+    daemon.workers.prepare_for(Duration::from_secs(60));
+    let session = daemon.starting_session().await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+    assert_eq!(daemon.workers.asked(), 1);
+}
+
+#[tokio::test]
 async fn a_start_that_takes_too_long_is_tried_again() {
     let daemon = Daemon::with(Limits { worker_start_ms: 20, ..quick() }).await;
     daemon.workers.next_starts([Start::Hangs]);
     let session = daemon.starting_session().await;
     assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+}
+
+/// What the last rebuilding left otherwise than before.
+async fn diverged(session: &Client) -> Vec<Divergence> {
+    let events = session.engine.events(session.id, Seq::ZERO, usize::MAX).await.unwrap();
+    let mut warm_ups = events.into_iter().filter_map(|event| match event.body {
+        EventBody::WarmUpCompleted { diverged, .. } => Some(diverged),
+        _ => None,
+    });
+    warm_ups.next_back().unwrap()
 }
 
 #[tokio::test]
@@ -141,24 +172,83 @@ async fn what_ends_otherwise_when_it_is_replayed_is_named() {
     session.eval("define a").await;
     session.eval("exit 1").await;
     session.until_count("warmUpCompleted", 2).await;
-    let events = daemon.engine.events(session.id, strange.completed, 100).await.unwrap();
-    let diverged = events.iter().find_map(|event| match &event.body {
-        EventBody::WarmUpCompleted { replayed: 2, diverged, .. } => Some(diverged.clone()),
-        _ => None,
-    });
-    assert_eq!(diverged, Some(vec![strange.requested]));
+    let expected = Divergence { requested: strange.requested, kind: DivergenceKind::Ending };
+    assert_eq!(diverged(&session).await, [expected]);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
 }
 
 #[tokio::test]
-async fn code_that_ends_every_worker_it_is_replayed_in_faults_the_session() {
+async fn a_value_that_differs_when_it_is_replayed_is_named_and_news_until_the_next_eval() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    session.eval("again exit 7").await;
+    let tick = session.eval("tick").await;
+    session.eval("exit 1").await;
+    session.until_count("warmUpCompleted", 2).await;
+    let kind = DivergenceKind::Values { names: vec!["tick".to_owned()] };
+    let expected = vec![Divergence { requested: tick.requested, kind }];
+    assert_eq!(diverged(&session).await, expected);
+    let rebuilt = async || daemon.engine.status(session.id).await.unwrap().session.rebuilt;
+    let news = |is_news| Some(Rebuilt { diverged: expected.clone(), is_news });
+    assert_eq!(rebuilt().await, news(true));
+    session.eval("pure 1").await;
+    assert_eq!(rebuilt().await, news(false));
+    session.submit(SessionCommand::Reset).await.unwrap();
+    session.until_count("warmUpCompleted", 3).await;
+    assert_eq!(rebuilt().await, None);
+}
+
+#[tokio::test]
+async fn code_that_ends_the_worker_it_is_replayed_in_is_left_out_of_the_next() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let deadly = session.eval("again exit 7").await;
+    session.eval("define b").await;
+    let before = session.now().await;
+    session.eval("exit 1").await;
+    let expected = [
+        "eval exit 1",
+        "ended its worker by exit code 1",
+        "lost the worker by exit code 1, 1 in a row",
+        "warming up, WorkerLost",
+        "lost the worker by exit code 7, 2 in a row",
+        "warming up, WorkerLost",
+        "ready, 2 replayed, 1 diverged",
+    ];
+    session.until_count("warmUpCompleted", 2).await;
+    assert_eq!(session.story_after(before).await, expected);
+    let left_out = Divergence { requested: deadly.requested, kind: DivergenceKind::LeftOut };
+    assert_eq!(diverged(&session).await, [left_out]);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a b"));
+}
+
+#[tokio::test]
+async fn code_that_ended_its_worker_afterwards_is_not_run_again_and_named() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let haunt = session.eval("haunt").await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Interrupted, "others are cut off");
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    let left_out = Divergence { requested: haunt.requested, kind: DivergenceKind::LeftOut };
+    assert_eq!(diverged(&session).await, [left_out]);
+    let events = session.engine.events(session.id, haunt.completed, usize::MAX).await.unwrap();
+    let why = events.into_iter().find_map(|event| match event.body {
+        EventBody::WorkerExited { reason, blamed, .. } => Some((reason, blamed)),
+        _ => None,
+    });
+    assert_eq!(why, Some((Some("Boom: too late".to_owned()), Some(haunt.job))));
+}
+
+#[tokio::test]
+async fn what_was_running_when_a_worker_was_killed_from_outside_is_not_blamed() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("again signal 9").await;
     session.eval("exit 1").await;
     session.until("sessionFaulted").await;
     let story = session.story().await;
-    assert_eq!(story.last().unwrap(), "faulted: the worker was lost 6 times in a row, last by exit code 7");
+    assert_eq!(story.last().unwrap(), "faulted: the worker was lost 6 times in a row, last by signal 9");
     assert_eq!(daemon.workers.alive(), 0);
 }
 
@@ -170,7 +260,7 @@ async fn a_replay_that_takes_too_long_faults_the_session() {
     session.eval("exit 1").await;
     session.until("sessionFaulted").await;
     let story = session.story().await;
-    let reason = "the worker failed: replaying the session took longer than 20 ms";
+    let reason = "the worker failed: replaying the session took longer than 20 ms; #4 was running";
     let next_step = "Hard-reset the session; see the daemon's log for more.";
     assert_eq!(story.last().unwrap(), &format!("faulted: {reason}. {next_step}"));
     assert_eq!(daemon.workers.alive(), 0);

@@ -8,7 +8,7 @@ use mainstay_model::{
 };
 
 use crate::support::{
-    Daemon, breathe, cli, command, create, ending, eval, evaluated, id, next_id, patient, quick,
+    CANCEL, Daemon, breathe, cli, command, create, ending, eval, evaluated, id, next_id, patient, quick,
 };
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn a_command_sent_again_while_it_runs_waits_for_the_same_outcome() {
     session.until("evalRequested").await;
     let second = session.send(same());
     breathe().await;
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     let outcome = first.await.unwrap();
     assert_eq!(second.await.unwrap(), outcome);
     assert_eq!(daemon.engine.submit(session.id, same()).await, outcome);
@@ -35,7 +35,7 @@ async fn a_command_sent_again_while_it_waits_for_its_turn_runs_once() {
     let same = || command(id("same"), Admission::Queue, eval("pure 1"));
     let (first, second) = (session.send(same()), session.send(same()));
     breathe().await;
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     ending(running).await;
     assert_eq!(first.await.unwrap(), second.await.unwrap());
     assert_eq!(daemon.workers.ran(), ["loop", "pure 1"]);
@@ -105,7 +105,7 @@ async fn another_command_under_the_same_id_is_a_conflict_and_nothing_runs() {
     let running = session.send(command(id("same"), Admission::Now, eval("loop")));
     session.until("evalRequested").await;
     assert_eq!(send("pure 1").await, conflict, "while it runs");
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
     assert_eq!(send("pure 1").await, conflict, "after it");
     assert_eq!(daemon.workers.ran(), ["loop"]);
@@ -120,7 +120,7 @@ async fn one_id_belongs_to_one_session() {
     let running = one.send(same());
     one.until("evalRequested").await;
     assert_eq!(daemon.engine.submit(other.id, same()).await, conflict, "while it runs");
-    one.submit(SessionCommand::Cancel).await.unwrap();
+    one.submit(CANCEL).await.unwrap();
     ending(running).await;
     assert_eq!(daemon.engine.submit(other.id, same()).await, conflict, "after it");
     assert_eq!(daemon.engine.create(id("same"), cli(), create("third")).await, conflict);
@@ -134,7 +134,7 @@ async fn an_id_is_free_again_where_its_command_was_not_accepted() {
     let same = || command(id("same"), Admission::Now, eval("pure 1"));
     assert!(matches!(daemon.engine.submit(one.id, same()).await, Err(Error::NotOffered { .. })));
     assert_eq!(evaluated(daemon.engine.submit(other.id, same()).await).value.as_deref(), Some("1"));
-    one.submit(SessionCommand::Cancel).await.unwrap();
+    one.submit(CANCEL).await.unwrap();
     ending(running).await;
 }
 
@@ -187,7 +187,7 @@ async fn a_creation_under_the_id_of_a_command_that_runs_is_a_conflict_and_harms_
     session.until("evalRequested").await;
     let refused = daemon.engine.create(id("taken"), cli(), create("other")).await;
     assert_eq!(refused, Err(Error::CommandConflict { command: id("taken") }));
-    session.submit(SessionCommand::Cancel).await.unwrap();
+    session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
     assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
 }

@@ -13,6 +13,8 @@
 //! | `exit CODE`, `signal NUMBER` | ends the worker |
 //! | `vanish` | ends the worker without a word |
 //! | `raise`, `reject` | fails |
+//! | `haunt` | changes the session's state, and ends the worker as soon as it is given something else to run |
+//! | `tick` | changes the session's state, and gives as `tick` how often any worker ran it |
 //! | `again STATEMENT` | changes the session's state the first time, and does STATEMENT whenever it is run again |
 
 use std::collections::VecDeque;
@@ -25,9 +27,10 @@ use mainstay_engine::runner::{
     CompletionItem, Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
     Submission,
 };
+use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
-    RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+    Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
+    RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
 };
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -39,6 +42,8 @@ pub(crate) enum Start {
     Fails(Error),
     /// It never ends.
     Hangs,
+    /// Getting ready for it never ends.
+    NeverPrepared,
     /// The worker comes up, and resets itself no more.
     WithoutReset,
 }
@@ -47,6 +52,7 @@ pub(crate) enum Start {
 #[derive(Default)]
 pub(crate) struct Scripted {
     starts: Mutex<VecDeque<Start>>,
+    prepares_for: Mutex<Duration>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
     deaf: Arc<AtomicBool>,
@@ -60,6 +66,11 @@ impl Scripted {
     /// Says how the next starts go; those after them succeed.
     pub(crate) fn next_starts(&self, starts: impl IntoIterator<Item = Start>) {
         self.starts.lock().unwrap().extend(starts);
+    }
+
+    /// Getting ready for the next start takes so long.
+    pub(crate) fn prepare_for(&self, duration: Duration) {
+        *self.prepares_for.lock().unwrap() = duration;
     }
 
     /// Every submission that any worker was given, replayed ones included.
@@ -104,6 +115,17 @@ impl RunnerFactory for Scripted {
         *kind == SessionKind::fsharp()
     }
 
+    async fn prepare(&self) -> Result<(), Error> {
+        let is_never = |next: &mut Start| matches!(next, Start::NeverPrepared);
+        let never = self.starts.lock().unwrap().pop_front_if(is_never);
+        if never.is_some() {
+            std::future::pending::<()>().await;
+        }
+        let takes = std::mem::take(&mut *self.prepares_for.lock().unwrap());
+        tokio::time::sleep(takes).await;
+        Ok(())
+    }
+
     async fn start(&self, _spec: RunnerSpec) -> Result<StartedRunner, Error> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let start = self.starts.lock().unwrap().pop_front();
@@ -111,7 +133,7 @@ impl RunnerFactory for Scripted {
             Some(Start::Fails(error)) => return Err(error),
             Some(Start::Hangs) => std::future::pending().await,
             Some(Start::WithoutReset) => false,
-            None => true,
+            Some(Start::NeverPrepared) | None => true,
         };
         let pid = self.started.fetch_add(1, Ordering::SeqCst) + 1;
         let (notices, said) = mpsc::channel(4);
@@ -121,6 +143,7 @@ impl RunnerFactory for Scripted {
             notices,
             current: Arc::clone(&current),
             names: Vec::new(),
+            haunter: None,
             ran: Arc::clone(&self.ran),
             gate: Arc::clone(&self.gate),
         };
@@ -246,6 +269,7 @@ struct Process {
     notices: mpsc::Sender<RunnerNotice>,
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
     names: Vec<String>,
+    haunter: Option<JobId>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
 }
@@ -253,7 +277,14 @@ struct Process {
 /// Where a submission leads, if not to its end.
 enum Diverted {
     Ends(JobEnding),
+    Yields,
     Exits(Option<WorkerExit>),
+}
+
+/// How the worker ends: without a word where it does not say.
+struct Exit {
+    exit: Option<WorkerExit>,
+    last_words: Option<LastWords>,
 }
 
 impl Process {
@@ -262,6 +293,7 @@ impl Process {
             match order {
                 Order::Reset(done) => {
                     self.names.clear();
+                    self.haunter = None;
                     done.send(()).ok();
                 }
                 Order::Run(submission, interrupted) => match self.run(&submission, &interrupted).await {
@@ -269,18 +301,16 @@ impl Process {
                         self.current.lock().unwrap().pop_front();
                         self.say(RunnerNotice::Finished { job: submission.job, report }).await;
                     }
-                    Err(Some(exit)) => return self.say(RunnerNotice::Exited { exit }).await,
-                    Err(None) => return,
+                    Err(Exit { exit: Some(exit), last_words }) => {
+                        return self.say(RunnerNotice::Exited { exit, last_words }).await;
+                    }
+                    Err(Exit { exit: None, .. }) => return,
                 },
             }
         }
     }
 
-    async fn run(
-        &mut self,
-        submission: &Submission,
-        interrupted: &Notify,
-    ) -> Result<JobReport, Option<WorkerExit>> {
+    async fn run(&mut self, submission: &Submission, interrupted: &Notify) -> Result<JobReport, Exit> {
         let Submission { job, code, .. } = submission;
         let was_run = self.ran.lock().unwrap().contains(code);
         self.ran.lock().unwrap().push(code.clone());
@@ -290,10 +320,19 @@ impl Process {
             changes_state: false,
             took: Duration::from_millis(1),
         };
+        if let Some(haunter) = self.haunter {
+            let words = LastWords { job: haunter, reason: Some("Boom: too late".to_owned()) };
+            return Err(Exit { exit: Some(WorkerExit::Code(134)), last_words: Some(words) });
+        }
         for statement in code.lines() {
+            let kept = statement.as_ptr().addr() - code.as_ptr().addr();
             match self.step(*job, statement, was_run, interrupted, &mut report).await {
                 Ok(()) => {}
-                Err(Diverted::Exits(exit)) => return Err(exit),
+                Err(Diverted::Exits(exit)) => return Err(Exit { exit, last_words: None }),
+                Err(Diverted::Yields) => {
+                    report.ending = JobEnding::Interrupted { kept };
+                    break;
+                }
                 Err(Diverted::Ends(ending)) => {
                     report.ending = ending;
                     break;
@@ -323,7 +362,7 @@ impl Process {
             "error" => self.print(job, OutputStream::Stderr, rest).await,
             "loop" => {
                 interrupted.notified().await;
-                return Err(Diverted::Ends(JobEnding::Interrupted));
+                return Err(Diverted::Yields);
             }
             "wait" => self.gate.notified().await,
             "stubborn" => std::future::pending().await,
@@ -333,6 +372,17 @@ impl Process {
             "exit" => return Err(Diverted::Exits(Some(WorkerExit::Code(rest.parse().unwrap())))),
             "signal" => return Err(Diverted::Exits(Some(WorkerExit::Signal(rest.parse().unwrap())))),
             "vanish" => return Err(Diverted::Exits(None)),
+            "haunt" => {
+                self.haunter = Some(job);
+                report.changes_state = true;
+            }
+            "tick" => {
+                let ticks = self.ran.lock().unwrap().iter().filter(|code| *code == "tick").count();
+                let value = Some(ticks.to_string());
+                let value_type = "int".to_owned();
+                report.result.bindings.push(Binding { name: "tick".to_owned(), value_type, value });
+                report.changes_state = true;
+            }
             "raise" => return Err(raised(report)),
             "reject" => return Err(Diverted::Ends(JobEnding::Rejected)),
             "again" if was_run => return Box::pin(self.step(job, rest, was_run, interrupted, report)).await,

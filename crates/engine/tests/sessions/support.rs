@@ -229,6 +229,14 @@ pub(crate) fn eval(code: &str) -> SessionCommand {
     SessionCommand::Eval { code: code.to_owned(), file: None }
 }
 
+/// Ends what runs.
+pub(crate) const CANCEL: SessionCommand = SessionCommand::Cancel { target: None };
+
+/// Ends this command, and no other.
+pub(crate) fn cancel(target: &CommandId) -> SessionCommand {
+    SessionCommand::Cancel { target: Some(target.clone()) }
+}
+
 pub(crate) fn command(id: CommandId, admission: Admission, body: SessionCommand) -> Command {
     Command { id, source: cli(), admission, body }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use mainstay_engine::Subscription;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Action, Error, EventBody, JobId, Response, SessionCommand};
+use mainstay_model::{Action, Error, JobEnd, JobId, Response, SessionCommand};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -45,7 +45,7 @@ impl Tool for CancelEval {
         let session = call.existing(self.session_id.as_deref(), Action::Cancel).await?;
         let seen = call.engine().status(session).await?.session.last_seq;
         let mut events = call.engine().subscribe(session, seen);
-        let job = match call.submit(session, SessionCommand::Cancel).await? {
+        let job = match call.submit(session, SessionCommand::Cancel { target: None }).await? {
             Response::Cancelling { job } => job,
             response => return Err(unexpected(&response)),
         };
@@ -62,27 +62,15 @@ impl Tool for CancelEval {
 async fn ending(events: &mut Subscription, job: JobId) -> Result<&'static str, Error> {
     loop {
         let event = events.next().await?;
-        let (of, ending) = match &event.body {
-            EventBody::EvalCancelled { job, ending: CancelEnding::Yielded } => (job, "yielded"),
-            EventBody::EvalCancelled { job, ending: CancelEnding::Killed } => (job, "killed"),
-            EventBody::EvalCompleted { job, .. } => (job, "completed"),
-            EventBody::EvalFailed { job, .. } => (job, "failed"),
-            EventBody::EvalInterrupted { job } => (job, "interrupted"),
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::WorkerExited { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::OutputProduced { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::CancelRequested { .. } => continue,
+        let Some((of, end)) = event.body.job_end() else { continue };
+        let ending = match end {
+            JobEnd::Cancelled(CancelEnding::Yielded) => "yielded",
+            JobEnd::Cancelled(CancelEnding::Killed) => "killed",
+            JobEnd::Completed => "completed",
+            JobEnd::Failed => "failed",
+            JobEnd::Interrupted => "interrupted",
         };
-        if *of == job {
+        if of == job {
             return Ok(ending);
         }
     }

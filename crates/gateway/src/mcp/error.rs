@@ -112,6 +112,8 @@ fn next_step(error: &Error) -> String {
         | Error::LaneFull { .. }
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
+        | Error::NotRunning { .. }
+        | Error::Cancelled
         | Error::CodeTooLarge { .. }
         | Error::CodeInvalid { .. }
         | Error::InvalidArgument { .. }

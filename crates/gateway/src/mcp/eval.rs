@@ -5,7 +5,8 @@ use std::pin::pin;
 
 use mainstay_engine::Subscription;
 use mainstay_model::{
-    Binding, CommandId, Error, EventBody, Outcome, RaisedError, Response, Session, SessionCommand, SessionId,
+    Binding, CommandId, Error, EventBody, Outcome, RaisedError, Response, Seq, Session, SessionCommand,
+    SessionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub(super) struct EvalAnswer {
     diagnostics: Vec<DiagnosticLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorLine>,
+    /// What a rebuilding of the session, since the eval before this one, left otherwise than before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rebuilt: Option<String>,
 }
 
 /// A name the code defined.
@@ -81,7 +85,9 @@ impl Tool for SendFsharpCode {
             () = call.cancelled() => return Ok(EvalAnswer::not_run(session)),
             ready = call.bring_up(session) => ready?,
         };
-        evaluated(call, &ready, self.code).await.map(EvalAnswer::from)
+        let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
+        let view = evaluated(call, &ready, self.code).await?;
+        Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
     }
 }
 
@@ -91,38 +97,55 @@ async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<E
     let command = call.command(SessionCommand::Eval { code, file: None });
     let id = command.id.clone();
     let mut printed = call.wants_progress().then(|| call.engine().subscribe(session, seen));
-    let mut is_cancelled = false;
     let mut outcome = pin!(call.engine().submit(session, command));
+    let mut stopped = pin!(stop_when_cancelled(call, session, seen, &id));
+    let mut is_stopped = false;
     let outcome = loop {
         tokio::select! {
             outcome = &mut outcome => break outcome?,
-            () = call.cancelled(), if !is_cancelled => {
-                is_cancelled = true;
-                stop(call, session, &id).await?;
+            done = &mut stopped, if !is_stopped => {
+                done?;
+                is_stopped = true;
             }
             Some(text) = next_output(&mut printed, &id) => call.say(shortened(text, TEXT_BYTES)).await,
         }
     };
     match outcome {
         Outcome::Done { response: Response::Evaluated(outcome) } => {
-            EvalView::load(call.engine(), session, id, outcome).await
+            EvalView::load(call.engine(), session, id.clone(), outcome).await
         }
         Outcome::Done { response } => Err(unexpected(&response)),
         Outcome::Failed { error } => Err(error),
     }
 }
 
-/// Stops the eval, and no other that may have begun after it.
-async fn stop(call: &Call<'_>, session: SessionId, eval: &CommandId) -> Result<(), Error> {
-    let status = call.engine().status(session).await?;
-    if status.session.running().is_some_and(|running| running.command == *eval) {
-        match call.submit(session, SessionCommand::Cancel).await {
-            // It has just ended by itself.
-            Ok(_) | Err(Error::NotOffered { .. }) => {}
+/// Stops the eval, and no other, once the client cancels the call. An eval that has not come to the session yet is stopped
+/// as soon as it begins; for one that has ended already this waits until its outcome is there.
+async fn stop_when_cancelled(
+    call: &Call<'_>,
+    session: SessionId,
+    seen: Seq,
+    eval: &CommandId,
+) -> Result<(), Error> {
+    call.cancelled().await;
+    let mut events = call.engine().subscribe(session, seen);
+    loop {
+        match call.submit(session, SessionCommand::Cancel { target: Some(eval.clone()) }).await {
+            Ok(_) => return Ok(()),
+            Err(Error::NotRunning { .. }) => begun(&mut events, eval).await?,
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+}
+
+/// Waits until an eval begins.
+async fn begun(events: &mut Subscription, eval: &CommandId) -> Result<(), Error> {
+    loop {
+        let event = events.next().await?;
+        if matches!(&event.body, EventBody::EvalRequested { command, .. } if command == eval) {
+            return Ok(());
+        }
+    }
 }
 
 /// What the eval prints next; none where nobody asked.
@@ -154,6 +177,7 @@ impl EvalAnswer {
             bindings: Vec::new(),
             diagnostics: Vec::new(),
             error: Some(ErrorLine { kind: "Cancelled".to_owned(), message }),
+            rebuilt: None,
         }
     }
 }
@@ -179,6 +203,7 @@ impl From<EvalView> for EvalAnswer {
                 .map(DiagnosticLine::from)
                 .collect(),
             error: view.error.map(ErrorLine::from),
+            rebuilt: None,
         }
     }
 }
@@ -205,6 +230,9 @@ impl Answer for EvalAnswer {
 
 impl Display for EvalAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        if let Some(rebuilt) = &self.rebuilt {
+            writeln!(f, "note: {rebuilt}")?;
+        }
         for output in [&self.output, &self.error_output] {
             if !output.is_empty() {
                 writeln!(f, "{}", output.trim_end())?;

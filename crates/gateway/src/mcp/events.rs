@@ -101,15 +101,15 @@ fn summary(body: &EventBody) -> String {
         EventBody::SessionCreated { kind, working_directory, .. } => format!("{kind} in {working_directory}"),
         EventBody::SessionRenamed { name } => name.clone(),
         EventBody::WarmUpStarted { reason } => reason_name(*reason).to_owned(),
-        EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => match (replayed, diverged.len()) {
-            (0, _) => kernel.clone(),
-            (replayed, 0) => format!("{kernel}; {replayed} replayed"),
-            (replayed, diverged) => {
-                format!("{kernel}; {replayed} replayed, {diverged} of them ended otherwise")
-            }
-        },
+        EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => {
+            let replayed = (*replayed > 0).then(|| format!("{replayed} replayed"));
+            let diverged = diverged.iter().map(ToString::to_string);
+            let parts = [kernel.clone()].into_iter().chain(replayed).chain(diverged);
+            parts.collect::<Vec<_>>().join("; ")
+        }
         EventBody::SessionFaulted { message } => message.clone(),
-        EventBody::WorkerExited { exit, .. } => exit.to_string(),
+        EventBody::WorkerExited { exit, reason: None, .. } => exit.to_string(),
+        EventBody::WorkerExited { exit, reason: Some(reason), .. } => format!("{exit}: {reason}"),
         EventBody::EvalRequested { code, .. } => code.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),

@@ -41,6 +41,9 @@ pub(super) struct StatusAnswer {
     offered: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
+    /// What its last rebuilding left otherwise than before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rebuilt: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<RunningLine>,
     evals: u64,
@@ -138,6 +141,7 @@ impl StatusAnswer {
             state: state.name(),
             offered: tool_names(&affordance::offered(state)),
             fault: None,
+            rebuilt: None,
             running: None,
             evals: 0,
             failures: 0,
@@ -154,6 +158,7 @@ impl StatusAnswer {
             state: session.state().name(),
             offered: tool_names(&affordance::offered(session.state())),
             fault: fault(session).map(str::to_owned),
+            rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             running: session.running().map(|running| RunningLine::new(running, now)),
             evals: session.evals,
             failures: session.failures,
@@ -208,6 +213,9 @@ impl Display for StatusAnswer {
         }
         if let Some(RunningLine { by, seconds }) = &self.running {
             write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;
+        }
+        if let Some(rebuilt) = &self.rebuilt {
+            write!(f, "\n{rebuilt}")?;
         }
         writeln!(f, "\noffered: {}", self.offered.join(", "))?;
         if let Some(details) = &self.details {

@@ -131,10 +131,13 @@ methods! {
         hard: bool,
     } -> SessionView;
 
-    /// Asks the running job to stop.
+    /// Asks a job to stop, or takes back a command that waits for its turn.
     "session/cancel" CancelSession {
         /// Its id, the end of it, or its name.
         session: String,
+        /// Whose end is wanted; without it, that of the job that runs.
+        #[serde(default)]
+        command: Option<CommandId>,
     } -> Cancelling;
 
     /// Runs code; answered when it has ended.
@@ -224,14 +227,14 @@ pub struct Attached {
     pub principal: Principal,
 }
 
-/// The job that was asked to stop.
+/// What a cancel met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelling {
     /// Its session.
     pub session: SessionView,
-    /// Which.
-    pub job: JobId,
+    /// The job that was asked to stop; none where the command still waited, and will not run.
+    pub job: Option<JobId>,
 }
 
 /// The subscription that now runs.

@@ -88,6 +88,8 @@ fn number(error: &Error) -> i32 {
         | Error::TooManySessions { .. }
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
+        | Error::NotRunning { .. }
+        | Error::Cancelled
         | Error::SessionStopped
         | Error::KernelUnknown { .. }
         | Error::KernelUnavailable { .. }

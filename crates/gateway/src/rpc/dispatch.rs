@@ -54,7 +54,7 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
             let command = if hard { SessionCommand::HardReset } else { SessionCommand::Reset };
             written(call.change(&session, command).await?)
         }
-        CancelSession::NAME => written(call.cancel(&params::<CancelSession>(request)?.session).await?),
+        CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
         Check::NAME => {
             let Check { session, code, file } = params(request)?;
@@ -168,14 +168,15 @@ impl Call<'_> {
         }
     }
 
-    async fn cancel(&self, session: &str) -> Result<Cancelling, Error> {
-        let session = self.resolve(session).await?;
-        match self.submit(session, new_command(), Admission::Now, SessionCommand::Cancel).await? {
-            Outcome::Done { response: Response::Cancelling { job } } => {
-                Ok(Cancelling { session: self.view(session).await?, job })
-            }
-            outcome => Err(unexpected(&outcome)),
-        }
+    async fn cancel(&self, cancel: CancelSession) -> Result<Cancelling, Error> {
+        let session = self.resolve(&cancel.session).await?;
+        let body = SessionCommand::Cancel { target: cancel.command };
+        let job = match self.submit(session, new_command(), Admission::Now, body).await? {
+            Outcome::Done { response: Response::Cancelling { job } } => Some(job),
+            Outcome::Done { response: Response::Withdrawn { .. } } => None,
+            outcome => return Err(unexpected(&outcome)),
+        };
+        Ok(Cancelling { session: self.view(session).await?, job })
     }
 
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {

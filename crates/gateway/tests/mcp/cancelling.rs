@@ -53,6 +53,37 @@ async fn a_cancelled_request_stops_its_code() {
 }
 
 #[tokio::test]
+async fn a_request_cancelled_at_once_leaves_nothing_running() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    for _ in 0..30 {
+        let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+        running.cancel(None).await.unwrap();
+        let status = agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+        assert_eq!(status.structured["state"], json!("Ready"));
+    }
+}
+
+#[tokio::test]
+async fn an_agent_hears_once_that_a_rebuilt_session_is_not_what_it_was() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("tick").await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "spin" })).await;
+    home.reaches("Evaluating").await;
+    bob.call("cancel_eval", json!({})).await;
+    running.await_response().await.unwrap();
+    home.reaches("Ready").await;
+    let told = json!("the session was rebuilt and is not quite what it was: #4 gave another `tick`");
+    assert_eq!(ann.call("get_fsi_status", json!({})).await.structured["rebuilt"], told);
+    let reply = ann.send("1 + 1").await;
+    assert_eq!(reply.structured["rebuilt"], told);
+    assert!(reply.text.starts_with("note: the session was rebuilt"), "{}", reply.text);
+    assert_eq!(ann.send("1 + 1").await.structured.get("rebuilt"), None);
+}
+
+#[tokio::test]
 async fn a_request_cancelled_while_the_session_warms_up_runs_nothing() {
     let home = Home::new().await;
     let agent = home.agent_in("slow").await;

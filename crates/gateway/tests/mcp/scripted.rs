@@ -15,6 +15,7 @@
 //!
 //! A folder named `no-sdk` has no compiler; in one named `slow` a worker takes two seconds to start.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -127,6 +128,13 @@ impl Worker {
                 let binding = Binding { name, value_type: "int".to_owned(), value: Some("3".to_owned()) };
                 completed(EvalResult { bindings: vec![binding], ..EvalResult::default() })
             }
+            "tick" => {
+                static TICKS: AtomicU32 = AtomicU32::new(0);
+                let ticks = TICKS.fetch_add(1, Ordering::Relaxed).to_string();
+                let (name, value_type) = ("tick".to_owned(), "int".to_owned());
+                let binding = Binding { name, value_type, value: Some(ticks) };
+                completed(EvalResult { bindings: vec![binding], ..EvalResult::default() })
+            }
             "names" => {
                 let names = self.names.lock().unwrap().join(" ");
                 completed(value(&format!("{names:?}"), "string"))
@@ -147,7 +155,7 @@ impl Worker {
             "wait" => {
                 self.print(job, OutputStream::Stdout, "waiting\n").await;
                 self.interrupted.notified().await;
-                (JobEnding::Interrupted, EvalResult::default())
+                (JobEnding::Interrupted { kept: 0 }, EvalResult::default())
             }
             "spin" => std::future::pending().await,
             "failwith" => {

@@ -32,6 +32,7 @@ pub(super) const WORKER: &[SourceFile] = sources![
     "Turns.fs"
     "Diagnostics.fs"
     "Faults.fs"
+    "Blame.fs"
     "Evaluator.fs"
     "Documentation.fs"
     "Intellisense.fs"

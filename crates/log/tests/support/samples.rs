@@ -6,9 +6,10 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::WorkerInfo;
 use mainstay_model::{
-    Binding, CommandId, Diagnostic, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult,
-    EventBody, Failure, JobId, Life, Metadata, Outcome, OutputStream, Principal, RaisedError, Response,
-    RunningJob, Seq, Session, Severity, Source, TextPosition, WaitReason, WarmUpReason, WorkerExit,
+    Binding, CommandId, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding,
+    EvalOutcome, EvalResult, EventBody, Failure, JobId, Life, Metadata, Outcome, OutputStream, Principal,
+    RaisedError, Response, RunningJob, Seq, Session, Severity, Source, TextPosition, WaitReason,
+    WarmUpReason, WorkerExit,
 };
 use uuid::Uuid;
 
@@ -30,6 +31,7 @@ pub fn bodies() -> Vec<EventBody> {
             attempt: 2,
             restart_after_ms: Some(2_000),
             reason: Some("the worker did not start".to_owned()),
+            blamed: Some(job()),
         },
         requested(),
         EventBody::OutputProduced {
@@ -43,7 +45,8 @@ pub fn bodies() -> Vec<EventBody> {
         failed(Failure::Rejected),
         failed(Failure::Raised { error: raised() }),
         failed(Failure::WorkerExited { exit: WorkerExit::Code(3) }),
-        EventBody::EvalCancelled { job: job(), ending: CancelEnding::Killed },
+        EventBody::EvalCancelled { job: job(), ending: CancelEnding::Killed, kept: None },
+        EventBody::EvalCancelled { job: job(), ending: CancelEnding::Yielded, kept: Some(3) },
         EventBody::EvalInterrupted { job: job() },
         output(""),
     ];
@@ -58,6 +61,7 @@ pub fn busy() -> Vec<EventBody> {
         attempt: 1,
         restart_after_ms: Some(1_000),
         reason: None,
+        blamed: None,
     };
     let again = EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost };
     vec![warm_up(), warmed_up(), lost, again, warmed_up(), requested()]
@@ -145,7 +149,7 @@ fn warmed_up() -> EventBody {
         runtime: ".NET 3.1".to_owned(),
         pid: 4711,
         replayed: 3,
-        diverged: vec![Seq(2), Seq(9)],
+        diverged: vec![Divergence { requested: Seq(2), kind: DivergenceKind::Ending }],
         duration_ms: 700,
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Subscribe};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Error, Event, EventBody, JobId};
+use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
 
 use super::target::Target;
 use crate::connect::{Connection, connect};
@@ -14,9 +14,16 @@ use crate::terminal;
 
 /// Stops the code that runs in a session, and waits until it has stopped.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay cancel\n  mainstay cancel --command 019a2b3c-…   # that eval only, also while it waits for its turn"
+)]
 pub(super) struct Cancel {
     #[command(flatten)]
     target: Target,
+
+    /// Only this command of yours, which may also still wait for its turn
+    #[arg(short, long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    command: Option<CommandId>,
 }
 
 impl Cancel {
@@ -25,7 +32,11 @@ impl Cancel {
         let before = self.target.find(&connection.client).await?;
         let session = before.session.to_string();
         connection.client.call(Subscribe { session: session.clone(), after: before.last_seq }).await?;
-        let job = connection.client.call(CancelSession { session }).await?.job;
+        let cancel = CancelSession { session, command: self.command };
+        let Some(job) = connection.client.call(cancel).await?.job else {
+            terminal::note("cancelled before its turn came; it will not run");
+            return Ok(ExitCode::SUCCESS);
+        };
         let ending = loop {
             let event = next(&mut connection).await?;
             if let Some(ending) = ending_of(&event.body, job) {
@@ -76,25 +87,11 @@ impl Ending {
 
 /// How `running` ended, where this event ends it.
 fn ending_of(body: &EventBody, running: JobId) -> Option<Ending> {
-    let (job, ending) = match body {
-        EventBody::EvalCancelled { job, ending: CancelEnding::Yielded } => (job, Ending::Yielded),
-        EventBody::EvalCancelled { job, ending: CancelEnding::Killed } => (job, Ending::Killed),
-        EventBody::EvalCompleted { job, .. }
-        | EventBody::EvalFailed { job, .. }
-        | EventBody::EvalInterrupted { job } => (job, Ending::ByItself),
-        EventBody::SessionCreated { .. }
-        | EventBody::SessionRenamed { .. }
-        | EventBody::WarmUpStarted { .. }
-        | EventBody::WarmUpCompleted { .. }
-        | EventBody::SessionFaulted { .. }
-        | EventBody::SessionReset
-        | EventBody::SessionHardReset
-        | EventBody::SessionStopped
-        | EventBody::WorkerExited { .. }
-        | EventBody::EvalRequested { .. }
-        | EventBody::OutputProduced { .. }
-        | EventBody::OutputCut { .. }
-        | EventBody::CancelRequested { .. } => return None,
+    let (job, end) = body.job_end()?;
+    let ending = match end {
+        JobEnd::Cancelled(CancelEnding::Yielded) => Ending::Yielded,
+        JobEnd::Cancelled(CancelEnding::Killed) => Ending::Killed,
+        JobEnd::Completed | JobEnd::Failed | JobEnd::Interrupted => Ending::ByItself,
     };
-    (*job == running).then_some(ending)
+    (job == running).then_some(ending)
 }

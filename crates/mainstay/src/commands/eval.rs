@@ -3,12 +3,14 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq};
+use tokio::time::sleep;
 
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
@@ -38,6 +40,9 @@ pub(crate) struct Eval {
     script: Option<Vec<u8>>,
 }
 
+/// Code that has not begun after this long is said to wait.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 const EXAMPLES: &str = "\
 Examples:
   mainstay eval 'let square x = x * x'
@@ -66,13 +71,14 @@ impl Eval {
         let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find_or_create(home, &connection.client).await?;
         let session = settle(&connection.client, session).await?;
+        terminal::tell_news(&session);
         let show = match (self.json, source.is_script) {
             (true, _) => Show::Nothing,
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
         let mut run =
-            Run { source, session, command: new_command(), show, shown: Seq::ZERO, is_running: false };
+            Run { source, session, command: new_command(), show, shown: Seq::ZERO, stop: Stop::Unwanted };
         let eval = match run.attempt(connection).await {
             // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
             Err(Error::DaemonNotRunning) => run.attempt(connect_or_start(home, "cli").await?).await?,
@@ -140,8 +146,16 @@ struct Run {
     show: Show,
     /// The last event that was seen.
     shown: Seq,
-    /// Whether its turn has come.
-    is_running: bool,
+    stop: Stop,
+}
+
+/// Whether the code is to be stopped, for Ctrl-C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Unwanted,
+    /// As soon as it begins: it was not to be found in its session.
+    Wanted,
+    Asked,
 }
 
 impl Run {
@@ -159,10 +173,25 @@ impl Run {
             admission: Admission::Queue,
         });
         tokio::pin!(answer);
+        let patience = sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut is_patient = true;
         let eval = loop {
             tokio::select! {
                 eval = &mut answer => break eval?,
-                Some(event) = events.recv() => self.see(&event),
+                Some(event) = events.recv() => {
+                    self.see(&event);
+                    if self.begins_with(&event) {
+                        is_patient = false;
+                        if self.stop == Stop::Wanted {
+                            self.interrupt(&client, &session).await?;
+                        }
+                    }
+                }
+                () = &mut patience, if is_patient => {
+                    is_patient = false;
+                    terminal::note("waits for its turn …; Ctrl-C takes it back");
+                }
                 _ = tokio::signal::ctrl_c() => self.interrupt(&client, &session).await?,
             }
         };
@@ -185,7 +214,6 @@ impl Run {
         if event.metadata.correlation.as_ref() != Some(&self.command) {
             return;
         }
-        self.is_running |= matches!(event.body, EventBody::EvalRequested { .. });
         if let EventBody::OutputProduced { stream, text, .. } = &event.body
             && self.show != Show::Nothing
         {
@@ -197,22 +225,18 @@ impl Run {
         }
     }
 
-    /// Ctrl-C stops the code, not only the waiting for it. Code whose turn has not come cannot be stopped: that would stop
-    /// somebody else's.
-    async fn interrupt(&self, client: &Client, session: &str) -> Result<(), Error> {
-        if !self.is_running {
-            terminal::note(
-                "the code still waits for its turn and will run; `mainstay cancel` stops what runs now",
-            );
-            std::process::exit(INTERRUPTED);
+    fn begins_with(&self, event: &Event) -> bool {
+        matches!(&event.body, EventBody::EvalRequested { command, .. } if *command == self.command)
+    }
+
+    /// Ctrl-C stops the code, or takes it back where it waits for its turn, and not only the waiting for it.
+    async fn interrupt(&mut self, client: &Client, session: &str) -> Result<(), Error> {
+        let command = Some(self.command.clone());
+        match client.call(CancelSession { session: session.to_owned(), command }).await {
+            Ok(_) => self.stop = Stop::Asked,
+            Err(Error::NotRunning { .. }) => self.stop = Stop::Wanted,
+            Err(error) => return Err(error),
         }
-        match client.call(CancelSession { session: session.to_owned() }).await {
-            // It has just ended by itself.
-            Err(Error::NotOffered { .. }) => Ok(()),
-            cancelling => cancelling.map(drop),
-        }
+        Ok(())
     }
 }
-
-/// The exit code of a program that Ctrl-C ends.
-const INTERRUPTED: i32 = 128 + 2;

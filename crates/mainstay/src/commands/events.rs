@@ -103,25 +103,21 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
-            let named: Vec<String> = diverged.iter().map(|seq| format!("#{seq}")).collect();
-            let (tone, other) = match named.as_slice() {
-                [] => (Tone::Good, String::new()),
-                named => {
-                    (Tone::Warning, format!(", {} ended otherwise than the first time", named.join(" ")))
-                }
-            };
-            (Some(tone), format!("ready: {kernel}, {replayed} replayed{other} ({duration_ms} ms)"))
+            let tone = if diverged.is_empty() { Tone::Good } else { Tone::Warning };
+            let diverged: String = diverged.iter().map(|divergence| format!("; {divergence}")).collect();
+            (Some(tone), format!("ready: {kernel}, {replayed} replayed ({duration_ms} ms){diverged}"))
         }
         EventBody::SessionFaulted { message } => (Some(Tone::Error), format!("faulted: {message}")),
         EventBody::SessionReset => (None, "reset".to_owned()),
         EventBody::SessionHardReset => (None, "hard reset".to_owned()),
         EventBody::SessionStopped => (None, "put to rest".to_owned()),
-        EventBody::WorkerExited { exit, restart_after_ms, .. } => {
+        EventBody::WorkerExited { exit, restart_after_ms, reason, .. } => {
             let next = restart_after_ms.map_or_else(
                 || "not replaced".to_owned(),
                 |after| format!("replaced in {} s", after as f64 / 1000.0),
             );
-            (Some(Tone::Warning), format!("the worker ended with {exit}; {next}"))
+            let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({})", first_line(reason)));
+            (Some(Tone::Warning), format!("the worker ended with {exit}{why}; {next}"))
         }
         EventBody::EvalRequested { code, .. } => (None, format!("eval {}", first_line(code))),
         EventBody::OutputProduced { text, .. } => {

@@ -181,6 +181,9 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     if let Some(worker) = &session.worker {
         println!("  {} on {}, pid {}", worker.kernel, worker.runtime, worker.pid);
     }
+    if let Some(rebuilt) = &session.rebuilt {
+        println!("  {}", paint.tone(Tone::Warning, &crate::terminal::printable(&rebuilt.to_string())));
+    }
     if let Some(fault) = &session.fault {
         println!("  {}", paint.tone(Tone::Error, fault));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
-use mainstay_kernel::fsharp::{PrepareError, Search, prepare};
+use mainstay_kernel::fsharp::{PrepareError, Search, WorkerProgram, prepare};
 use mainstay_kernel::{Launch, worker};
 use mainstay_model::{Error, SessionKind};
 
@@ -21,6 +21,13 @@ impl FsharpKernel {
     pub(super) fn new(home: &Home, dotnet: Option<PathBuf>, sockets: PathBuf) -> Self {
         Self { search: crate::kernels::search(home, dotnet), sockets }
     }
+
+    /// The worker as it is started now: an SDK may have come or gone since the last time.
+    async fn program(&self) -> Result<WorkerProgram, Error> {
+        prepare(&self.search, &|progress| tracing::info!(?progress, "F# is prepared"))
+            .await
+            .map_err(|error| unavailable(&error))
+    }
 }
 
 #[async_trait]
@@ -29,10 +36,12 @@ impl RunnerFactory for FsharpKernel {
         *kind == SessionKind::fsharp()
     }
 
+    async fn prepare(&self) -> Result<(), Error> {
+        self.program().await.map(drop)
+    }
+
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
-        let program = prepare(&self.search, &|progress| tracing::info!(?progress, "F# is prepared"))
-            .await
-            .map_err(|error| unavailable(&error))?;
+        let program = self.program().await?;
         let launch = Launch {
             program: program.program,
             arguments: program.arguments,

@@ -105,7 +105,7 @@ impl Repl {
 
     /// What the cancelled code makes of it is told like all that others do.
     async fn cancel(&self) -> Result<(), Error> {
-        self.link.client.call(CancelSession { session: self.link.reference() }).await?;
+        self.link.client.call(CancelSession { session: self.link.reference(), command: None }).await?;
         note("cancelling …");
         Ok(())
     }

@@ -34,6 +34,9 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
         ago(session.last_activity, now)
     );
     text.push_str(&format!("{}{DOT}{}\n", state(session, paint), paint.tone(Tone::Faint, &times)));
+    if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
+        text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
+    }
     if let Some(fault) = &session.fault {
         text.push_str(&format!("{}\n", paint.tone(Tone::Error, &printable(fault))));
         text.push_str("  `:reset` starts afresh in the same worker, `:hard-reset` in a new one.\n");
@@ -80,6 +83,7 @@ mod tests {
             kind: SessionKind::fsharp(),
             state: "Ready".to_owned(),
             fault: None,
+            rebuilt: None,
             offered: Vec::new(),
             working_directory: "/code/harmony".to_owned(),
             project: Some("/code/harmony/Harmony.fsproj".to_owned()),

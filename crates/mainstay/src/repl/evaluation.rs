@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Eval};
+use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval};
 use mainstay_gateway::view::EvalView;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, OutputStream};
@@ -27,7 +27,10 @@ pub(super) struct Submission {
 #[derive(Default)]
 struct Progress {
     has_begun: bool,
-    interrupts: u32,
+    /// Ctrl-C was pressed.
+    is_unwanted: bool,
+    /// It has been asked to stop.
+    is_stopping: bool,
     was_killed: bool,
     is_inside_line: bool,
 }
@@ -46,6 +49,10 @@ impl Repl {
     pub(super) async fn evaluate(&mut self, submission: Submission) -> Result<(), Error> {
         match self.run(&submission).await {
             Err(error) if is_loss(&error) && self.reconnect().await => self.run(&submission).await,
+            Err(error @ Error::Cancelled) => {
+                eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
+                Ok(())
+            }
             done => done,
         }
     }
@@ -83,8 +90,15 @@ impl Repl {
                     if let Some(event) = event {
                         self.observe(&event, submission, progress);
                     }
+                    if progress.is_to_be_stopped() {
+                        self.stop(submission, progress).await;
+                    }
                 }
-                _ = self.interrupts.recv() => self.interrupt(progress).await,
+                _ = self.interrupts.recv() => {
+                    progress.end_line();
+                    progress.is_unwanted = true;
+                    self.stop(submission, progress).await;
+                }
                 () = &mut patience, if is_patient => {
                     is_patient = false;
                     if !progress.has_begun {
@@ -113,18 +127,18 @@ impl Repl {
         }
     }
 
-    /// Ctrl-C: stops our code. Before it has begun, what runs is someone else's, and is stopped only when asked for twice.
-    async fn interrupt(&mut self, progress: &mut Progress) {
-        progress.interrupts += 1;
-        progress.end_line();
-        if !progress.has_begun && progress.interrupts == 1 {
-            let way = if self.guests.running().is_some() { "; Ctrl-C again stops that" } else { "" };
-            return note(&format!("{}{way}", self.reason_to_wait()));
-        }
-        match self.link.client.call(CancelSession { session: self.link.reference() }).await {
-            Ok(_) => note("cancelling …"),
-            // It has just ended, or nothing runs yet.
-            Err(Error::NotOffered { .. }) => {}
+    /// Ctrl-C: stops our code, or takes it back where it waits for its turn; never somebody else's.
+    async fn stop(&mut self, submission: &Submission, progress: &mut Progress) {
+        let command = Some(submission.command.clone());
+        match self.link.client.call(CancelSession { session: self.link.reference(), command }).await {
+            Ok(Cancelling { job: Some(_), .. }) => {
+                progress.is_stopping = true;
+                note("cancelling …");
+            }
+            // Its own answer says that it does not run.
+            Ok(Cancelling { job: None, .. }) => {}
+            // It has just ended, or is on its way to the session: then it is stopped when it begins.
+            Err(Error::NotRunning { .. }) => {}
             Err(error) if is_loss(&error) => {}
             Err(error) => crate::terminal::show_error(&error),
         }
@@ -146,6 +160,10 @@ impl Repl {
 }
 
 impl Progress {
+    fn is_to_be_stopped(&self) -> bool {
+        self.has_begun && self.is_unwanted && !self.is_stopping
+    }
+
     fn print(&mut self, stream: OutputStream, text: &str) {
         // A terminal that is gone ends the client elsewhere.
         match stream {
@@ -161,7 +179,7 @@ impl Progress {
     /// Whether an event follows from our Ctrl-C.
     fn is_our_doing(&self, event: &Event) -> bool {
         match event.body {
-            EventBody::CancelRequested { .. } => self.interrupts > 0,
+            EventBody::CancelRequested { .. } => self.is_unwanted,
             EventBody::WarmUpStarted { .. } | EventBody::WarmUpCompleted { .. } => self.was_killed,
             _ => false,
         }

@@ -48,7 +48,7 @@ impl Guests {
             EventBody::EvalFailed { job, failure, result, .. } => {
                 self.ended(*job, result, failure_words(failure))
             }
-            EventBody::EvalCancelled { job, ending } => {
+            EventBody::EvalCancelled { job, ending, kept: _ } => {
                 let how = match ending {
                     CancelEnding::Yielded => "cancelled",
                     CancelEnding::Killed => "cancelled by killing the worker",

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::io::IsTerminal;
 
-use mainstay_gateway::view::EvalView;
+use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Diagnostic, Error, Severity, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
@@ -98,6 +98,13 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 /// Says something that is no data.
 pub(crate) fn note(text: &str) {
     eprintln!("{}", Paint::stderr().tone(Tone::Faint, text));
+}
+
+/// Says what a rebuilding left otherwise than before, where no eval has begun since.
+pub(crate) fn tell_news(session: &SessionView) {
+    if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
+        eprintln!("{}", Paint::stderr().tone(Tone::Warning, &printable(&rebuilt.to_string())));
+    }
 }
 
 /// What came of an eval, beside what it printed: to be shown after its output.

@@ -205,6 +205,12 @@ pub fn kill(pid: i32) {
     wait_for_end(&watch);
 }
 
+/// Does to a process what Ctrl-C does.
+pub fn interrupt(child: &Child) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+}
+
 /// Whether something that nothing announces comes true in time.
 pub fn within(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
     let until = Instant::now() + limit;

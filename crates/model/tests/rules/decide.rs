@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mainstay_model::affordance::availability;
-use mainstay_model::session::{ReplayItem, ReplayList};
+use mainstay_model::decide::LastWords;
+use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, Admission, Availability, Command, CommandFingerprint, Decision, Effect, Error, Event, EventBody,
     Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position, Response,
-    RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, decide,
+    RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, Source, decide,
 };
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 
 use crate::support::{
@@ -27,7 +29,7 @@ enum Step {
     Output { of_running: bool },
     OutputCut { of_running: bool },
     Finished { of_running: bool, report: Box<JobReport> },
-    Exited(mainstay_model::WorkerExit),
+    Exited { exit: mainstay_model::WorkerExit, blamed: Option<JobId> },
     GraceExpired { of_running: bool },
     DaemonLost,
     DaemonStopping,
@@ -66,7 +68,10 @@ impl Step {
             Self::Finished { of_running, report } => {
                 Notice::Runner(RunnerNotice::Finished { job: job(of_running), report: *report })
             }
-            Self::Exited(exit) => Notice::Runner(RunnerNotice::Exited { exit }),
+            Self::Exited { exit, blamed } => {
+                let last_words = blamed.map(|job| LastWords { job, reason: None });
+                Notice::Runner(RunnerNotice::Exited { exit, last_words })
+            }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
             Self::DaemonLost => Notice::DaemonLost,
             Self::DaemonStopping => Notice::DaemonStopping,
@@ -79,7 +84,7 @@ fn any_report() -> impl Strategy<Value = JobReport> {
         Just(JobEnding::Completed),
         Just(JobEnding::Rejected),
         any_raised().prop_map(JobEnding::Raised),
-        Just(JobEnding::Interrupted),
+        (0_usize..4).prop_map(|kept| JobEnding::Interrupted { kept }),
     ];
     (ending, any_result(), any::<bool>()).prop_map(|(ending, result, changes_state)| JobReport {
         ending,
@@ -99,7 +104,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => usually().prop_map(|of_running| Step::OutputCut { of_running }),
         6 => (usually(), any_report())
             .prop_map(|(of_running, report)| Step::Finished { of_running, report: Box::new(report) }),
-        2 => any_exit().prop_map(Step::Exited),
+        2 => (any_exit(), option::of((1_u128..20).prop_map(job_id)))
+            .prop_map(|(exit, blamed)| Step::Exited { exit, blamed }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         1 => Just(Step::DaemonLost),
         1 => Just(Step::DaemonStopping),
@@ -136,6 +142,7 @@ impl Story {
 
     fn command(&mut self, body: SessionCommand) {
         let (state, action) = (self.session.state(), body.action());
+        let misses = misses(&self.session, &client(), &body);
         let (id, job) = (command_id(self.steps), job_id(self.steps as u128));
         let fingerprint = CommandFingerprint::of("s", &body);
         let is_eval = action == Action::Eval;
@@ -153,6 +160,7 @@ impl Story {
                 }
                 self.carry(decision);
             }
+            Err(Error::NotRunning { .. }) => assert!(misses, "only a cancel can miss"),
             Err(error) => {
                 assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
                 assert_eq!(error, Error::NotOffered { action, state });
@@ -195,11 +203,11 @@ impl Story {
             EventBody::EvalRequested { job, .. } => assert_eq!(*job, outcome.job),
             other => panic!("{other:?} is no request"),
         }
-        assert_eq!(ended_job(at(outcome.completed)).map(|(job, _)| job), Some(outcome.job));
+        assert_eq!(at(outcome.completed).job_end().map(|(job, _)| job), Some(outcome.job));
     }
 
     /// What must be replayed, found the long way round: by looking for the end of each request.
-    fn definitions(&self) -> Vec<ReplayItem> {
+    fn definitions(&self) -> Vec<Again> {
         let is_reset =
             |event: &&Event| matches!(event.body, EventBody::SessionReset | EventBody::SessionHardReset);
         let since = self.events.iter().filter(is_reset).map(|event| event.seq).max().unwrap_or(Seq::ZERO);
@@ -207,15 +215,33 @@ impl Story {
         requests.filter_map(|event| self.definition(event)).collect()
     }
 
-    fn definition(&self, request: &Event) -> Option<ReplayItem> {
-        let EventBody::EvalRequested { job, code, file, .. } = &request.body else { return None };
+    fn definition(&self, request: &Event) -> Option<Again> {
+        let EventBody::EvalRequested { job, code, .. } = &request.body else { return None };
         let mut ends =
-            self.events.iter().filter(|event| ended_job(&event.body).is_some_and(|(of, _)| of == *job));
-        let end = &ends.next()?.body;
-        let (_, changes_state) = ended_job(end)?;
-        let succeeded = matches!(end, EventBody::EvalCompleted { .. });
-        let item = ReplayItem { requested: request.seq, code: code.clone(), file: file.clone(), succeeded };
-        changes_state.then_some(item)
+            self.events.iter().filter(|event| event.body.job_end().is_some_and(|(of, _)| of == *job));
+        let end = ends.next()?;
+        let (code, succeeded) = match &end.body {
+            EventBody::EvalCompleted { changes_state: true, .. } => (code.as_str(), true),
+            EventBody::EvalFailed { changes_state: true, .. } => (code.as_str(), false),
+            EventBody::EvalCancelled { kept: Some(kept), .. } => (code.get(..*kept)?, true),
+            _ => return None,
+        };
+        let blames = |event: &Event| matches!(event.body, EventBody::WorkerExited { blamed, .. } if blamed == Some(*job));
+        let ended_worker = self.events.iter().any(|event| event.seq > end.seq && blames(event));
+        (!ended_worker).then(|| (request.seq, code.to_owned(), succeeded))
+    }
+}
+
+/// A submission that runs again: its request, its code, and whether it ran to its end.
+type Again = (Seq, String, bool);
+
+/// Whether this is a cancel of a command that is not the one that runs.
+fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
+    match (body, session.running()) {
+        (SessionCommand::Cancel { target: Some(target) }, Some(running)) => {
+            !running.answers(&source.principal(), target)
+        }
+        _ => false,
     }
 }
 
@@ -257,16 +283,6 @@ fn last_values(order: impl Iterator<Item = Seq>, evals: &BTreeMap<Seq, Value>) -
         }
     }
     found
-}
-
-/// The job that an event ends, and whether that changed the session's state.
-fn ended_job(body: &EventBody) -> Option<(JobId, bool)> {
-    match body {
-        EventBody::EvalCompleted { job, changes_state, .. }
-        | EventBody::EvalFailed { job, changes_state, .. } => Some((*job, *changes_state)),
-        EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => Some((*job, false)),
-        _ => None,
-    }
 }
 
 /// A decided event is one that the session takes in, not one that it ignores.
@@ -329,7 +345,7 @@ fn any_rest() -> impl Strategy<Value = Step> {
         Just(Step::Command(SessionCommand::HardReset)),
         Just(Step::DaemonStopping),
         Just(Step::DaemonLost),
-        Just(Step::Exited(mainstay_model::WorkerExit::Unknown)),
+        Just(lost()),
         any_report().prop_map(|report| Step::Finished { of_running: true, report: Box::new(report) }),
     ]
 }
@@ -359,20 +375,26 @@ proptest! {
         let since = story.session.definitions_since;
         let mut list = ReplayList::default();
         story.events.iter().filter(|event| event.seq > since).for_each(|event| list.push(event.clone()));
-        let (items, definitions) = (list.into_items(), story.definitions());
-        let (changed, others): (Vec<_>, Vec<_>) =
-            items.iter().cloned().partition(|item| definitions.contains(item));
+        let Replay { items, left_out } = list.finish();
+        let again = items.iter().map(|item| (item.requested, item.code.clone(), item.succeeded));
+        let definitions = story.definitions();
+        let (changed, others): (Vec<Again>, Vec<Again>) = again.partition(|again| definitions.contains(again));
         prop_assert_eq!(changed, definitions);
-        prop_assert!(others.iter().all(|item| item.succeeded), "others are there for their value: {:?}", others);
+        prop_assert!(others.iter().all(|(_, _, succeeded)| *succeeded), "others are there for their value: {:?}", others);
+        if !left_out.is_empty() {
+            // Their values are gone, and those of all that used them.
+            return Ok(());
+        }
 
         let evals = story.evals();
         let at_first = last_values(evals.keys().copied(), &evals);
-        for (eval, last) in last_values(items.iter().map(|item| item.requested), &evals) {
+        let whole: Vec<Seq> =
+            items.iter().map(|item| item.requested).filter(|eval| evals.contains_key(eval)).collect();
+        for (eval, last) in last_values(whole.iter().copied(), &evals) {
             prop_assert_eq!(last, at_first[&eval], "{} finds another value than the first time", eval);
         }
         let last_given = |evals: Vec<Seq>| evals.into_iter().rfind(|eval| story.evals()[eval].is_given);
-        let replayed = items.iter().map(|item| item.requested).collect();
-        prop_assert_eq!(last_given(replayed), last_given(evals.keys().copied().collect()), "the last value is another");
+        prop_assert_eq!(last_given(whole), last_given(evals.keys().copied().collect()), "the last value is another");
     }
 
     #[test]
@@ -384,7 +406,8 @@ proptest! {
         match step.given(session.running().map(|running| running.job)) {
             Given::Command(body) => {
                 let fingerprint = CommandFingerprint::of("s", &body);
-                let refused = availability(session.state(), body.action()) == Availability::Refused;
+                let refused = availability(session.state(), body.action()) == Availability::Refused
+                    || misses(&session, &source, &body);
                 let command = Command { id: command_id(1), source, admission: Admission::Now, body };
                 let input = Input::Command { command, fingerprint, job: job_id(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);
@@ -401,6 +424,10 @@ fn after(steps: impl IntoIterator<Item = Step>) -> Story {
     let mut story = Story::begin();
     steps.into_iter().for_each(|step| story.take(step));
     story
+}
+
+fn lost() -> Step {
+    Step::Exited { exit: mainstay_model::WorkerExit::Unknown, blamed: None }
 }
 
 fn eval() -> Step {
@@ -420,7 +447,7 @@ fn the_job_of_a_stopping_daemon_was_cut_off_and_nobody_cancelled_it() {
 
 #[test]
 fn a_second_cancel_is_answered_and_recorded_once() {
-    let cancel = || Step::Command(SessionCommand::Cancel);
+    let cancel = || Step::Command(SessionCommand::Cancel { target: None });
     let story = after(ready().into_iter().chain([eval(), cancel(), cancel()]));
     let cancels = story.events.iter().filter(|event| event.body.kind() == "cancelRequested").count();
     assert_eq!((cancels, story.answers.len()), (1, 3), "the start and both cancels are answered");
@@ -428,7 +455,7 @@ fn a_second_cancel_is_answered_and_recorded_once() {
 
 #[test]
 fn a_reset_forgets_the_losses_before_it() {
-    let lost = || [Step::Exited(mainstay_model::WorkerExit::Unknown), Step::WarmedUp];
+    let lost = || [lost(), Step::WarmedUp];
     for reset in [SessionCommand::Reset, SessionCommand::HardReset] {
         let losses = ready().into_iter().chain((0..6).flat_map(|_| lost()));
         let mut story = after(losses);

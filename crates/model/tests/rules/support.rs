@@ -2,13 +2,13 @@
 
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::session::WorkerInfo;
+use mainstay_model::session::{Rebuilt, WorkerInfo};
 use mainstay_model::{
-    Action, Binding, CommandFingerprint, CommandId, CreateSession, Diagnostic, EnvironmentFingerprint, Error,
-    EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, JobId, Life, Metadata, Outcome,
-    OutputStream, Position, Principal, RaisedError, Response, RunningJob, Seq, Session, SessionCommand,
-    SessionId, SessionKind, SessionState, Source, Timestamp, Transition, WaitReason, WarmUpReason,
-    WorkerExit,
+    Action, Binding, CommandFingerprint, CommandId, CreateSession, Diagnostic, Divergence, DivergenceKind,
+    EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, JobId,
+    Life, Metadata, Outcome, OutputStream, Position, Principal, RaisedError, Response, RunningJob, Seq,
+    Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, Transition, WaitReason,
+    WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -156,6 +156,15 @@ pub(crate) fn any_stream() -> impl Strategy<Value = OutputStream> {
     prop_oneof![Just(OutputStream::Stdout), Just(OutputStream::Stderr)]
 }
 
+fn any_divergence() -> impl Strategy<Value = Divergence> {
+    let kind = prop_oneof![
+        Just(DivergenceKind::Ending),
+        vec(any_text(), 0..3).prop_map(|names| DivergenceKind::Values { names }),
+        Just(DivergenceKind::LeftOut),
+    ];
+    (any_seq(), kind).prop_map(|(requested, kind)| Divergence { requested, kind })
+}
+
 fn any_reason() -> impl Strategy<Value = WarmUpReason> {
     prop_oneof![
         Just(WarmUpReason::Started),
@@ -181,22 +190,20 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             project,
         },
     );
-    let warmed_up = ((any_text(), any_text(), any::<u32>(), any::<u32>()), vec(any_seq(), 0..3), any_count())
-        .prop_map(|((kernel, runtime, pid, replayed), diverged, duration_ms)| EventBody::WarmUpCompleted {
-            kernel,
-            runtime,
-            pid,
-            replayed,
-            diverged,
-            duration_ms,
-        });
+    let warmed_up =
+        ((any_text(), any_text(), any::<u32>(), any::<u32>()), vec(any_divergence(), 0..3), any_count())
+            .prop_map(|((kernel, runtime, pid, replayed), diverged, duration_ms)| {
+                EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms }
+            });
     let attempt = prop_oneof![0_u32..4, Just(u32::MAX)];
-    let exited = (any_exit(), attempt, option::of(any_count()), option::of(any_text())).prop_map(
-        |(exit, attempt, restart_after_ms, reason)| EventBody::WorkerExited {
+    let why = (option::of(any_text()), option::of(any_job()));
+    let exited = (any_exit(), attempt, option::of(any_count()), why).prop_map(
+        |(exit, attempt, restart_after_ms, (reason, blamed))| EventBody::WorkerExited {
             exit,
             attempt,
             restart_after_ms,
             reason,
+            blamed,
         },
     );
     prop_oneof![
@@ -248,7 +255,8 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
         1 => completed,
         1 => failed,
-        1 => (any_job(), ending).prop_map(|(job, ending)| EventBody::EvalCancelled { job, ending }),
+        1 => (any_job(), ending, option::of(0_usize..4))
+            .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept }),
         1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
     ]
 }
@@ -327,6 +335,7 @@ fn any_response() -> impl Strategy<Value = Response> {
         Just(Response::Created { session: session_id() }),
         evaluated,
         any_job().prop_map(|job| Response::Cancelling { job }),
+        any_command_id().prop_map(|command| Response::Withdrawn { command }),
         any_seq().prop_map(|seq| Response::Recorded { seq }),
     ]
 }
@@ -370,6 +379,8 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::TooManySessions { limit: 64 },
         Error::TooManyConnections { limit: 256 },
         Error::CommandConflict { command: command_id(1) },
+        Error::NotRunning { command: command_id(1) },
+        Error::Cancelled,
         Error::SessionStopped,
         Error::CodeTooLarge { bytes: 5, limit: 4 },
         Error::CodeInvalid { reason: text("it has a NUL at byte 9") },
@@ -417,39 +428,42 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
     let texts = (any_kind(), (any_text(), any_text(), option::of(any_text())));
     let numbers = (any_seq(), any_seq(), 0_u64..10, 0_u64..10);
-    (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), vec(any_moment(), 0..4))
-        .prop_map(
-            |(
-                (kind, (name, working_directory, project)),
-                created_at,
-                last_activity,
-                life,
-                (last_seq, definitions_since, evals, failures),
-                worker,
-                losses,
-            )| Session {
-                id: session_id(),
-                kind,
-                name,
-                working_directory,
-                project,
-                created_at,
-                last_activity,
-                life,
-                last_seq,
-                definitions_since,
-                evals,
-                failures,
-                worker,
-                losses,
-            },
-        )
+    let rebuilt = (vec(any_divergence(), 1..3), any::<bool>())
+        .prop_map(|(diverged, is_news)| Rebuilt { diverged, is_news });
+    let history = (vec(any_moment(), 0..4), option::of(rebuilt));
+    (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
+        |(
+            (kind, (name, working_directory, project)),
+            created_at,
+            last_activity,
+            life,
+            (last_seq, definitions_since, evals, failures),
+            worker,
+            (losses, rebuilt),
+        )| Session {
+            id: session_id(),
+            kind,
+            name,
+            working_directory,
+            project,
+            created_at,
+            last_activity,
+            life,
+            last_seq,
+            definitions_since,
+            evals,
+            failures,
+            worker,
+            losses,
+            rebuilt,
+        },
+    )
 }
 
 pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
     prop_oneof![
         4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file }),
-        1 => Just(SessionCommand::Cancel),
+        1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel { target }),
         1 => Just(SessionCommand::Reset),
         1 => Just(SessionCommand::HardReset),
         3 => Just(SessionCommand::Start),

@@ -10,9 +10,10 @@ use crate::support::{
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Binding, CommandFingerprint, CreateSession, Diagnostic, EnvironmentFingerprint, Error, ErrorCode,
-    EvalResult, Event, EventBody, Failure, Limits, Metadata, Outcome, OutputStream, RaisedError, Seq,
-    Session, SessionCommand, SessionKind, SessionState, Source, WarmUpReason, WorkerExit,
+    Binding, CommandFingerprint, CreateSession, Diagnostic, Divergence, DivergenceKind,
+    EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure, Limits, Metadata,
+    Outcome, OutputStream, RaisedError, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
+    WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -146,7 +147,8 @@ fn the_shape_of_every_command() {
     let commands = [
         SessionCommand::Eval { code: "1 + 1".to_owned(), file: None },
         SessionCommand::Eval { code: "1 + 1".to_owned(), file: Some("/home/ada/a.fsx".to_owned()) },
-        SessionCommand::Cancel,
+        SessionCommand::Cancel { target: None },
+        SessionCommand::Cancel { target: Some(command_id(1)) },
         SessionCommand::Reset,
         SessionCommand::HardReset,
         SessionCommand::Start,
@@ -193,6 +195,7 @@ fn the_shape_of_every_outcome() {
     let responses = [
         Response::Created { session: crate::support::session_id() },
         Response::Cancelling { job: job_id(1) },
+        Response::Withdrawn { command: command_id(1) },
         Response::Recorded { seq: Seq(3) },
         eval(EvalEnding::Completed, result()),
         eval(EvalEnding::Rejected, EvalResult::default()),
@@ -275,7 +278,14 @@ fn event_examples() -> Vec<EventBody> {
             runtime: text(".NET 10.0.1"),
             pid: 4242,
             replayed: 2,
-            diverged: vec![Seq(4)],
+            diverged: vec![
+                Divergence { requested: Seq(4), kind: DivergenceKind::Ending },
+                Divergence {
+                    requested: Seq(7),
+                    kind: DivergenceKind::Values { names: vec![text("now"), text("it")] },
+                },
+                Divergence { requested: Seq(9), kind: DivergenceKind::LeftOut },
+            ],
             duration_ms: 1200,
         },
         EventBody::SessionFaulted { message: text("the kernel cannot be started") },
@@ -287,6 +297,14 @@ fn event_examples() -> Vec<EventBody> {
             attempt: 1,
             restart_after_ms: Some(1000),
             reason: None,
+            blamed: None,
+        },
+        EventBody::WorkerExited {
+            exit: WorkerExit::Signal(6),
+            attempt: 2,
+            restart_after_ms: Some(2000),
+            reason: Some(text("System.Exception: too late")),
+            blamed: Some(job),
         },
         EventBody::EvalRequested {
             job,
@@ -313,7 +331,8 @@ fn event_examples() -> Vec<EventBody> {
             changes_state: false,
             duration_ms: 12,
         },
-        EventBody::EvalCancelled { job, ending: CancelEnding::Killed },
+        EventBody::EvalCancelled { job, ending: CancelEnding::Killed, kept: None },
+        EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept: Some(14) },
         EventBody::EvalInterrupted { job },
     ]
 }

@@ -1,0 +1,456 @@
+//! Replay: which submissions run again so that a new worker has a session's definitions, and which of them then give
+//! something else than before.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::{JobEnding, JobReport};
+use crate::eval::EvalResult;
+use crate::event::{Event, EventBody};
+use crate::id::{JobId, Seq};
+use crate::limits::Limits;
+
+/// What must run again.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// The submissions, in order.
+    pub items: Vec<ReplayItem>,
+    /// The requests of those left out because they had ended a worker.
+    pub left_out: Vec<Seq>,
+}
+
+/// One submission to run again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayItem {
+    /// The job that ran it the first time.
+    pub job: JobId,
+    /// The event that accepted it.
+    pub requested: Seq,
+    /// The code.
+    pub code: String,
+    /// The file whose text it is.
+    pub file: Option<String>,
+    /// Whether it ran to its end the first time.
+    pub succeeded: bool,
+    /// What it gave the first time, where that is known.
+    gave: Option<Given>,
+}
+
+/// A submission whose part in a rebuilt session is not what it was before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "WrittenDivergence")]
+pub struct Divergence {
+    /// The event that accepted it.
+    pub requested: Seq,
+    /// What became of it.
+    #[serde(flatten)]
+    pub kind: DivergenceKind,
+}
+
+/// A divergence as it stands in a log. A bare request is one that ended otherwise: nothing else was compared once.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenDivergence {
+    Request(Seq),
+    Whole {
+        requested: Seq,
+        #[serde(flatten)]
+        kind: DivergenceKind,
+    },
+}
+
+impl From<WrittenDivergence> for Divergence {
+    fn from(written: WrittenDivergence) -> Self {
+        match written {
+            WrittenDivergence::Request(requested) => Self { requested, kind: DivergenceKind::Ending },
+            WrittenDivergence::Whole { requested, kind } => Self { requested, kind },
+        }
+    }
+}
+
+/// What became of a submission that diverged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "divergence", rename_all = "camelCase")]
+pub enum DivergenceKind {
+    /// It ended otherwise: it failed where it had run to its end, or the reverse.
+    Ending,
+    /// It gave other values, or values of other types.
+    Values {
+        /// Their names; `it` is the last expression's. At most [`NAMES_KEPT`].
+        names: Vec<String>,
+    },
+    /// It was not run: it had ended a worker.
+    LeftOut,
+}
+
+/// How many names a divergence has at most.
+pub const NAMES_KEPT: usize = 20;
+
+impl std::fmt::Display for Divergence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let requested = self.requested;
+        match &self.kind {
+            DivergenceKind::Ending => write!(f, "#{requested} ended otherwise"),
+            DivergenceKind::Values { names } => {
+                write!(f, "#{requested} gave another `{}`", names.join("`, `"))
+            }
+            DivergenceKind::LeftOut => write!(f, "#{requested} was left out: it had ended a worker"),
+        }
+    }
+}
+
+impl ReplayItem {
+    /// How its second run differs from the first.
+    pub fn divergence(&self, report: JobReport, limits: &Limits) -> Option<Divergence> {
+        let succeeded = report.ending == JobEnding::Completed;
+        let names = || {
+            let gives = Given::of(&report.result.cut(limits.value_bytes));
+            self.gave.as_ref().map(|gave| gave.differing(&gives)).unwrap_or_default()
+        };
+        let kind = if succeeded == self.succeeded {
+            let names = names();
+            (!names.is_empty()).then_some(DivergenceKind::Values { names })
+        } else {
+            Some(DivergenceKind::Ending)
+        };
+        kind.map(|kind| Divergence { requested: self.requested, kind })
+    }
+}
+
+/// What a submission gave, by name, reduced to what it is compared by. Nothing here leaves the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Given(BTreeMap<String, u64>);
+
+impl Given {
+    fn of(result: &EvalResult) -> Self {
+        let bindings =
+            result.bindings.iter().map(|binding| (&*binding.name, &binding.value, Some(&binding.value_type)));
+        let last = ("it", &result.value, result.value_type.as_ref());
+        let digest = |value: &Option<String>, value_type: Option<&String>| {
+            let mut hasher = DefaultHasher::new();
+            (value.as_deref().map(unnumbered), value_type.map(|text| unnumbered(text))).hash(&mut hasher);
+            hasher.finish()
+        };
+        let given = bindings
+            .chain(last.2.is_some().then_some(last))
+            .map(|(name, value, value_type)| (name.to_owned(), digest(value, value_type)));
+        Self(given.collect())
+    }
+
+    /// The names that have something else there, or nothing.
+    fn differing(&self, other: &Self) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        let differ = |name: &&&String| self.0.get(**name) != other.0.get(**name);
+        names.iter().filter(differ).take(NAMES_KEPT).map(|name| (*name).clone()).collect()
+    }
+}
+
+/// A printed value without the numbers that compilers give to what has no name of its own (`FSI_0004`, `f@12-1`): they
+/// count submissions, of which a rebuilt session has fewer.
+fn unnumbered(text: &str) -> String {
+    let mut rest = text;
+    let mut plain = String::with_capacity(text.len());
+    while let Some(at) =
+        [rest.find("FSI_").map(|at| at + 4), rest.find('@').map(|at| at + 1)].into_iter().flatten().min()
+    {
+        let (before, numbered) = rest.split_at(at);
+        plain.push_str(before);
+        rest = numbered.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Collects what must run again, from the events after [`Session::definitions_since`](crate::Session), in order.
+///
+/// Only submissions that ended and changed the session's state count, those whose value one of these uses (`it`), and the
+/// one that gave the last value of all. Of one that was cancelled only the part that had run to its end counts: the rest may
+/// never end, and what it had done is not known. One that was cut off does not count, nor one that ended a worker.
+#[derive(Debug, Default)]
+pub struct ReplayList {
+    pending: Option<ReplayItem>,
+    /// Every submission that may have to run again; none where one turned out not to.
+    candidates: Vec<Option<ReplayItem>>,
+    /// Which of them give the present value of `it`: the submission that gave it, behind those whose value that one used.
+    /// They are there for nothing else.
+    last_value: Vec<usize>,
+    left_out: Vec<Seq>,
+}
+
+impl ReplayList {
+    /// Takes in the next event.
+    pub fn push(&mut self, event: Event) {
+        match event.body {
+            EventBody::EvalRequested { job, code, file, .. } => {
+                let requested = event.seq;
+                self.pending = Some(ReplayItem { job, requested, code, file, succeeded: false, gave: None });
+            }
+            EventBody::EvalCompleted { job, result, changes_state, .. } => {
+                self.end(job, changes_state, true, &result);
+            }
+            EventBody::EvalFailed { job, result, changes_state, .. } => {
+                self.end(job, changes_state, false, &result);
+            }
+            EventBody::EvalCancelled { job, kept, .. } => self.end_kept(job, kept),
+            EventBody::EvalInterrupted { job } => self.end_kept(job, None),
+            EventBody::WorkerExited { blamed: Some(job), .. } => self.leave_out(job),
+            EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
+            EventBody::SessionCreated { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionStopped
+            | EventBody::WorkerExited { blamed: None, .. }
+            | EventBody::OutputProduced { .. }
+            | EventBody::OutputCut { .. }
+            | EventBody::CancelRequested { .. } => {}
+        }
+    }
+
+    /// What must run again.
+    pub fn finish(self) -> Replay {
+        Replay { items: self.candidates.into_iter().flatten().collect(), left_out: self.left_out }
+    }
+
+    fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool, result: &EvalResult) {
+        let Some(item) = self.pending.take_if(|pending| pending.job == job) else { return };
+        let gives_value = succeeded && result.value_type.is_some();
+        if !changes_state && !gives_value {
+            return;
+        }
+        if changes_state && result.uses_last {
+            // What gave the value is there for good now.
+            self.last_value.clear();
+        }
+        if gives_value && !result.uses_last {
+            self.forget_last_value();
+        }
+        if !changes_state {
+            self.last_value.push(self.candidates.len());
+        } else if gives_value {
+            self.last_value.clear();
+        }
+        self.candidates.push(Some(ReplayItem { succeeded, gave: Some(Given::of(result)), ..item }));
+    }
+
+    /// A submission of which at most the beginning had run to its end.
+    fn end_kept(&mut self, job: JobId, kept: Option<usize>) {
+        let Some(mut item) = self.pending.take_if(|pending| pending.job == job) else { return };
+        let Some(kept) = kept.filter(|bytes| item.code.is_char_boundary(*bytes)) else { return };
+        item.code.truncate(kept);
+        // It may have used the last value, and may have given another.
+        self.last_value.clear();
+        self.candidates.push(Some(ReplayItem { succeeded: true, ..item }));
+    }
+
+    fn leave_out(&mut self, job: JobId) {
+        let is_of =
+            |candidate: &&mut Option<ReplayItem>| candidate.as_ref().is_some_and(|item| item.job == job);
+        if let Some(item) = self.candidates.iter_mut().find(is_of).and_then(Option::take) {
+            self.left_out.push(item.requested);
+        }
+    }
+
+    /// Another value took the place of the last one, which nothing needs any more.
+    fn forget_last_value(&mut self) {
+        for index in self.last_value.drain(..) {
+            self.candidates[index] = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Timestamp;
+    use crate::eval::{Binding, WorkerExit};
+    use crate::event::{CancelEnding, Metadata, Source};
+    use crate::fingerprint::CommandFingerprint;
+    use crate::id::{CommandId, Position, SessionId};
+
+    fn job(index: usize) -> JobId {
+        JobId::from_uuid(uuid::Uuid::from_u128(index as u128))
+    }
+
+    fn event(body: EventBody) -> Event {
+        let metadata =
+            Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
+        Event {
+            session: SessionId::from_uuid(uuid::Uuid::nil()),
+            seq: Seq(1),
+            position: Position(1),
+            at: Timestamp::UNIX_EPOCH,
+            metadata,
+            body,
+        }
+    }
+
+    fn requested(index: usize, code: &str) -> Event {
+        let request = event(EventBody::EvalRequested {
+            job: job(index),
+            command: CommandId::from_uuid(job(index).as_uuid()),
+            fingerprint: CommandFingerprint::of("", &code),
+            code: code.to_owned(),
+            file: None,
+        });
+        Event { seq: Seq(index as u64 + 1), ..request }
+    }
+
+    /// One completed eval a line: `!` changes state, `=` gives a value, `it` uses the last one.
+    fn list_of(evals: &[&str]) -> ReplayList {
+        let mut list = ReplayList::default();
+        for (index, eval) in evals.iter().enumerate() {
+            let result = EvalResult {
+                value_type: eval.contains('=').then(|| "int".to_owned()),
+                uses_last: eval.contains("it"),
+                ..EvalResult::default()
+            };
+            list.push(requested(index, eval));
+            let changes_state = eval.contains('!');
+            list.push(event(EventBody::EvalCompleted {
+                job: job(index),
+                result,
+                changes_state,
+                duration_ms: 0,
+            }));
+        }
+        list
+    }
+
+    fn codes(list: ReplayList) -> Vec<String> {
+        list.finish().items.into_iter().map(|item| item.code).collect()
+    }
+
+    fn replayed(evals: &[&str]) -> Vec<String> {
+        codes(list_of(evals))
+    }
+
+    fn exited(blamed: Option<JobId>) -> Event {
+        let exit = WorkerExit::Signal(6);
+        event(EventBody::WorkerExited { exit, attempt: 1, restart_after_ms: Some(1), reason: None, blamed })
+    }
+
+    #[test]
+    fn what_only_looked_is_not_run_again_but_for_the_last_value() {
+        assert_eq!(replayed(&["a!", "b=", "c=", "d!"]), ["a!", "c=", "d!"]);
+        assert_eq!(replayed(&["a!", "b=", "c! ="]), ["a!", "c! ="]);
+    }
+
+    #[test]
+    fn a_value_that_a_definition_used_is_brought_back_in_its_place_with_all_it_came_from() {
+        assert_eq!(replayed(&["a=", "b=", "c= it", "d! it", "e="]), ["b=", "c= it", "d! it", "e="]);
+        assert_eq!(replayed(&["a=", "b!", "c! it"]), ["a=", "b!", "c! it"]);
+        assert_eq!(replayed(&["a=", "b! =", "c! it"]), ["b! =", "c! it"]);
+        assert_eq!(replayed(&["a=", "b! it", "c=", "d! it"]), ["a=", "b! it", "c=", "d! it"]);
+    }
+
+    #[test]
+    fn what_ended_a_worker_is_left_out_and_named() {
+        let mut list = list_of(&["a!", "b!", "c=", "d!"]);
+        for blamed in [None, Some(job(1)), Some(job(2)), Some(job(1)), Some(job(9))] {
+            list.push(exited(blamed));
+        }
+        let replay = list.finish();
+        assert_eq!(replay.left_out, [Seq(2), Seq(3)]);
+        let codes: Vec<_> = replay.items.into_iter().map(|item| item.code).collect();
+        assert_eq!(codes, ["a!", "d!"]);
+    }
+
+    #[test]
+    fn of_cancelled_code_the_part_that_had_run_is_run_again() {
+        let cancelled = |kept| {
+            let mut list = list_of(&["a!"]);
+            list.push(requested(1, "let é = 1;; spin ()"));
+            list.push(event(EventBody::EvalCancelled { job: job(1), ending: CancelEnding::Yielded, kept }));
+            codes(list)
+        };
+        assert_eq!(cancelled(Some(12)), ["a!", "let é = 1;;"]);
+        assert_eq!(cancelled(None), ["a!"]);
+        for no_part in [5, 1000] {
+            assert_eq!(cancelled(Some(no_part)), ["a!"], "{no_part}");
+        }
+    }
+
+    #[test]
+    fn the_last_value_that_cancelled_code_may_have_used_is_brought_back() {
+        let mut list = list_of(&["a="]);
+        list.push(requested(1, "b it;; spin ()"));
+        list.push(event(EventBody::EvalCancelled {
+            job: job(1),
+            ending: CancelEnding::Yielded,
+            kept: Some(6),
+        }));
+        assert_eq!(codes(list), ["a=", "b it;;"]);
+    }
+
+    fn result(value: &str) -> EvalResult {
+        let binding = |name: &str, value: &str| Binding {
+            name: name.to_owned(),
+            value_type: "int".to_owned(),
+            value: Some(value.to_owned()),
+        };
+        EvalResult { bindings: vec![binding("x", value), binding("y", "2")], ..EvalResult::default() }
+    }
+
+    /// What is said of code that gave `before` and then ends as `ending` with `after`.
+    fn divergence(before: EvalResult, ending: JobEnding, after: EvalResult) -> Option<DivergenceKind> {
+        let mut list = ReplayList::default();
+        list.push(requested(0, "code"));
+        list.push(event(EventBody::EvalCompleted {
+            job: job(0),
+            result: before,
+            changes_state: true,
+            duration_ms: 0,
+        }));
+        let report = JobReport { ending, result: after, changes_state: true, took: Duration::ZERO };
+        let limits = Limits { value_bytes: 40, ..Limits::default() };
+        list.finish().items[0].divergence(report, &limits).map(|divergence| divergence.kind)
+    }
+
+    #[test]
+    fn a_value_that_differs_is_named_and_one_that_is_the_same_is_not() {
+        let completed = JobEnding::Completed;
+        assert_eq!(divergence(result("1"), completed.clone(), result("1")), None);
+        let names = vec!["x".to_owned()];
+        assert_eq!(
+            divergence(result("1"), completed.clone(), result("7")),
+            Some(DivergenceKind::Values { names })
+        );
+        let names = vec!["x".to_owned(), "y".to_owned()];
+        assert_eq!(
+            divergence(result("1"), completed.clone(), EvalResult::default()),
+            Some(DivergenceKind::Values { names })
+        );
+        let last = |value: &str| EvalResult {
+            value: Some(value.to_owned()),
+            value_type: Some("int".to_owned()),
+            ..EvalResult::default()
+        };
+        let names = vec!["it".to_owned()];
+        assert_eq!(divergence(last("1"), completed, last("2")), Some(DivergenceKind::Values { names }));
+        assert_eq!(divergence(result("1"), JobEnding::Rejected, result("1")), Some(DivergenceKind::Ending));
+    }
+
+    #[test]
+    fn a_divergence_that_was_written_as_a_bare_request_is_read() {
+        let read: Divergence = serde_json::from_str("4").unwrap();
+        assert_eq!(read, Divergence { requested: Seq(4), kind: DivergenceKind::Ending });
+    }
+
+    #[test]
+    fn numbers_of_submissions_and_what_was_cut_make_no_difference() {
+        let of = |text: &str| divergence(result("<fun:f@12-1>"), JobEnding::Completed, result(text));
+        assert_eq!(of("<fun:f@9>"), None);
+        assert!(of("<fun:g@9>").is_some());
+        let of = |text: &str| divergence(result("FSI_0004+T é"), JobEnding::Completed, result(text));
+        assert_eq!(of("FSI_0002+T é"), None);
+        let long = |end: &str| result(&format!("{}{end}", "1".repeat(50)));
+        let kept = long("a").cut(40);
+        assert_eq!(divergence(kept, JobEnding::Completed, long("b")), None);
+    }
+}

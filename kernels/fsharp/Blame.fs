@@ -1,0 +1,37 @@
+/// Whose code runs. The job of an eval follows its code into the threads, tasks and timers it starts, so that when one of them ends
+/// the process, maybe long after the eval has ended, the job can be named.
+module Mainstay.Worker.Blame
+
+open System
+open System.Runtime.CompilerServices
+open System.Threading
+
+let private current = AsyncLocal<string>()
+
+/// Whose code threw an exception: when nobody catches it, the thread has lost its context already.
+let private thrown = ConditionalWeakTable<exn, string>()
+
+let private note (e: exn) =
+    match current.Value with
+    | null -> ()
+    | job -> thrown.GetValue(e, fun _ -> job) |> ignore
+
+/// Runs code of a job.
+let under (job: string) (work: unit -> 'T) : 'T =
+    current.Value <- job
+    try
+        work ()
+    finally
+        current.Value <- null
+
+/// From now on `tell` is called with the job and the reason when an exception of a job's code is about to end the process.
+let install (tell: string -> string -> unit) =
+    let unhandled (e: obj) =
+        match e with
+        | :? exn as e ->
+            match thrown.TryGetValue e with
+            | true, job -> tell job (e.GetType().FullName + ": " + e.Message)
+            | false, _ -> ()
+        | _ -> ()
+    AppDomain.CurrentDomain.FirstChanceException.Add(fun args -> note args.Exception)
+    AppDomain.CurrentDomain.UnhandledException.Add(fun args -> unhandled args.ExceptionObject)
