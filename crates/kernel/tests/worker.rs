@@ -10,6 +10,7 @@
 
 mod support;
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -67,7 +68,13 @@ struct Ran {
 
 impl Session {
     async fn start() -> Self {
-        let WorkerProgram { program, arguments, environment, .. } = program().await;
+        Self::start_in(Vec::new()).await
+    }
+
+    /// With more in its environment.
+    async fn start_in(more: Vec<(OsString, OsString)>) -> Self {
+        let WorkerProgram { program, arguments, mut environment, .. } = program().await;
+        environment.extend(more);
         let sockets = tempfile::tempdir().unwrap();
         let launch = Launch { program, arguments, environment };
         let worker = soon(worker::launch(&launch, Path::new("/"), sockets.path())).await.unwrap();
@@ -271,6 +278,26 @@ async fn a_worker_whose_last_handle_is_dropped_ends() {
     let process = watch(session.worker.runner.info().pid);
     drop(session);
     assert!(has_ended(&process, PATIENCE));
+}
+
+/// A killed one would leave them behind.
+#[tokio::test]
+async fn a_worker_opens_no_doors_for_debuggers_unless_it_is_told_to() {
+    let told =
+        ["COMPlus_EnableDiagnostics", "DOTNET_EnableDiagnostics"].map(|name| (name.into(), "1".into()));
+    for (said, opens) in [(Vec::new(), false), (told.into(), true)] {
+        let temporary = tempfile::tempdir().unwrap();
+        let mut environment: Vec<(OsString, OsString)> = said;
+        environment.push(("TMPDIR".into(), temporary.path().into()));
+        let mut session = Session::start_in(environment).await;
+        assert_eq!(session.value("1 + 1").await, "2");
+        let names = std::fs::read_dir(temporary.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let is_door = |name: &OsString| {
+            let name = name.to_str().unwrap();
+            name.starts_with("clr-debug-pipe-") || name.starts_with("dotnet-diagnostic-")
+        };
+        assert_eq!(names.filter(is_door).count() > 0, opens);
+    }
 }
 
 /// A worker on its bare channel, its session open.

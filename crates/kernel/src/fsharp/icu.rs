@@ -2,6 +2,7 @@
 //! program of an SDK must be told to start here.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 use super::command;
+use super::diagnostics;
 use super::sdk::Parts;
 
 /// Where Linux distributions keep shared libraries.
@@ -56,7 +58,7 @@ impl Cultures {
             let mut help = Command::new(&parts.host);
             help.arg("exec").arg(&parts.compiler).arg("--help");
             help.env_remove("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT").env_remove("CLR_ICU_VERSION_OVERRIDE");
-            help.envs(cultures.variable());
+            help.envs(cultures.variable()).envs(diagnostics::shut(|name| env::var_os(name)));
             if command::run(&mut help, log, LIMIT).await.is_ok() {
                 return cultures;
             }

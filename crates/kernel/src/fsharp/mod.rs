@@ -4,6 +4,7 @@
 mod build;
 mod cache;
 mod command;
+mod diagnostics;
 mod discover;
 mod doctor;
 mod folder;

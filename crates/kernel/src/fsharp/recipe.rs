@@ -1,10 +1,12 @@
 //! How the F# worker is made from an SDK: compiler arguments, the files that lie beside it, and how it is started. Pure,
-//! apart from listing folders of the SDK; `build` carries it out.
+//! apart from listing folders of the SDK and looking at what the environment says already; `build` carries it out.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::diagnostics;
 use super::icu::Cultures;
 use super::sdk::{CompilerLibrary, Parts, Sdk};
 
@@ -120,6 +122,7 @@ impl Recipe {
             ("COMPlus_DefaultStackSize".into(), POOL_STACK_BYTES.into()),
             ("DOTNET_DefaultStackSize".into(), POOL_STACK_BYTES.into()),
         ];
+        environment.extend(diagnostics::shut(|name| env::var_os(name)));
         environment.extend(cultures.variable().map(|(name, value)| (name.into(), value.into())));
         environment
     }
