@@ -76,6 +76,11 @@ impl Home {
         self.folder.join("logs")
     }
 
+    /// Who watches over the daemon.
+    pub(crate) fn supervisor_file(&self) -> PathBuf {
+        self.folder.join("supervisor.lock")
+    }
+
     /// The user's settings.
     pub(crate) fn config_file(&self) -> PathBuf {
         self.folder.join("config.toml")

@@ -124,6 +124,34 @@ fn a_supervised_daemon_comes_back_after_a_crash_and_not_after_a_stop() {
 }
 
 #[test]
+fn a_supervisor_that_waits_to_start_the_next_daemon_is_stopped_at_once() {
+    let world = World::new();
+    let mut supervisor = serve(&world, &["--port", "0", "--supervised", "--announce"]);
+    let mut lines = std::io::BufReader::new(supervisor.stdout.take().unwrap());
+    let log = || std::fs::read_to_string(world.home().join("logs/supervisor.log")).unwrap();
+    for crashes in 1..=3 {
+        std::io::BufRead::read_line(&mut lines, &mut String::new()).unwrap();
+        world.kill_daemon();
+        assert!(support::within(Duration::from_secs(10), || log().lines().count() == crashes));
+    }
+    let stopped = world.run(["stop"]);
+    assert_eq!(stopped.code, 0);
+    let pid = supervisor.id().to_string();
+    insta::assert_snapshot!(stopped.stderr.replace(&pid, "PID"), @"the supervisor (pid PID) has stopped; no daemon ran");
+    assert!(supervisor.try_wait().unwrap().unwrap().success());
+    assert!(world.run(["stop"]).stderr.contains("[daemon_not_running]"));
+}
+
+#[test]
+fn a_home_has_one_supervisor() {
+    let world = World::new();
+    assert_eq!(world.run(["-d", "--supervised", "--port", "0"]).code, 0);
+    let second = serve(&world, &["--port", "0", "--supervised"]).wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("[store_locked]"));
+}
+
+#[test]
 fn a_supervised_daemon_comes_back_though_nobody_reads_what_it_announces() {
     let world = World::new();
     assert_eq!(world.run(["-d", "--supervised", "--port", "0"]).code, 0);

@@ -1,11 +1,12 @@
 //! The daemon: one process that holds the store, the sessions and the doors.
 //!
-//! [`serve`] is its whole life. [`supervisor`] is the process that starts it again after a crash; [`fsharp`] joins the F# kernel to the
-//! engine.
+//! [`serve`] is its whole life. [`supervisor`] is the process that starts it again after a crash, [`watch`] says who that is; [`fsharp`]
+//! joins the F# kernel to the engine.
 
 mod fsharp;
 mod logging;
 pub(crate) mod supervisor;
+pub(crate) mod watch;
 
 use std::io::Write;
 use std::sync::Arc;

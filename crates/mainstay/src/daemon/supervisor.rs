@@ -10,7 +10,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::ServeOptions;
+use super::watch::Watch;
+use super::{ServeOptions, announce};
+use crate::connect::Announcement;
 use crate::home::Home;
 
 /// The daemon ends with this code where starting it again would not help.
@@ -28,6 +30,11 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<(), 
     let mut log = open_log(home).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let _watch = Watch::take(home).inspect_err(|error| {
+        if options.announce {
+            announce(&Announcement::Failed(error.clone().into()));
+        }
+    })?;
     let mut wait = FIRST_WAIT;
     loop {
         let began = Instant::now();
