@@ -4,6 +4,7 @@
 //! page or one of this machine's (Origin), and must show the token. `/health` alone needs no token: it says only that
 //! something lives.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use axum::Router;
@@ -28,12 +29,26 @@ pub(crate) const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 /// Listens on the loopback interface; port 0 takes any free one.
 ///
 /// # Errors
-/// [`Error::PortTaken`].
+/// [`Error::PortTaken`]; [`Error::InvalidArgument`] where this user may not have the port, [`Error::DaemonFailed`] where the machine
+/// does not give it.
 pub async fn listen(port: u16) -> Result<(TcpListener, u16), Error> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = TcpListener::bind(address).await.map_err(|_| Error::PortTaken { port })?;
+    let listener = TcpListener::bind(address).await.map_err(|error| refused(port, &error))?;
     let port = listener.local_addr().map_or(port, |address| address.port());
     Ok((listener, port))
+}
+
+/// Why a port cannot be listened on.
+fn refused(port: u16, error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        return Error::PortTaken { port };
+    }
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        let reason =
+            format!("this user may not listen on port {port}; take 0 for any free one, or one from 1024 on");
+        return Error::InvalidArgument { argument: "port".to_owned(), reason };
+    }
+    Error::DaemonFailed { reason: format!("it cannot listen on 127.0.0.1:{port}: {error}") }
 }
 
 /// Serves the port until the daemon stops.
@@ -157,6 +172,24 @@ mod tests {
         for origin in ["http://evil.example", "null", "https://localhost:37749", "http://localhost:8080"] {
             assert!(foreign("localhost:37749", Some(origin)), "{origin}");
         }
+    }
+
+    #[test]
+    fn a_port_is_called_taken_only_where_someone_has_it() {
+        let said = |kind: io::ErrorKind| {
+            let error = refused(80, &kind.into());
+            format!("{}: {error}", error.code())
+        };
+        insta::assert_debug_snapshot!(
+            [io::ErrorKind::AddrInUse, io::ErrorKind::PermissionDenied, io::ErrorKind::AddrNotAvailable].map(said),
+            @r#"
+        [
+            "port_taken: port 80 is taken",
+            "invalid_argument: port is not valid: this user may not listen on port 80; take 0 for any free one, or one from 1024 on",
+            "daemon_failed: the daemon did not start: it cannot listen on 127.0.0.1:80: address not available",
+        ]
+        "#
+        );
     }
 
     #[test]
