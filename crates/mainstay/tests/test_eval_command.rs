@@ -144,6 +144,19 @@ fn code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file() {
 }
 
 #[test]
+fn code_that_exits_gives_its_own_exit_code() {
+    let world = World::new();
+    let script = world.run_with_input([] as [&str; 0], b"printfn \"done\"\nexit 0");
+    assert_eq!((script.code, script.stdout.as_str()), (0, "done\n"));
+    insta::assert_snapshot!(script.stderr, @"the code ended its worker with exit code 0; the session is rebuilt from its earlier definitions");
+    assert_eq!(world.run(["eval", "exit 3"]).code, 3);
+    let told = world.run(["eval", "--json", "exit 0"]);
+    assert_eq!((told.code, &told.json()["success"]), (0, &json!(false)));
+    let killed = "System.Diagnostics.Process.GetCurrentProcess().Kill()";
+    assert_eq!(world.run(["eval", killed]).code, 1, "a crash is no exit");
+}
+
+#[test]
 fn sessions_of_other_folders_are_not_touched() {
     let world = World::new();
     assert_eq!(world.run(["eval", "let here = 1"]).code, 0);

@@ -9,7 +9,7 @@ use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq};
+use mainstay_model::{Admission, CommandId, Error, Event, EventBody, Failure, OutputStream, Seq, WorkerExit};
 use tokio::time::sleep;
 
 use super::target::{Target, settle};
@@ -50,7 +50,7 @@ Examples:
   mainstay eval --file examples/units.fsx
   cat script.fsx | mainstay eval -
 
-Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wrong.";
+Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wrong; code that calls `exit` gives its own.";
 
 /// Code, and the file it is the text of.
 struct Source {
@@ -77,8 +77,15 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let mut run =
-            Run { source, session, command: new_command(), show, shown: Seq::ZERO, stop: Stop::Unwanted };
+        let mut run = Run {
+            source,
+            session,
+            command: new_command(),
+            show,
+            shown: Seq::ZERO,
+            stop: Stop::Unwanted,
+            exit_code: None,
+        };
         let eval = match run.attempt(connection).await {
             // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
             Err(Error::DaemonNotRunning) => run.attempt(connect_or_start(home, "cli").await?).await?,
@@ -87,7 +94,11 @@ impl Eval {
         if self.json {
             super::print_json_line(&eval)?;
         }
-        Ok(if eval.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(match run.exit_code {
+            Some(code) => ExitCode::from(code),
+            None if eval.success => ExitCode::SUCCESS,
+            None => ExitCode::FAILURE,
+        })
     }
 
     fn read(&self) -> Result<Source, Error> {
@@ -147,6 +158,8 @@ struct Run {
     /// The last event that was seen.
     shown: Seq,
     stop: Stop,
+    /// What the code itself ended with, where it called `exit`.
+    exit_code: Option<u8>,
 }
 
 /// Whether the code is to be stopped, for Ctrl-C.
@@ -204,15 +217,32 @@ impl Run {
             println!("{}", eval.display.trim_end());
         }
         if self.show != Show::Nothing {
-            eprint!("{}", eval_summary(&eval, &self.source.code, Paint::stderr()));
+            self.conclude(&eval);
         }
         Ok(eval)
+    }
+
+    /// Code that calls `exit` has done what it wanted: that is told, and is no error.
+    fn conclude(&self, eval: &EvalView) {
+        let mut eval = eval.clone();
+        if self.exit_code.is_some()
+            && let Some(exit) = eval.error.take()
+        {
+            terminal::note(&exit.message);
+        }
+        eprint!("{}", eval_summary(&eval, &self.source.code, Paint::stderr()));
     }
 
     fn see(&mut self, event: &Event) {
         self.shown = event.seq;
         if event.metadata.correlation.as_ref() != Some(&self.command) {
             return;
+        }
+        if let EventBody::EvalFailed {
+            failure: Failure::WorkerExited { exit: WorkerExit::Code(code) }, ..
+        } = event.body
+        {
+            self.exit_code = u8::try_from(code).ok();
         }
         if let EventBody::OutputProduced { stream, text, .. } = &event.body
             && self.show != Show::Nothing

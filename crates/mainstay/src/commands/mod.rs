@@ -1,6 +1,7 @@
 //! The command line, one file a command.
 //!
-//! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start.
+//! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start. Code that
+//! calls `exit` gives its own.
 
 mod attach;
 mod cancel;
