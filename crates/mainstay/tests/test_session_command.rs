@@ -60,6 +60,33 @@ fn a_kind_that_nothing_runs_is_refused() {
     ");
 }
 
+#[test]
+fn a_faulted_session_says_why_and_how_it_is_mended() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\nrestart-budget = 1\nrestart-first-ms = 1\n")
+        .unwrap();
+    assert_eq!(world.eval("let kept = 42")["success"], true);
+    for _ in 0..2 {
+        assert_eq!(world.run(["eval", "exit 3"]).code, 3);
+    }
+    let id = world.session()["shortId"].as_str().unwrap().to_owned();
+    let refused = world.run(["eval", "kept"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr.replace(&id, "ID"), @"
+    error: cannot eval: the session is Faulted: the worker was lost 2 times in a row, last by exit code 3 [not_offered]
+      Stop it with `mainstay session stop ID` and use it again: its definitions are kept. Where they are what breaks it, `mainstay session reset --hard ID` drops them.
+    ");
+    let said = "
+  the worker was lost 2 times in a row, last by exit code 3
+  Stop it with `mainstay session stop ID` and use it again: its definitions are kept. Where they are what breaks it, `mainstay session reset --hard ID` drops them.
+";
+    for shown in [world.run(["session", "show"]), world.run(["status"])] {
+        assert!(shown.stdout.replace(&id, "ID").contains(said), "{}", shown.stdout);
+    }
+    assert_eq!(world.run(["session", "stop"]).code, 0);
+    assert_eq!(world.eval("kept")["value"], "42");
+}
+
 /// Numbers change from run to run.
 fn with_numbers_as_n(text: &str) -> String {
     let digits_as_n = text.replace(|c: char| c.is_ascii_digit(), "\u{0}");

@@ -9,9 +9,12 @@ use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{Admission, CommandId, Error, Event, EventBody, Failure, OutputStream, Seq, WorkerExit};
+use mainstay_model::{
+    Admission, CommandId, Error, Event, EventBody, Failure, OutputStream, Seq, SessionState, WorkerExit,
+};
 use tokio::time::sleep;
 
+use super::fault::{HardReset, show_refusal};
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -86,10 +89,20 @@ impl Eval {
             stop: Stop::Unwanted,
             exit_code: None,
         };
-        let eval = match run.attempt(connection).await {
+        let mut answered = run.attempt(connection).await;
+        if let Err(Error::DaemonNotRunning) = answered {
             // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
-            Err(Error::DaemonNotRunning) => run.attempt(connect_or_start(home, "cli").await?).await?,
-            answered => answered?,
+            answered = run.attempt(connect_or_start(home, "cli").await?).await;
+        }
+        let eval = match answered {
+            Ok(eval) => eval,
+            Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
+                let Connection { client, .. } = connect_or_start(home, "cli").await?;
+                let session = run.session.session.to_string();
+                show_refusal(&client, &session, HardReset::Command, &error).await;
+                return Ok(ExitCode::FAILURE);
+            }
+            Err(error) => return Err(error),
         };
         if self.json {
             super::print_json_line(&eval)?;

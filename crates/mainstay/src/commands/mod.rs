@@ -10,6 +10,7 @@ mod daemon;
 mod eval;
 pub(crate) mod events;
 mod explain;
+pub(crate) mod fault;
 mod kernel;
 mod mcp;
 mod serve;

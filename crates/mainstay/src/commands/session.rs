@@ -10,6 +10,7 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionState, Timestamp};
 
 use super::events::{event_line, for_each_event};
+use super::fault::{HardReset, fault_text};
 use super::target::{Target, create, settle, working_directory};
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -165,9 +166,7 @@ fn show_new(session: &SessionView, json: bool) -> Result<(), Error> {
         return super::print_json(session);
     }
     print_line(session);
-    if let Some(fault) = &session.fault {
-        eprintln!("{}", Paint::stderr().tone(Tone::Error, fault));
-    }
+    eprint!("{}", fault_text(session, HardReset::Command, Paint::stderr()).unwrap_or_default());
     Ok(())
 }
 
@@ -184,9 +183,7 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     if let Some(rebuilt) = &session.rebuilt {
         println!("  {}", paint.tone(Tone::Warning, &crate::terminal::printable(&rebuilt.to_string())));
     }
-    if let Some(fault) = &session.fault {
-        println!("  {}", paint.tone(Tone::Error, fault));
-    }
+    print!("{}", fault_text(session, HardReset::Command, paint).unwrap_or_default());
     println!();
     for_each_event(client, session, mainstay_model::Seq::ZERO, |event| {
         println!("{}", event_line(event, paint))

@@ -6,6 +6,7 @@ use clap::Args;
 use mainstay_gateway::rpc::api::{DaemonStatus, GetStatus};
 use mainstay_model::{Error, Timestamp};
 
+use super::fault::{HardReset, fault_text};
 use super::session::session_line;
 use crate::connect::connect_any_version;
 use crate::home::Home;
@@ -48,6 +49,7 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
     text.push_str(&format!("  {} live of {} sessions\n", status.live.len(), status.stored));
     for session in &status.live {
         text.push_str(&session_line(session, paint, now));
+        text.push_str(&fault_text(session, HardReset::Command, paint).unwrap_or_default());
         if let Some(usage) = session.worker.as_ref().and_then(|worker| worker.usage) {
             let used = format!(
                 "    worker {}, {:.1} s CPU\n",

@@ -3,6 +3,7 @@
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{SessionState, Timestamp};
 
+use crate::commands::fault::{HardReset, fault_text};
 use crate::terminal::{Paint, Tone, ago, printable};
 
 /// Between two facts on a line.
@@ -37,10 +38,7 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
     if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
     }
-    if let Some(fault) = &session.fault {
-        text.push_str(&format!("{}\n", paint.tone(Tone::Error, &printable(fault))));
-        text.push_str("  `:reset` starts afresh in the same worker, `:hard-reset` in a new one.\n");
-    }
+    text.push_str(&fault_text(session, HardReset::Prompt, paint).unwrap_or_default());
     text
 }
 
@@ -129,8 +127,8 @@ mod tests {
         Connected to session-a1b2c3d4 (Harmony) • fsharp
         /code/harmony
         Faulted • Started 2 h ago • Last active just now
-        the worker was lost five times␛[2J
-          `:reset` starts afresh in the same worker, `:hard-reset` in a new one.
+          the worker was lost five times␛[2J
+          Stop it with `mainstay session stop a1b2c3d4` and use it again: its definitions are kept. Where they are what breaks it, `:hard-reset` drops them.
         Type F#, or :help
         ");
     }

@@ -43,10 +43,11 @@ use self::evaluation::Submission;
 use self::guests::Guests;
 use self::link::Link;
 use self::quiet::Quiet;
+use crate::commands::fault::{HardReset, fault_text, show_refusal};
 use crate::commands::target::settle;
 use crate::connect::Connection;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, note, printable, show_error};
+use crate::terminal::{Paint, Tone, note, printable};
 
 /// What the daemon knows this client as.
 const CLIENT_NAME: &str = "terminal";
@@ -204,7 +205,9 @@ impl Repl {
         match done {
             // The lost connection is spoken of before the next prompt.
             Err(error) if is_loss(&error) && self.link.is_lost() => {}
-            Err(error) => show_error(&error),
+            Err(error) => {
+                show_refusal(&self.link.client, &self.link.reference(), HardReset::Prompt, &error).await;
+            }
             Ok(()) => {}
         }
         self.update_source();
@@ -237,9 +240,7 @@ impl Repl {
         let session = client.call(GetSession { session: self.link.reference() }).await?;
         let session = self.settled(&client, session).await?;
         self.catch_up(session.last_seq).await;
-        if let Some(fault) = &session.fault {
-            eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(fault)));
-        }
+        eprint!("{}", fault_text(&session, HardReset::Prompt, Paint::stderr()).unwrap_or_default());
         self.link.session = session;
         Ok(())
     }

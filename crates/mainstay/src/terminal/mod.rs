@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{Diagnostic, Error, Severity, Timestamp};
+use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
 /// A colour by its meaning.
@@ -75,10 +75,14 @@ fn wants_colour() -> bool {
 
 /// Says what went wrong and what to do next.
 pub(crate) fn show_error(error: &Error) {
+    show_failure(&error.to_string(), error.code(), &error.next_step());
+}
+
+/// Says it in other words than the error's own.
+pub(crate) fn show_failure(message: &str, code: ErrorCode, next_step: &str) {
     let paint = Paint::stderr();
-    let message = error.to_string();
-    eprintln!("{} {} [{}]", paint.tone(Tone::Error, "error:"), printable(&message), error.code());
-    eprintln!("  {}", error.next_step());
+    eprintln!("{} {} [{code}]", paint.tone(Tone::Error, "error:"), printable(message));
+    eprintln!("  {next_step}");
 }
 
 /// The text with the signs of its control characters in their place, but for line ends and tabs: a terminal obeys none of it.

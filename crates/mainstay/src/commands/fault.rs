@@ -1,0 +1,48 @@
+//! Why a session is Faulted, and what helps: first what keeps its definitions, then what drops them.
+
+use mainstay_gateway::rpc::api::GetSession;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, SessionState};
+
+use crate::terminal::{self, Paint, Tone, printable};
+
+/// How a session's definitions are dropped with its worker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum HardReset {
+    /// From a shell.
+    Command,
+    /// From the prompt.
+    Prompt,
+}
+
+/// The reason and the advice, a line each; nothing for a session that is not Faulted.
+pub(crate) fn fault_text(session: &SessionView, hard_reset: HardReset, paint: Paint) -> Option<String> {
+    let fault = session.fault.as_ref()?;
+    let reason = paint.tone(Tone::Error, &printable(fault));
+    Some(format!("  {reason}\n  {}\n", advice(session, hard_reset)))
+}
+
+/// Shows an error. Of a session that refuses because it is Faulted it tells why.
+pub(crate) async fn show_refusal(client: &Client, session: &str, hard_reset: HardReset, error: &Error) {
+    if matches!(error, Error::NotOffered { state: SessionState::Faulted, .. })
+        && let Ok(session) = client.call(GetSession { session: session.to_owned() }).await
+        && let Some(fault) = &session.fault
+    {
+        let message = format!("{error}: {}", fault.trim_end_matches('.'));
+        return terminal::show_failure(&message, error.code(), &advice(&session, hard_reset));
+    }
+    terminal::show_error(error);
+}
+
+fn advice(session: &SessionView, hard_reset: HardReset) -> String {
+    let id = &session.short_id;
+    let drop = match hard_reset {
+        HardReset::Command => format!("mainstay session reset --hard {id}"),
+        HardReset::Prompt => ":hard-reset".to_owned(),
+    };
+    format!(
+        "Stop it with `mainstay session stop {id}` and use it again: its definitions are kept. Where they are what breaks it, \
+         `{drop}` drops them."
+    )
+}
