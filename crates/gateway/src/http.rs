@@ -89,7 +89,7 @@ async fn require_local(State(daemon): State<Daemon>, request: Request, next: Nex
 
 async fn require_token(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    match shown.and_then(|value| value.strip_prefix("Bearer ")) {
+    match shown.and_then(bearer) {
         Some(token) if same_secret(token, &daemon.token) => {
             // Other streams have no end of their own; what the daemon waits for are answers.
             let under_way = (request.method() == Method::POST).then(|| daemon.answering.token());
@@ -101,6 +101,12 @@ async fn require_token(State(daemon): State<Daemon>, request: Request, next: Nex
         }
         Some(_) | None => refuse(StatusCode::UNAUTHORIZED, Error::Unauthorized),
     }
+}
+
+/// The token of a header; the name of the scheme may be written in any case (RFC 9110, 11.1).
+fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, token) = authorization.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim_start_matches(' '))
 }
 
 /// An answer may be a stream itself: it is under way until its last piece is taken.

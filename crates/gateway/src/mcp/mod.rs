@@ -1,7 +1,7 @@
 //! MCP: an agent's tools on the sessions, over the daemon's local socket and over streamable HTTP.
 //!
 //! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer: [`eval`], [`cancel`],
-//! [`query`], [`status`], [`events`], [`lifecycle`]. [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
+//! [`query`], [`status`], [`events`], [`lifecycle`]. [`transport`] and [`lines`] are the ways in, [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
 //! call, [`error`] the one table from errors to answers.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
@@ -15,6 +15,7 @@ mod error;
 mod eval;
 mod events;
 mod lifecycle;
+mod lines;
 mod query;
 mod schema;
 mod server;

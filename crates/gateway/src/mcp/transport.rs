@@ -7,7 +7,6 @@ use std::time::Duration;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::transport::{Transport, TransportAdapterIdentity};
@@ -15,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::lines::Lines;
 use super::server::Server;
 use crate::http::OWN_NAMES;
 use crate::rpc::server::Daemon;
@@ -32,8 +32,7 @@ where
 {
     let stopped = daemon.stopped.clone();
     let closing = CancellationToken::new();
-    let lines =
-        AsyncRwTransport::new_server(read, write).with_max_line_length(daemon.engine.limits().message_bytes);
+    let lines = Lines::new(read, write, daemon.engine.limits().message_bytes);
     let transport = Watched { inner: lines, closing: closing.clone(), stopped, unanswered: Arc::default() };
     let server = Server::for_connection(daemon, working_directory, closing);
     let served = serve_server::<_, _, _, TransportAdapterIdentity>(server, transport).await;

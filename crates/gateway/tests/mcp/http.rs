@@ -111,13 +111,33 @@ async fn each_own_name_is_let_in_and_no_other() {
     }
 }
 
+#[tokio::test]
+async fn the_scheme_is_bearer_in_any_case_and_no_other() {
+    let served = Served::start().await;
+    let host = format!("Host: 127.0.0.1:{}\r\n", served.port);
+    for (authorization, status) in [
+        ("Bearer secret", 200),
+        ("bearer secret", 200),
+        ("BEARER  secret", 200),
+        ("Basic secret", 401),
+        ("secret", 401),
+    ] {
+        let answer = post_as(authorization, served.port, &host).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{authorization}: {answer}");
+    }
+}
+
 /// What comes back for an `initialize` with these headers.
 async fn post(port: u16, headers: &str) -> String {
+    post_as("Bearer secret", port, headers).await
+}
+
+async fn post_as(authorization: &str, port: u16, headers: &str) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}})
     .to_string();
     let request = format!(
-        "POST /mcp HTTP/1.1\r\n{headers}Authorization: Bearer secret\r\nContent-Type: application/json\r\n\
+        "POST /mcp HTTP/1.1\r\n{headers}Authorization: {authorization}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );

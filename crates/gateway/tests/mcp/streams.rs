@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use mainstay_model::Limits;
 use rmcp::model::ProtocolVersion;
 use rmcp::{ClientLifecycleMode, ClientServiceExt};
 use serde_json::{Value, json};
@@ -34,26 +35,63 @@ async fn a_session_that_takes_its_time_to_start_is_told_of() {
 #[tokio::test]
 async fn all_that_was_asked_is_answered_after_the_input_has_ended() {
     let home = Home::new().await;
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "send_fsharp_code", "arguments": {"code": "1 + 1"}}});
+    for end in ["\n", ""] {
+        let answers = printed_to(&home, format!("{OPENING}{call}{end}").as_bytes()).await;
+        assert_eq!(answers.len(), 2, "{answers:?}");
+        assert_eq!(answers[1]["result"]["structuredContent"]["value"], json!("2"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_in_its_place_and_the_rest_is_served() {
+    let home = Home::with(Limits { message_bytes: 1000, ..Limits::default() }).await;
+    let long = "x".repeat(2000);
+    let ping = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let mut input = format!("{OPENING}{{nonsense\n{long}\n\n").into_bytes();
+    input.extend(b"\xff\xfe\n");
+    let odd = json!({"jsonrpc": "2.0", "id": 7});
+    let unknown = json!({"jsonrpc": "2.0", "method": "window/unheard"});
+    input.extend(format!("[1]\n{odd}\n{unknown}\n{}\n", ping(8)).bytes());
+    let answers = printed_to(&home, &input).await;
+    let gist: Vec<_> = answers[1..]
+        .iter()
+        .map(|answer| {
+            assert_eq!(answer["jsonrpc"], "2.0");
+            json!([answer.get("id"), answer["error"]["code"], answer["error"]["message"]]).to_string()
+        })
+        .collect();
+    insta::assert_debug_snapshot!(gist, @r#"
+    [
+        "[null,-32700,\"the line is no JSON: key must be a string at line 1 column 2\"]",
+        "[null,-32600,\"the message is longer than `message-bytes` allows\"]",
+        "[null,-32700,\"the line is no text: Unable to decode input as UTF8\"]",
+        "[null,-32600,\"the line is no message of MCP: unrecognized JSON-RPC message\"]",
+        "[7,-32600,\"the line is no message of MCP: unrecognized JSON-RPC message\"]",
+        "[8,null,null]",
+    ]
+    "#);
+}
+
+/// The beginning of every conversation.
+const OPENING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"printf","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+
+/// All that comes back for an input that ends.
+async fn printed_to(home: &Home, input: &[u8]) -> Vec<Value> {
     let (stream, served) = home.stream(Some(home.folder("slow")));
     let (read, mut write) = tokio::io::split(stream);
-    for line in [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "printf", "version": "1"}}}),
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-            "name": "send_fsharp_code", "arguments": {"code": "1 + 1"}}}),
-    ] {
-        write.write_all(format!("{line}\n").as_bytes()).await.unwrap();
-    }
+    write.write_all(input).await.unwrap();
     write.shutdown().await.unwrap();
     let mut lines = BufReader::new(read).lines();
-    let mut answers = Vec::<Value>::new();
+    let mut answers = Vec::new();
     while let Some(line) = lines.next_line().await.unwrap() {
         answers.push(serde_json::from_str(&line).unwrap());
     }
-    assert_eq!(answers.len(), 2, "{answers:?}");
-    assert_eq!(answers[1]["result"]["structuredContent"]["value"], json!("2"));
     timeout(Duration::from_secs(10), served).await.unwrap().unwrap();
+    answers
 }
 
 #[tokio::test]

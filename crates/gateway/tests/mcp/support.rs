@@ -39,12 +39,20 @@ impl Home {
 
     /// With the loopback port it listens on.
     pub(crate) async fn on_port(port: u16) -> Self {
+        Self::open(port, Limits::default()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
+        Self::open(0, limits).await
+    }
+
+    async fn open(port: u16, limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let engine = Engine::open(
             Arc::new(log),
             vec![Arc::new(Scripted)],
-            Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..Limits::default() },
+            Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits },
         )
         .await
         .unwrap();
