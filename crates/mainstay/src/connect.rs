@@ -119,7 +119,11 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     let mut text = String::new();
     BufReader::new(stdout).read_line(&mut text).map_err(|error| failed(error.to_string()))?;
     let error = match serde_json::from_str(&text) {
-        Ok(Announcement::Ready(_)) => return Ok(()),
+        Ok(Announcement::Ready(_)) => {
+            // Of a child that nobody waits for a dead process would stay, which looks alive.
+            std::thread::spawn(move || child.wait());
+            return Ok(());
+        }
         Ok(Announcement::Failed(view)) => view.error,
         Err(_) => failed("it ended before it served".to_owned()),
     };

@@ -5,6 +5,8 @@ mod support;
 #[path = "support/terminal.rs"]
 mod terminal;
 
+use std::time::{Duration, Instant};
+
 use support::World;
 use terminal::{ALT_ENTER, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, TAB, Terminal, UP};
 
@@ -109,7 +111,9 @@ fn what_was_typed_outlives_a_crash_of_the_daemon() {
     terminal.press("kept + 1");
     terminal.wait_for_last_line("work> kept + 1");
     world.kill_daemon();
+    let crashed = Instant::now();
     terminal.wait_for("connected again: work is Ready");
+    assert!(crashed.elapsed() < Duration::from_secs(15), "it was taken for a daemon that is stopping");
     terminal.wait_for_last_line("work> kept + 1");
     terminal.press(ENTER);
     terminal.wait_for("val it : int = 42");
