@@ -10,6 +10,7 @@ use mainstay_model::eval::Failure;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Error, Event, EventBody, Seq, Source, WarmUpReason};
 
+use super::story::Story;
 use super::target::Target;
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -41,17 +42,18 @@ impl Events {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let mut connection = connect_or_start(home, "cli").await?;
         let session = self.target.find(&connection.client).await?;
-        let paint = Paint::stdout();
-        let show = |event: &Event| {
+        let mut story = Story::new(Paint::stdout());
+        let mut show = |event: &Event| {
             if self.json {
                 super::print_json_line(event).ok();
             } else {
-                println!("{}", event_line(event, paint));
+                print!("{}", story.tell(event));
             }
         };
         let after = Seq(self.since);
         if !self.follow {
             for_each_event(&connection.client, &session, after, show).await?;
+            print!("{}", story.end());
             return Ok(ExitCode::SUCCESS);
         }
         connection.client.call(Subscribe { session: session.session.to_string(), after }).await?;
@@ -76,15 +78,6 @@ pub(crate) async fn for_each_event(
         after = last.seq;
         events.iter().for_each(&mut show);
     }
-}
-
-/// An event on one line.
-pub(crate) fn event_line(event: &Event, paint: Paint) -> String {
-    let who = who(&event.metadata.source);
-    let (tone, what) = describe(&event.body);
-    let what = tone.map_or_else(|| what.clone(), |tone| paint.tone(tone, &what));
-    let head = format!("{:>5}  {:.3}  {who:<9}", event.seq.0, event.at);
-    format!("{} {what}", paint.tone(Tone::Faint, &head))
 }
 
 /// Who caused an event.

@@ -17,6 +17,7 @@ mod serve;
 pub(crate) mod session;
 pub(crate) mod status;
 mod stop;
+pub(crate) mod story;
 pub(crate) mod target;
 
 use std::process::ExitCode;

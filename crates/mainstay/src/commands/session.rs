@@ -9,8 +9,9 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionState, Timestamp};
 
-use super::events::{event_line, for_each_event};
+use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
+use super::story::Story;
 use super::target::{Target, create, settle, working_directory};
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -185,10 +186,11 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     }
     print!("{}", fault_text(session, HardReset::Command, paint).unwrap_or_default());
     println!();
-    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| {
-        println!("{}", event_line(event, paint))
-    })
-    .await
+    let mut story = Story::new(paint);
+    for_each_event(client, session, mainstay_model::Seq::ZERO, |event| print!("{}", story.tell(event)))
+        .await?;
+    print!("{}", story.end());
+    Ok(())
 }
 
 fn print_line(session: &SessionView) {

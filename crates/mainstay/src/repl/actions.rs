@@ -11,9 +11,9 @@ use super::evaluation::Submission;
 use super::link::Link;
 use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
-use crate::commands::events::event_line;
 use crate::commands::session::session_line;
 use crate::commands::status::status_text;
+use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
 use crate::connect::connect;
 use crate::terminal::{Tone, note};
@@ -134,12 +134,15 @@ impl Repl {
     async fn events(&self, count: u64) -> Result<(), Error> {
         let newest = self.link.client.call(GetSession { session: self.link.reference() }).await?.last_seq;
         let mut after = Seq(newest.0.saturating_sub(count));
+        let mut story = Story::new(self.paint);
         loop {
             let page = ListEvents { session: self.link.reference(), after, limit: None };
             let events = self.link.client.call(page).await?;
-            let Some(last) = events.last() else { return Ok(()) };
+            let Some(last) = events.last() else { break };
             after = last.seq;
-            events.iter().for_each(|event| println!("{}", event_line(event, self.paint)));
+            events.iter().for_each(|event| print!("{}", story.tell(event)));
         }
+        print!("{}", story.end());
+        Ok(())
     }
 }
