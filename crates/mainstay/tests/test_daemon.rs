@@ -6,6 +6,7 @@ mod support;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use support::{World, kill};
 
 fn serve(world: &World, arguments: &[&str]) -> Child {
@@ -201,6 +202,135 @@ fn a_token_that_others_could_read_is_closed_to_them() {
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     assert_eq!(std::fs::metadata(&token).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::read_to_string(&token).unwrap(), "secret");
+}
+
+/// A process that is ended on drop, also by a test that fails.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// The user that owns nothing.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn a_token_of_another_user_is_not_used() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("only root can give a file away: not tested");
+    }
+    let world = World::new();
+    let token = world.home().join("token");
+    std::fs::write(&token, "secret").unwrap();
+    std::os::unix::fs::chown(&token, Some(NOBODY), None).unwrap();
+    let refused = world.run(["-d", "--port", "0"]);
+    assert_eq!(refused.code, 1);
+    let said = refused.stderr.replace(token.to_str().unwrap(), "TOKEN");
+    insta::assert_snapshot!(said, @"
+    error: the daemon did not start: `TOKEN` cannot be used: it belongs to another user [daemon_failed]
+      See the log in the `logs` folder of Mainstay's home.
+    ");
+}
+
+#[test]
+fn a_daemon_of_another_user_is_not_shown_the_token() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("only root can become another user: not tested");
+    }
+    let (world, theirs) = (World::new(), World::new());
+    for folder in [theirs.home(), theirs.work()] {
+        std::os::unix::fs::chown(folder, Some(NOBODY), None).unwrap();
+    }
+    let root = theirs.home().parent().unwrap().to_owned();
+    std::fs::set_permissions(root, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut serving = theirs.command();
+    serving.args(["serve", "--port", "0", "--announce"]).uid(NOBODY).stdin(Stdio::null());
+    let mut daemon = match serving.stdout(Stdio::piped()).stderr(Stdio::null()).spawn() {
+        Ok(daemon) => Ended(daemon),
+        Err(error) => return eprintln!("another user cannot run the program here ({error}): not tested"),
+    };
+    let mut announced = String::new();
+    let mut lines = std::io::BufReader::new(daemon.0.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
+    assert!(announced.contains("ready"), "{announced}");
+    assert_eq!(theirs.run(["status"]).code, 1, "it is another user's, and we are root");
+    for file in ["daemon.json", "token"] {
+        std::fs::copy(theirs.home().join(file), world.home().join(file)).unwrap();
+    }
+    assert!(world.run(["status"]).stderr.contains("[daemon_not_running]"));
+}
+
+#[test]
+fn a_full_table_of_files_is_waited_out() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    let world = World::new();
+    let program = world.command();
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -n 64 && exec \"$0\" serve --port 0"]).arg(program.get_program());
+    limited
+        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(world.work());
+    let mut daemon = Ended(limited.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut said = BufReader::new(daemon.0.stderr.take().unwrap());
+    let mut wait_for = |text: &str| {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended");
+        }
+    };
+    wait_for("serves on 127.0.0.1");
+    let connect = || UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
+    let first = connect();
+    let others: Vec<UnixStream> = (0..64).map(|_| connect()).collect();
+    wait_for("a connection cannot be accepted");
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    let attach = json!({"jsonrpc": "2.0", "id": 1, "method": "client/attach", "params": {"token": token.trim(), "name": "test"}});
+    writeln!(&first, "{attach}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(&first).read_line(&mut answer).unwrap();
+    assert!(answer.contains("\"result\""), "who was there before is served: {answer}");
+    drop(others);
+    assert_eq!(world.run(["status"]).code, 0);
+}
+
+#[test]
+fn of_one_connection_256_requests_are_under_way_and_the_next_is_read_when_one_has_ended() {
+    use std::io::{BufRead, BufReader, Write};
+    let world = World::new();
+    world.eval("1");
+    let session = world.session()["session"].clone();
+    world.run(["session", "stop"]);
+    let stream = std::os::unix::net::UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    let ask = |id: u64, method: &str, params: Value| {
+        writeln!(&stream, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .unwrap();
+    };
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    ask(0, "client/attach", json!({"token": token.trim(), "name": "test"}));
+    lines.next().unwrap().unwrap();
+    for id in 1..=256 {
+        // It waits until someone uses the session.
+        ask(id, "session/settle", json!({"session": session, "timeoutMs": 120_000}));
+    }
+    ask(257, "daemon/status", json!({}));
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    stream.set_read_timeout(None).unwrap();
+    assert_eq!(world.eval("1")["success"], true, "others are served");
+    let answered: Vec<u64> = lines
+        .take(257)
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["id"].as_u64().unwrap())
+        .collect();
+    assert_ne!(answered[0], 257);
+    assert!((1..=257).all(|id| answered.contains(&id)), "{answered:?}");
 }
 
 #[test]
