@@ -9,59 +9,40 @@
 
 mod support;
 
-use std::io::Read;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::Mutex;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use futures::StreamExt;
 use mainstay_kernel::fsharp::{
     Origin, Progress, Search, WorkerProgram, WorkerState, build, examine, install, prepare,
 };
 use support::search;
+use tokio::net::UnixListener;
+use tokio::process::Command;
+use tokio::time::sleep;
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+/// More than a worker takes to start on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts a worker and returns the first frame it sends.
-fn first_frame(worker: &WorkerProgram, home: &Path) -> serde_json::Value {
+async fn first_frame(worker: &WorkerProgram, home: &Path) -> serde_json::Value {
     let socket = home.join("socket");
     let listener = UnixListener::bind(&socket).unwrap();
     let mut started = Command::new(&worker.program);
     started.args(&worker.arguments).envs(worker.environment.iter().map(|(name, value)| (name, value)));
     started.env("MAINSTAY_WORKER_ADDRESS", format!("unix:{}", socket.display()));
-    started.env("MAINSTAY_WORKER_TOKEN", "secret").current_dir("/").stdin(Stdio::null());
-    let mut started = Ended(started.spawn().unwrap());
-    let mut channel = accepted(&listener, &mut started.0);
-    let mut length = [0; 4];
-    channel.read_exact(&mut length).unwrap();
-    let mut frame = vec![0; u32::from_be_bytes(length) as usize];
-    channel.read_exact(&mut frame).unwrap();
+    started.env("MAINSTAY_WORKER_TOKEN", "secret").current_dir("/").stdin(Stdio::null()).kill_on_drop(true);
+    let mut started = started.spawn().unwrap();
+    let channel = tokio::select! {
+        accepted = listener.accept() => accepted.unwrap().0,
+        ended = started.wait() => panic!("the worker ended by itself: {ended:?}"),
+        () = sleep(PATIENCE) => panic!("the worker did not connect"),
+    };
+    let frame = Framed::new(channel, LengthDelimitedCodec::new()).next().await.unwrap().unwrap();
     serde_json::from_slice(&frame).unwrap()
-}
-
-/// The connection of a worker, which must not end before it makes one.
-fn accepted(listener: &UnixListener, worker: &mut Child) -> UnixStream {
-    listener.set_nonblocking(true).unwrap();
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(60) {
-        if let Ok((channel, _)) = listener.accept() {
-            channel.set_nonblocking(false).unwrap();
-            return channel;
-        }
-        assert_eq!(worker.try_wait().unwrap(), None, "the worker ended by itself");
-        sleep(Duration::from_millis(10));
-    }
-    panic!("the worker did not connect within a minute");
-}
-
-/// A process that is ended on drop.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[tokio::test]
@@ -73,7 +54,7 @@ async fn a_worker_is_built_starts_and_is_recognised_the_next_time() {
     assert_eq!(examine(&search).worker, Some(WorkerState::NotBuilt));
 
     let worker = prepare(&search, &progress).await.unwrap();
-    let frame = first_frame(&worker, home.path());
+    let frame = first_frame(&worker, home.path()).await;
     assert_eq!(frame, serde_json::json!({ "type": "attach", "token": "secret", "protocol": 1 }));
     assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
     assert_eq!(examine(&search).worker, Some(WorkerState::Built));
@@ -98,5 +79,5 @@ async fn an_sdk_is_installed_and_builds_a_worker() {
     assert_eq!(install(&search, &|_| ()).await.unwrap(), installed);
 
     let worker = build(home.path(), &installed, &|_| ()).await.unwrap();
-    assert_eq!(first_frame(&worker, home.path())["type"], "attach");
+    assert_eq!(first_frame(&worker, home.path()).await["type"], "attach");
 }

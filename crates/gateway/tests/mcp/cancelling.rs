@@ -1,10 +1,8 @@
 //! Stopping code: by the tool, and by cancelling the request that runs it.
 
-use std::time::Duration;
-
 use serde_json::json;
 
-use crate::support::Home;
+use crate::support::{Agent, Home};
 
 #[tokio::test]
 async fn cancel_eval_says_how_the_code_ended() {
@@ -97,17 +95,21 @@ async fn a_request_cancelled_while_the_session_warms_up_runs_nothing() {
 #[tokio::test]
 async fn an_agent_that_goes_leaves_its_code_running() {
     let home = Home::new().await;
-    let ann = home.agent().await;
+    let (stream, has_gone) = home.watched_stream("work");
+    let ann = Agent::over(stream).await;
     ann.send("1 + 1").await;
     let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     drop(running);
     drop(ann);
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    home.reaches("Evaluating").await;
+    has_gone.await.unwrap();
     let bob = home.agent().await;
     let cancelled = bob.call("cancel_eval", json!({})).await;
     assert_eq!(cancelled.structured["ending"], json!("yielded"));
+    let events = bob.call("get_recent_fsi_events", json!({ "count": 2 })).await;
+    let told: Vec<_> =
+        events.structured["events"].as_array().unwrap().iter().map(|e| e["kind"].clone()).collect();
+    assert_eq!(told, ["cancelRequested", "evalCancelled"], "no one but bob cancelled it");
 }
 
 #[tokio::test]

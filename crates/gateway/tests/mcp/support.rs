@@ -1,7 +1,9 @@
 //! A daemon over a store of its own, and agents that speak MCP to it.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mainstay_engine::Engine;
@@ -17,8 +19,8 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, Runn
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::io::DuplexStream;
-use tokio::sync::watch;
+use tokio::io::{AsyncRead, DuplexStream, ReadBuf};
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -95,6 +97,16 @@ impl Home {
         (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), folder)))
     }
 
+    /// The client's end of a stream that is served, and word of when the daemon has read all that came through it.
+    pub(crate) fn watched_stream(&self, folder: &str) -> (DuplexStream, oneshot::Receiver<()>) {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (read, write) = tokio::io::split(ours);
+        let (told, end) = oneshot::channel();
+        let read = ToldAtEnd { read, told: Some(told) };
+        tokio::spawn(serve_stream(read, write, self.daemon.clone(), Some(self.folder(folder))));
+        (theirs, end)
+    }
+
     /// The one session there is.
     pub(crate) async fn session(&self) -> SessionId {
         let sessions = self.daemon.engine.sessions(Default::default()).await.unwrap();
@@ -120,6 +132,30 @@ impl Home {
     /// Where no test looks at a folder.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
+    }
+}
+
+/// A reader that tells when its end was read.
+struct ToldAtEnd<R> {
+    read: R,
+    told: Option<oneshot::Sender<()>>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for ToldAtEnd<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.read).poll_read(context, buffer);
+        if polled.is_ready()
+            && buffer.filled().len() == before
+            && let Some(told) = self.told.take()
+        {
+            told.send(()).ok();
+        }
+        polled
     }
 }
 
