@@ -121,6 +121,14 @@ impl Home {
         Ok(folder)
     }
 
+    /// Leaves no folder of sockets behind among files that are not Mainstay's. Only who holds the store may ask for it.
+    pub(crate) fn clear_run_folder(&self, folder: &Path) {
+        if !folder.starts_with(&self.folder) {
+            // One that is not empty holds the socket of a worker that is just ending; the next daemon clears it.
+            std::fs::remove_dir(folder).ok();
+        }
+    }
+
     /// The secret that clients show, if a daemon has made it.
     pub(crate) fn token(&self) -> Option<String> {
         let token = std::fs::read_to_string(self.token_file()).ok()?;

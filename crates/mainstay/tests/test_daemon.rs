@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -353,7 +354,11 @@ fn a_home_with_a_long_path_is_served_all_the_same() {
     };
     assert!(run(&["-d", "--port", "0"]));
     assert!(run(&["status"]));
+    let record: Value = serde_json::from_slice(&std::fs::read(home.join("daemon.json")).unwrap()).unwrap();
+    let sockets = Path::new(record["socket"].as_str().unwrap()).parent().unwrap().to_owned();
+    assert!(!sockets.starts_with(&home) && sockets.exists());
     assert!(run(&["stop"]));
+    assert!(!sockets.exists(), "nothing is left outside the home");
 }
 
 #[test]

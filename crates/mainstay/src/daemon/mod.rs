@@ -56,7 +56,7 @@ async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
     let sockets = home.empty_run_folder()?;
     let socket = sockets.join("daemon.sock");
     let socket_listener = rpc::server::listen(&socket)?;
-    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets);
+    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets.clone());
     let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel)], config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
@@ -92,6 +92,7 @@ async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
     daemon.shut_down().await;
     home.clear_daemon(pid);
     std::fs::remove_file(&socket).ok();
+    home.clear_run_folder(&sockets);
     doors.abort();
     rpc.abort();
     Ok(())
