@@ -24,11 +24,19 @@ pub(crate) struct Config {
 }
 
 /// Settings of the daemon.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct DaemonConfig {
     /// The loopback port; 0 takes any free one.
     pub(crate) port: Option<u16>,
+    /// How large its log may become before a new one is begun, in bytes.
+    pub(crate) log_bytes: u64,
+}
+
+impl Default for DaemonConfig {
+    fn default() -> Self {
+        Self { port: None, log_bytes: 10 * 1024 * 1024 }
+    }
 }
 
 /// Settings of F# kernels.
@@ -48,7 +56,7 @@ impl Config {
         match std::fs::read_to_string(&file) {
             Ok(text) => {
                 let config: Self = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
-                check(&config.limits).map_err(invalid)?;
+                check(&config).map_err(invalid)?;
                 Ok(config)
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
@@ -64,8 +72,9 @@ const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
 /// What a time may be, in milliseconds: a day at most.
 const TIME: RangeInclusive<u64> = 0..=24 * 60 * 60 * 1000;
 
-/// Refuses limits that nothing could work with, and says which.
-fn check(limits: &Limits) -> Result<(), String> {
+/// Refuses settings that nothing could work with, and says which.
+fn check(config: &Config) -> Result<(), String> {
+    let DaemonConfig { port: _, log_bytes } = config.daemon;
     let Limits {
         code_bytes,
         output_bytes_per_job,
@@ -85,9 +94,10 @@ fn check(limits: &Limits) -> Result<(), String> {
         restart_budget,
         restart_window_ms,
         restart_stable_ms,
-    } = *limits;
+    } = config.limits;
     let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     let settings = [
+        ("log-bytes", log_bytes, SIZE),
         ("code-bytes", wide(code_bytes), SIZE),
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
         ("value-bytes", wide(value_bytes), SIZE),
@@ -121,13 +131,14 @@ mod tests {
 
     #[test]
     fn limits_that_nothing_could_work_with_are_named() {
-        assert_eq!(check(&Limits::default()), Ok(()));
+        let check = |limits| check(&Config { limits, ..Config::default() });
+        assert_eq!(check(Limits::default()), Ok(()));
         for (limits, name) in [
             (Limits { connections: usize::MAX, ..Limits::default() }, "`connections`"),
             (Limits { lane_commands: 0, ..Limits::default() }, "`lane-commands`"),
             (Limits { cancel_grace_ms: u64::MAX, ..Limits::default() }, "`cancel-grace-ms`"),
         ] {
-            let refused = check(&limits).unwrap_err();
+            let refused = check(limits).unwrap_err();
             assert!(refused.starts_with(name), "{refused}");
         }
     }
@@ -137,6 +148,19 @@ mod tests {
         let config: Config = toml::from_str("[limits]\ncode-bytes = 10\n[daemon]\nport = 0\n").unwrap();
         assert_eq!(config.limits, Limits { code_bytes: 10, ..Limits::default() });
         assert_eq!(config.daemon.port, Some(0));
+    }
+
+    #[test]
+    fn the_settings_that_the_readme_shows_are_the_defaults() {
+        let readme = include_str!("../../../README.md");
+        let shown = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        assert_eq!(toml::from_str::<Config>(shown).unwrap(), Config::default());
+        let limits = serde_json::to_value(Limits::default()).unwrap();
+        for name in
+            limits.as_object().unwrap().keys().map(String::as_str).chain(["port", "log-bytes", "dotnet"])
+        {
+            assert!(shown.contains(&format!("{name} = ")), "{name}");
+        }
     }
 
     #[test]

@@ -205,6 +205,15 @@ fn a_token_that_others_could_read_is_closed_to_them() {
     assert_eq!(std::fs::read_to_string(&token).unwrap(), "secret");
 }
 
+#[test]
+fn a_log_that_is_full_gives_way_while_the_daemon_runs() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[daemon]\nlog-bytes = 150\n").unwrap();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let size = |name: &str| std::fs::metadata(world.home().join("logs").join(name)).unwrap().len();
+    assert!(size("daemon.log") <= 150 && size("daemon.log.1") <= 150);
+}
+
 /// A process that is ended on drop, also by a test that fails.
 struct Ended(Child);
 

@@ -1,4 +1,4 @@
-//! The README does what it says: its console blocks are run, and its settings are the defaults.
+//! The README does what it says: its console blocks are run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
@@ -81,17 +81,4 @@ fn every_console_block_gives_what_it_shows() {
             assert!(fits(&expected, &got), "$ {command}\nexpected {expected:#?}\ngot {got:#?}");
         }
     }
-}
-
-#[test]
-fn the_settings_shown_are_the_defaults() {
-    let world = World::new();
-    let shown = blocks(&readme(), "toml").concat();
-    std::fs::write(world.home().join("config.toml"), shown).unwrap();
-    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
-    let shown = world.run(["status", "--json"]).json()["limits"].clone();
-    world.run(["stop"]);
-    std::fs::remove_file(world.home().join("config.toml")).unwrap();
-    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
-    assert_eq!(world.run(["status", "--json"]).json()["limits"], shown);
 }

@@ -1,8 +1,9 @@
 //! What the daemon writes down: to its log file in the background, to standard error in the foreground.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use mainstay_model::Error;
@@ -10,29 +11,116 @@ use tracing_subscriber::EnvFilter;
 
 use crate::home::Home;
 
-/// A log file that is larger at the start of a daemon becomes the one before it, in bytes.
-const ROTATE_AT: u64 = 10 * 1024 * 1024;
-
-/// Starts writing. `MAINSTAY_LOG` chooses what, as in `debug` or `mainstay_engine=trace`.
-pub(super) fn start(home: &Home, to_file: bool) -> Result<(), Error> {
+/// Starts writing. `MAINSTAY_LOG` chooses what, as in `debug` or `mainstay_engine=trace`. A log file holds at most `log_bytes`.
+pub(super) fn start(home: &Home, to_file: bool, log_bytes: u64) -> Result<(), Error> {
     let filter = EnvFilter::try_from_env("MAINSTAY_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     if !to_file {
-        subscriber.with_writer(std::io::stderr).init();
+        subscriber.with_writer(io::stderr).init();
         return Ok(());
     }
     let path = home.logs().join("daemon.log");
-    rotate(&path);
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(|error| {
-        Error::DaemonFailed { reason: format!("`{}` cannot be written: {error}", path.display()) }
+    let log = RotatingLog::open(path.clone(), log_bytes).map_err(|error| Error::DaemonFailed {
+        reason: format!("`{}` cannot be written: {error}", path.display()),
     })?;
-    subscriber.with_writer(Mutex::new(file)).init();
+    subscriber.with_writer(Mutex::new(log)).init();
     Ok(())
 }
 
-fn rotate(path: &Path) {
-    if std::fs::metadata(path).is_ok_and(|file| file.len() > ROTATE_AT) {
-        // A log that cannot be moved goes on growing; nothing else suffers.
-        std::fs::rename(path, path.with_extension("log.1")).ok();
+/// A file that gives way to a new one when it is full. The one before it is kept, as `daemon.log.1`.
+struct RotatingLog {
+    path: PathBuf,
+    limit: u64,
+    file: File,
+    written: u64,
+}
+
+impl RotatingLog {
+    /// Goes on with the file that is there.
+    fn open(path: PathBuf, limit: u64) -> io::Result<Self> {
+        let file = open(&path)?;
+        let written = file.metadata()?.len();
+        Ok(Self { path, limit, file, written })
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        std::fs::rename(&self.path, self.path.with_extension("log.1"))?;
+        self.file = open(&self.path)?;
+        self.written = 0;
+        Ok(())
+    }
+}
+
+impl Write for RotatingLog {
+    /// Called with one whole record.
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        if self.written > 0 && self.written.saturating_add(record.len() as u64) > self.limit {
+            // A log that cannot be moved goes on growing; nothing else suffers.
+            self.rotate().ok();
+        }
+        let count = self.file.write(record)?;
+        self.written += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in the log and in the one before it after these records of one daemon.
+    fn logs(records: &[&str]) -> [Option<String>; 2] {
+        logs_of(&[records])
+    }
+
+    /// The same, of one daemon after another.
+    fn logs_of(daemons: &[&[&str]]) -> [Option<String>; 2] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        for records in daemons {
+            let mut log = RotatingLog::open(path.clone(), 10).unwrap();
+            records.iter().for_each(|record| log.write_all(record.as_bytes()).unwrap());
+        }
+        ["daemon.log", "daemon.log.1"].map(|name| std::fs::read_to_string(folder.path().join(name)).ok())
+    }
+
+    #[test]
+    fn a_full_log_gives_way_and_the_one_before_it_is_kept() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(logs(&["12345", "67890"]), [some("1234567890"), None]);
+        assert_eq!(logs(&["12345", "67890", "a"]), [some("a"), some("1234567890")]);
+        assert_eq!(logs(&["first", "second", "third!"]), [some("third!"), some("second")]);
+    }
+
+    #[test]
+    fn a_daemon_goes_on_with_the_log_of_the_one_before() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(logs_of(&[&["1234"], &["5678"]]), [some("12345678"), None]);
+        assert_eq!(logs_of(&[&["12345678"], &["9abc"]]), [some("9abc"), some("12345678")]);
+    }
+
+    #[test]
+    fn a_record_is_never_cut() {
+        assert_eq!(logs(&["longer than the limit"]), [Some("longer than the limit".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_moved_grows_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        std::fs::create_dir_all(folder.path().join("daemon.log.1/in the way")).unwrap();
+        let mut log = RotatingLog::open(path.clone(), 10).unwrap();
+        for record in ["0123456789", "more"] {
+            log.write_all(record.as_bytes()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "0123456789more");
     }
 }

@@ -21,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, DEFAULT_PORT};
+use crate::config::{Config, DEFAULT_PORT, DaemonConfig};
 use crate::connect::{Announcement, VERSION};
 use crate::home::{DaemonRecord, Home};
 use crate::terminal;
@@ -37,8 +37,14 @@ pub(crate) struct ServeOptions {
 
 /// Serves until it is told to stop.
 pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Error> {
-    logging::start(home, options.announce)?;
-    let served = run(home, options).await;
+    let config = Config::load(home);
+    let log_bytes =
+        config.as_ref().map_or(DaemonConfig::default().log_bytes, |config| config.daemon.log_bytes);
+    logging::start(home, options.announce, log_bytes)?;
+    let served = match config {
+        Ok(config) => run(home, options, config).await,
+        Err(error) => Err(error),
+    };
     if let Err(error) = &served {
         tracing::error!(%error, "the daemon ends");
         if options.announce {
@@ -48,8 +54,7 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
     served
 }
 
-async fn run(home: &Home, options: ServeOptions) -> Result<(), Error> {
-    let config = Config::load(home)?;
+async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), Error> {
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     let token = home.ensure_token()?;
     let (port_listener, port) = listen(options.port.or(config.daemon.port)).await?;
