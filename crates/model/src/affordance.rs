@@ -162,7 +162,9 @@ pub const fn remedy(state: SessionState, action: Action) -> &'static str {
         (SessionState::Ready, _) => "It can be done now.",
         (SessionState::Evaluating, _) => "Wait for the running job to end, or cancel it.",
         (SessionState::Waiting(_), _) => "Answer what the running job asks, or cancel it.",
-        (SessionState::Faulted, _) => "Reset or hard-reset the session first.",
+        (SessionState::Faulted, _) => {
+            "Stop the session and start it again, which keeps its definitions; or reset it, which drops them."
+        }
     }
 }
 

@@ -440,7 +440,6 @@ impl Draft<'_> {
     }
 
     fn worker_lost(&mut self, loss: Loss, limits: &Limits) {
-        let Loss { exit, reason, blamed } = loss;
         match self.session.state() {
             SessionState::Uninitialized | SessionState::Faulted => return,
             SessionState::WarmingUp
@@ -448,11 +447,12 @@ impl Draft<'_> {
             | SessionState::Evaluating
             | SessionState::Waiting(_) => {}
         }
+        let verdict = self.verdict(&loss, limits);
+        let Loss { exit, reason, blamed } = loss;
         if let Some(running) = self.session.running().cloned() {
             self.end_running_by_exit(&running, exit, blamed);
         }
-        let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
-        match judge(&self.session.losses, ready_at, self.now, limits) {
+        match verdict {
             Verdict::Restart { attempt, after_ms } => {
                 let restart_after_ms = Some(after_ms);
                 let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blamed };
@@ -474,6 +474,18 @@ impl Draft<'_> {
                 self.effect(Effect::KillWorker);
             }
         }
+    }
+
+    /// Code that ends its worker with an exit code means to: the next worker is started at once, and it counts for nothing.
+    fn verdict(&self, loss: &Loss, limits: &Limits) -> Verdict {
+        let ends_itself = |running: &RunningJob| {
+            matches!(loss.exit, WorkerExit::Code(_)) && loss.blamed.is_none_or(|job| job == running.job)
+        };
+        if self.session.running().is_some_and(ends_itself) {
+            return Verdict::Restart { attempt: 0, after_ms: 0 };
+        }
+        let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
+        judge(&self.session.losses, ready_at, self.now, limits)
     }
 
     fn daemon_lost(&mut self) {

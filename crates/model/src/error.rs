@@ -293,7 +293,9 @@ impl Error {
                 "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs."
                     .into()
             }
-            Self::WorkerFailed { .. } => "Hard-reset the session; see the daemon's log for more.".into(),
+            Self::WorkerFailed { .. } => {
+                "Stop the session and use it again; see the daemon's log for more.".into()
+            }
             Self::Timeout { .. } => "Try again; cancel the running job if it starves the worker.".into(),
             Self::StoreFailed { .. } => {
                 "See the daemon's log, and whether the disk is full or read-only.".into()

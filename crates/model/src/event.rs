@@ -169,7 +169,8 @@ pub enum EventBody {
     WorkerExited {
         /// How.
         exit: WorkerExit,
-        /// The how manieth loss in a row this is; a stable minute, or a reset, begins anew at 1.
+        /// The how manieth loss in a row this is; a stable minute, or a reset, begins anew at 1. 0 where the running code
+        /// ended it with an exit code (`exit`): that is no loss.
         attempt: u32,
         /// After how many milliseconds another is started; none when workers are lost too often.
         #[serde(default, skip_serializing_if = "Option::is_none")]

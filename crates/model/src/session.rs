@@ -240,6 +240,7 @@ impl Session {
                 self.worker = None;
                 self.losses.clear();
             }
+            EventBody::WorkerExited { attempt: 0, .. } => self.worker = None,
             EventBody::WorkerExited { attempt, .. } => {
                 self.worker = None;
                 self.losses.push(event.at);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mainstay_model::session::Rebuilt;
 use mainstay_model::{
     Divergence, DivergenceKind, Error, EvalEnding, EventBody, Limits, Seq, SessionCommand, SessionState,
+    WorkerExit,
 };
 use tokio::time::Instant;
 
@@ -23,7 +24,7 @@ async fn code_that_ends_its_worker_is_told_so_and_the_session_comes_back() {
         "eval print bye; exit 3",
         "Stdout bye",
         "ended its worker by exit code 3",
-        "lost the worker by exit code 3, 1 in a row",
+        "lost the worker by exit code 3, 0 in a row",
         "warming up, WorkerLost",
         "ready, 1 replayed",
         "eval names",
@@ -54,7 +55,7 @@ async fn the_wait_before_a_replacement_doubles() {
     let session = daemon.session().await;
     for (nth, seconds) in [1, 2, 4].into_iter().enumerate() {
         let lost = Instant::now();
-        session.eval("exit 1").await;
+        session.eval("signal 6").await;
         session.until_count("warmUpCompleted", nth + 2).await;
         let waited = lost.elapsed();
         assert!(
@@ -64,12 +65,27 @@ async fn the_wait_before_a_replacement_doubles() {
     }
 }
 
+fn crashed() -> EvalEnding {
+    EvalEnding::WorkerExited { exit: WorkerExit::Signal(6) }
+}
+
+#[tokio::test]
+async fn code_that_ends_with_an_exit_code_may_do_so_as_often_as_it_likes() {
+    let daemon = Daemon::with(Limits { restart_first_ms: 600_000, ..quick() }).await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    for code in 0..10 {
+        assert_eq!(session.eval(&format!("exit {code}")).await.ending, exited(code));
+    }
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+}
+
 /// Loses five workers.
 async fn unlucky(daemon: &Daemon) -> Client {
     let session = daemon.session().await;
     session.eval("define a").await;
     for _ in 0..5 {
-        session.eval("exit 1").await;
+        session.eval("signal 6").await;
     }
     session.eval("names").await;
     session
@@ -81,14 +97,14 @@ async fn after_the_fifth_replacement_the_session_gives_up_until_it_is_reset() {
         let daemon = Daemon::start().await;
         let session = unlucky(&daemon).await;
         let before = session.now().await;
-        assert_eq!(session.eval("exit 1").await.ending, exited(1));
+        assert_eq!(session.eval("signal 6").await.ending, crashed());
         session.until("sessionFaulted").await;
         let story = session.story_after(before).await;
-        assert_eq!(story[3], "faulted: the worker was lost 6 times in a row, last by exit code 1");
+        assert_eq!(story[3], "faulted: the worker was lost 6 times in a row, last by signal 6");
         assert_eq!((session.state().await, daemon.workers.alive()), (SessionState::Faulted, 0));
         session.submit(reset).await.unwrap();
         assert_eq!(session.eval("names").await.value.as_deref(), Some(""));
-        session.eval("exit 1").await;
+        session.eval("signal 6").await;
         assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed, "the count begins anew");
     }
 }
@@ -97,7 +113,7 @@ async fn after_the_fifth_replacement_the_session_gives_up_until_it_is_reset() {
 async fn a_session_that_gave_up_can_rest_and_come_back_with_its_definitions() {
     let daemon = Daemon::start().await;
     let session = unlucky(&daemon).await;
-    session.eval("exit 1").await;
+    session.eval("signal 6").await;
     session.until("sessionFaulted").await;
     session.submit(SessionCommand::Stop).await.unwrap();
     session.submit(SessionCommand::Start).await.unwrap();
@@ -209,9 +225,9 @@ async fn code_that_ends_the_worker_it_is_replayed_in_is_left_out_of_the_next() {
     let expected = [
         "eval exit 1",
         "ended its worker by exit code 1",
-        "lost the worker by exit code 1, 1 in a row",
+        "lost the worker by exit code 1, 0 in a row",
         "warming up, WorkerLost",
-        "lost the worker by exit code 7, 2 in a row",
+        "lost the worker by exit code 7, 1 in a row",
         "warming up, WorkerLost",
         "ready, 2 replayed, 1 diverged",
     ];
@@ -245,7 +261,7 @@ async fn what_was_running_when_a_worker_was_killed_from_outside_is_not_blamed() 
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     session.eval("again signal 9").await;
-    session.eval("exit 1").await;
+    session.eval("signal 6").await;
     session.until("sessionFaulted").await;
     let story = session.story().await;
     assert_eq!(story.last().unwrap(), "faulted: the worker was lost 6 times in a row, last by signal 9");
@@ -261,7 +277,7 @@ async fn a_replay_that_takes_too_long_faults_the_session() {
     session.until("sessionFaulted").await;
     let story = session.story().await;
     let reason = "the worker failed: replaying the session took longer than 20 ms; #4 was running";
-    let next_step = "Hard-reset the session; see the daemon's log for more.";
+    let next_step = "Stop the session and use it again; see the daemon's log for more.";
     assert_eq!(story.last().unwrap(), &format!("faulted: {reason}. {next_step}"));
     assert_eq!(daemon.workers.alive(), 0);
 }

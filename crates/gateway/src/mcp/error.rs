@@ -99,12 +99,12 @@ fn next_step(error: &Error) -> String {
             SessionState::Evaluating => {
                 "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.".into()
             }
-            SessionState::Faulted => "Call reset_fsi_session or hard_reset_fsi_session.".into(),
+            SessionState::Faulted => "Call stop_session, then send_fsharp_code: that keeps its definitions. reset_fsi_session drops them.".into(),
             SessionState::Ready | SessionState::Waiting(_) => error.next_step(),
         },
         Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
         Error::KernelUnknown { .. } => "Leave `kind` out for F#.".into(),
-        Error::WorkerFailed { .. } => "Call hard_reset_fsi_session.".into(),
+        Error::WorkerFailed { .. } => "Call stop_session, then send_fsharp_code.".into(),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),
         Error::InvalidTransition { .. }

@@ -42,7 +42,9 @@ async fn a_session_that_cannot_start_says_why() {
     let refused = agent.send("1 + 1").await;
     assert!(refused.is_error);
     assert!(refused.structured["message"].as_str().unwrap().contains("there is no SDK"), "{refused:?}");
-    assert_eq!(refused.structured["nextStep"], json!("Call reset_fsi_session or hard_reset_fsi_session."));
+    let next_step =
+        "Call stop_session, then send_fsharp_code: that keeps its definitions. reset_fsi_session drops them.";
+    assert_eq!(refused.structured["nextStep"], json!(next_step));
 }
 
 #[tokio::test]
