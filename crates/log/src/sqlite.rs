@@ -14,6 +14,7 @@ use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precis
 
 mod append;
 mod files;
+mod index;
 mod lock;
 mod migrations;
 mod objects;

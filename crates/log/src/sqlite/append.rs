@@ -3,7 +3,8 @@
 use mainstay_model::{CommandId, Error, Event, EventBody, Position, Seq, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::rows::{EventRow, integer, to_json};
+use super::index;
+use super::rows::{EventRow, encode_projection, integer, to_json};
 use super::writer::Unwritten;
 use crate::{Append, Epoch, NewEvent};
 
@@ -34,6 +35,13 @@ struct ProjectionRow {
     created_at: i64,
     last_activity: i64,
     json: String,
+}
+
+/// A session before the append: its number, and what of it stays.
+struct Before {
+    number: i64,
+    same_terms: bool,
+    same_json: bool,
 }
 
 impl Rows {
@@ -67,7 +75,7 @@ impl Rows {
                 project: append.projection.project.clone(),
                 created_at: append.projection.created_at.as_microsecond(),
                 last_activity: append.projection.last_activity.as_microsecond(),
-                json: to_json(&append.projection)?,
+                json: encode_projection(&append.projection)?,
             },
         })
     }
@@ -82,14 +90,38 @@ impl Rows {
     /// Writes them, and gives the first event's place in the whole log. All that can refuse an append comes before the
     /// first change.
     pub(super) fn apply(&self, connection: &Connection) -> Result<Position, Unwritten> {
+        let before = self.owned(connection)?;
         if let Some(command) = self.answered(connection)? {
-            self.check_owner(connection)?;
             return Err(Unwritten::Refused(Error::CommandConflict { command: command.clone() }));
         }
-        self.project(connection)?;
-        let first = self.insert_events(connection)?;
+        let session = match before {
+            Some(before) => self.update(connection, &before)?,
+            None => self.create(connection)?,
+        };
+        let first = self.insert_events(connection, session)?;
         self.insert_outcomes(connection)?;
         Ok(first)
+    }
+
+    /// The session as it is there, or none where this creates it. Refuses where the append does not go on from it.
+    fn owned(&self, connection: &Connection) -> Result<Option<Before>, Unwritten> {
+        let ProjectionRow { name, state, json, .. } = &self.projection;
+        let there = connection
+            .prepare_cached(
+                "SELECT epoch, last_seq, number, name = ?2 AND state = ?3, projection = ?4
+                 FROM session JOIN head ON head.session = number WHERE id = ?1",
+            )?
+            .query_row(params![self.id(), name, state, json], |row| {
+                let owned = (row.get(0)?, row.get(1)?);
+                Ok((owned, Before { number: row.get(2)?, same_terms: row.get(3)?, same_json: row.get(4)? }))
+            })
+            .optional()?;
+        match there {
+            Some((owned, before)) if owned == (self.epoch, self.seq_before()) => Ok(Some(before)),
+            Some(_) => Err(Unwritten::Refused(Error::SessionOwned)),
+            None if self.creates => Ok(None),
+            None => Err(not_found(self.session)),
+        }
     }
 
     /// The first command that has an outcome already, or two of them here.
@@ -106,79 +138,60 @@ impl Rows {
         Ok(None)
     }
 
-    /// Refuses where the append does not go on from what is there.
-    fn check_owner(&self, connection: &Connection) -> Result<(), Unwritten> {
-        let owned = connection
-            .prepare_cached("SELECT epoch, last_seq FROM session WHERE id = ?1")?
-            .query_row([self.id()], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        match owned {
-            Some(owned) if owned == (self.epoch, self.seq_before()) => Ok(()),
-            Some(_) => Err(Unwritten::Refused(Error::SessionOwned)),
-            None if self.creates => Ok(()),
-            None => Err(not_found(self.session)),
-        }
-    }
-
-    /// Updates the session, or refuses where the append does not go on from what is there.
-    ///
-    /// Most appends change nothing that is indexed; the first statement then leaves the pages of the indexes alone.
-    fn project(&self, connection: &Connection) -> Result<(), Unwritten> {
+    /// Updates the session, and gives its number. Only what differs is written: most appends leave the projection as it
+    /// was, and of those that change it, most leave alone what is indexed.
+    fn update(&self, connection: &Connection, before: &Before) -> rusqlite::Result<i64> {
         let ProjectionRow { name, state, last_activity, json, .. } = &self.projection;
-        let (before, last) = (self.seq_before(), self.last_seq());
-        let updates = [
-            "UPDATE session SET last_activity = ?1, last_seq = ?2, projection = ?3
-             WHERE id = ?4 AND epoch = ?5 AND last_seq = ?6 AND name = ?7 AND state = ?8",
-            "UPDATE session SET last_activity = ?1, last_seq = ?2, projection = ?3, name = ?7, state = ?8
-             WHERE id = ?4 AND epoch = ?5 AND last_seq = ?6",
-        ];
-        for update in updates {
-            let values = params![last_activity, last, json, self.id(), self.epoch, before, name, state];
-            if connection.prepare_cached(update)?.execute(values)? > 0 {
-                return Ok(());
-            }
+        let Before { number, same_terms, same_json } = *before;
+        connection
+            .prepare_cached("UPDATE head SET last_seq = ?1, last_activity = ?2 WHERE session = ?3")?
+            .execute(params![self.last_seq(), last_activity, number])?;
+        if !same_json {
+            connection
+                .prepare_cached("UPDATE session SET projection = ?1 WHERE number = ?2")?
+                .execute(params![json, number])?;
         }
-        self.check_owner(connection)?;
-        Ok(self.create(connection)?)
+        if !same_terms {
+            connection
+                .prepare_cached("UPDATE session SET name = ?1, state = ?2 WHERE number = ?3")?
+                .execute(params![name, state, number])?;
+        }
+        Ok(number)
     }
 
-    fn create(&self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Creates the session, and gives its number.
+    fn create(&self, connection: &Connection) -> rusqlite::Result<i64> {
         let ProjectionRow { name, kind, state, working_directory, project, created_at, last_activity, json } =
             &self.projection;
         let mut insert = connection.prepare_cached(
-            "INSERT INTO session (id, name, kind, state, working_directory, project, created_at, last_activity,
-                                  last_seq, epoch, projection)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT INTO session (id, name, kind, state, working_directory, project, created_at, projection)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?;
-        let values = params![
-            self.id(),
-            name,
-            kind,
-            state,
-            working_directory,
-            project,
-            created_at,
-            last_activity,
-            self.last_seq(),
-            self.epoch,
-            json
-        ];
-        insert.execute(values).map(drop)
+        let values = params![self.id(), name, kind, state, working_directory, project, created_at, json];
+        let number = insert.insert(values)?;
+        connection
+            .prepare_cached(
+                "INSERT INTO head (session, epoch, last_seq, last_activity) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![number, self.epoch, self.last_seq(), last_activity])?;
+        Ok(number)
     }
 
-    fn insert_events(&self, connection: &Connection) -> rusqlite::Result<Position> {
+    fn insert_events(&self, connection: &Connection, session: i64) -> rusqlite::Result<Position> {
         let mut insert = connection.prepare_cached(
             "INSERT INTO event (session, seq, at, kind, body, source, correlation, causation, environment)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
-        let mut first = None;
+        let mut places = None;
         for (seq, event) in (self.first..).zip(&self.events) {
             let EventRow { at, kind, body, source, correlation, causation, environment } = event;
-            let values = params![self.id(), seq, at, kind, body, source, correlation, causation, environment];
-            let position = insert.insert(values)?;
-            first.get_or_insert(position);
+            let values = params![session, seq, at, kind, body, source, correlation, causation, environment];
+            let last = insert.insert(values)?;
+            places = places.or(Some((last, last))).map(|(first, _)| (first, last));
         }
-        Ok(Position(first.unwrap_or_default().unsigned_abs()))
+        let Some((first, last)) = places else { return Ok(Position::ZERO) };
+        index::extend(connection, first, last)?;
+        Ok(Position(first.unsigned_abs()))
     }
 
     fn insert_outcomes(&self, connection: &Connection) -> rusqlite::Result<()> {
@@ -228,7 +241,10 @@ pub(super) fn placed(
 /// Takes a session's ownership.
 pub(super) fn claim(connection: &Connection, session: SessionId) -> Result<Epoch, Unwritten> {
     let epoch: Option<i64> = connection
-        .prepare_cached("UPDATE session SET epoch = epoch + 1 WHERE id = ?1 RETURNING epoch")?
+        .prepare_cached(
+            "UPDATE head SET epoch = epoch + 1 WHERE session = (SELECT number FROM session WHERE id = ?1)
+             RETURNING epoch",
+        )?
         .query_row([session.as_uuid().into_bytes()], |row| row.get(0))
         .optional()?;
     epoch.map(|epoch| Epoch(epoch.unsigned_abs())).ok_or_else(|| not_found(session))

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mainstay_model::Error;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::migrations::{MIGRATIONS, migrate};
@@ -28,6 +29,7 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(database, flags).map_err(failed)?;
+    prepare_once(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
@@ -51,8 +53,14 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
 pub(super) fn reader(database: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags).map_err(failed)?;
+    prepare_once(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     Ok(connection)
+}
+
+/// Keeps SQLite from preparing a statement anew for the values that are bound to it, which costs more than to run it.
+fn prepare_once(connection: &Connection) -> Result<(), Error> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop).map_err(failed)
 }
 
 /// Fills the write-ahead log's file with zeros up to the size it has when it is begun anew. Flushing a file that grows

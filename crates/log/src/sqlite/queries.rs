@@ -4,22 +4,50 @@ use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session, SessionId
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::failed;
-use super::rows::{decode_event, decode_outcome, decode_session, decode_session_id, integer};
+use super::rows::{decode_event, decode_head, decode_outcome, decode_session, decode_session_id, integer};
 use crate::{SessionFilter, StoredOutcome};
 
+/// Those that are in the index, then those that are not yet.
 pub(super) fn events(
     connection: &Connection,
     session: SessionId,
     after: Seq,
     limit: usize,
 ) -> Result<Vec<Event>, Error> {
-    collect(
+    // One snapshot, lest events come into the index between the two.
+    let snapshot = connection.unchecked_transaction().map_err(failed)?;
+    let Some((number, last)) = head(&snapshot, session)? else { return Ok(Vec::new()) };
+    let read = |sql: &str, after: Seq, limit: usize| {
+        let values = params![number, integer(after.0), rows(limit)];
+        collect(&snapshot, sql, values, |row| decode_event(session, row))
+    };
+    let mut events = read(INDEXED_EVENTS, after, limit)?;
+    let reached = events.last().map_or(after, |event| event.seq);
+    if reached < last && events.len() < limit {
+        events.extend(read(EVENTS_NOT_INDEXED, reached, limit - events.len())?);
+    }
+    Ok(events)
+}
+
+const INDEXED_EVENTS: &str = "
+    SELECT event.position, event.seq, at, kind, body, source, correlation, causation, environment
+    FROM event_index CROSS JOIN event ON event.position = event_index.position
+    WHERE event_index.session = ?1 AND event_index.seq > ?2 ORDER BY event_index.seq LIMIT ?3";
+
+const EVENTS_NOT_INDEXED: &str = "
+    SELECT position, seq, at, kind, body, source, correlation, causation, environment
+    FROM event WHERE position > (SELECT position FROM indexed) AND session = ?1 AND seq > ?2
+    ORDER BY position LIMIT ?3";
+
+/// A session's number, and the newest of its events.
+fn head(connection: &Connection, session: SessionId) -> Result<Option<(i64, Seq)>, Error> {
+    let found = collect(
         connection,
-        "SELECT position, seq, at, kind, body, source, correlation, causation, environment FROM event
-         WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-        params![session.as_uuid().into_bytes(), integer(after.0), rows(limit)],
-        |row| decode_event(session, row),
-    )
+        "SELECT number, last_seq FROM session JOIN head ON head.session = number WHERE id = ?1",
+        [session.as_uuid().into_bytes()],
+        decode_head,
+    )?;
+    Ok(found.into_iter().next())
 }
 
 pub(super) fn outcome(
@@ -38,7 +66,13 @@ pub(super) fn outcome(
 
 pub(super) fn session(connection: &Connection, session: SessionId) -> Result<Option<Session>, Error> {
     let id = session.as_uuid().into_bytes();
-    let found = collect(connection, "SELECT projection FROM session WHERE id = ?1", [id], decode_session)?;
+    let found = collect(
+        connection,
+        "SELECT projection, last_seq, last_activity
+         FROM session JOIN head ON head.session = number WHERE id = ?1",
+        [id],
+        decode_session,
+    )?;
     Ok(found.into_iter().next())
 }
 
@@ -46,7 +80,9 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
     let limit = rows(filter.limit.unwrap_or(usize::MAX));
     let at_rest = SessionState::Uninitialized.name();
     let mut values: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
-    let mut sql = String::from("SELECT projection FROM session WHERE TRUE");
+    let mut sql = String::from(
+        "SELECT projection, last_seq, last_activity FROM session JOIN head ON head.session = number WHERE TRUE",
+    );
     if let Some(folder) = &filter.working_directory {
         sql.push_str(" AND working_directory = :folder");
         values.push((":folder", folder));

@@ -74,9 +74,21 @@ pub(super) fn decode_outcome(row: &Row<'_>) -> Result<StoredOutcome, Error> {
     Ok(StoredOutcome { fingerprint, outcome: from_json::<Outcome>(text(row, 1)?)? })
 }
 
-/// Reads the column `projection`.
+/// A projection as it is stored: what changes with every event has columns of its own, so that the rest need not be
+/// written with it.
+pub(super) fn encode_projection(session: &Session) -> Result<String, Error> {
+    to_json(&Session { last_seq: Seq::ZERO, last_activity: session.created_at, ..session.clone() })
+}
+
+/// Reads the columns `projection, last_seq, last_activity`.
 pub(super) fn decode_session(row: &Row<'_>) -> Result<Session, Error> {
-    from_json(text(row, 0)?)
+    let stored: Session = from_json(text(row, 0)?)?;
+    Ok(Session { last_seq: Seq(counter(row, 1)?), last_activity: moment(row, 2)?, ..stored })
+}
+
+/// Reads the columns `number, last_seq`.
+pub(super) fn decode_head(row: &Row<'_>) -> Result<(i64, Seq), Error> {
+    Ok((row.get(0).map_err(failed)?, Seq(counter(row, 1)?)))
 }
 
 /// Reads the column `id`.
