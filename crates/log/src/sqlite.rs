@@ -22,6 +22,7 @@ mod open;
 mod queries;
 mod readers;
 mod rows;
+mod statements;
 mod writer;
 
 use lock::StoreLock;
@@ -72,7 +73,7 @@ impl Log for SqliteLog {
         let append = precision::to_microseconds(append);
         let session = append.session;
         let queued = append::Rows::encode(&append)
-            .map(|rows| self.writer.submit(rows.bytes(), move |connection| rows.apply(connection)));
+            .map(|rows| self.writer.submit(rows.bytes(), move |statements| rows.apply(statements)));
         Box::pin(async move {
             let first = queued?.await?;
             Ok(append::placed(session, append.first, first, append.events))
@@ -80,7 +81,7 @@ impl Log for SqliteLog {
     }
 
     async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
-        self.writer.submit(0, move |connection| append::claim(connection, session)).await
+        self.writer.submit(0, move |statements| append::claim(statements, session)).await
     }
 
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
@@ -112,7 +113,7 @@ impl Log for SqliteLog {
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {
         let row = self.objects.keep(bytes).await?;
         let hash = row.hash.clone();
-        self.writer.submit(row.bytes(), move |connection| row.store(connection)).await?;
+        self.writer.submit(row.bytes(), move |statements| row.store(statements)).await?;
         Ok(hash)
     }
 

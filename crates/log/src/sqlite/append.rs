@@ -1,10 +1,11 @@
 //! What one append, and one claim, do to the tables. Called by the writer, within its transaction.
 
 use mainstay_model::{CommandId, Error, Event, EventBody, Position, Seq, SessionId};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 
 use super::index;
 use super::rows::{EventRow, encode_projection, integer, to_json};
+use super::statements::Statements;
 use super::writer::Unwritten;
 use crate::{Append, Epoch, NewEvent};
 
@@ -37,11 +38,10 @@ struct ProjectionRow {
     json: String,
 }
 
-/// A session before the append: its number, and what of it stays.
+/// A session before the append.
 struct Before {
     number: i64,
-    same_terms: bool,
-    same_json: bool,
+    same_projection: bool,
 }
 
 impl Rows {
@@ -89,31 +89,30 @@ impl Rows {
 
     /// Writes them, and gives the first event's place in the whole log. All that can refuse an append comes before the
     /// first change.
-    pub(super) fn apply(&self, connection: &Connection) -> Result<Position, Unwritten> {
-        let before = self.owned(connection)?;
-        if let Some(command) = self.answered(connection)? {
+    pub(super) fn apply(&self, statements: &mut Statements<'_>) -> Result<Position, Unwritten> {
+        let before = self.owned(statements)?;
+        if let Some(command) = self.answered(statements)? {
             return Err(Unwritten::Refused(Error::CommandConflict { command: command.clone() }));
         }
         let session = match before {
-            Some(before) => self.update(connection, &before)?,
-            None => self.create(connection)?,
+            Some(before) => self.update(statements, &before)?,
+            None => self.create(statements)?,
         };
-        let first = self.insert_events(connection, session)?;
-        self.insert_outcomes(connection)?;
+        let first = self.insert_events(statements, session)?;
+        self.insert_outcomes(statements)?;
         Ok(first)
     }
 
     /// The session as it is there, or none where this creates it. Refuses where the append does not go on from it.
-    fn owned(&self, connection: &Connection) -> Result<Option<Before>, Unwritten> {
-        let ProjectionRow { name, state, json, .. } = &self.projection;
-        let there = connection
-            .prepare_cached(
-                "SELECT epoch, last_seq, number, name = ?2 AND state = ?3, projection = ?4
+    fn owned(&self, statements: &mut Statements<'_>) -> Result<Option<Before>, Unwritten> {
+        let there = statements
+            .get(
+                "SELECT epoch, last_seq, number, projection = ?2
                  FROM session JOIN head ON head.session = number WHERE id = ?1",
             )?
-            .query_row(params![self.id(), name, state, json], |row| {
+            .query_row(params![self.id(), self.projection.json], |row| {
                 let owned = (row.get(0)?, row.get(1)?);
-                Ok((owned, Before { number: row.get(2)?, same_terms: row.get(3)?, same_json: row.get(4)? }))
+                Ok((owned, Before { number: row.get(2)?, same_projection: row.get(3)? }))
             })
             .optional()?;
         match there {
@@ -125,12 +124,11 @@ impl Rows {
     }
 
     /// The first command that has an outcome already, or two of them here.
-    fn answered(&self, connection: &Connection) -> rusqlite::Result<Option<&CommandId>> {
+    fn answered(&self, statements: &mut Statements<'_>) -> rusqlite::Result<Option<&CommandId>> {
         for (index, OutcomeRow { principal, command, .. }) in self.outcomes.iter().enumerate() {
             let mut before = self.outcomes.iter().take(index);
             let twice = before.any(|row| row.principal == *principal && row.command == *command);
-            let mut select =
-                connection.prepare_cached("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?;
+            let select = statements.get("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?;
             if twice || select.exists(params![principal, command.as_str()])? {
                 return Ok(Some(command));
             }
@@ -139,46 +137,42 @@ impl Rows {
     }
 
     /// Updates the session, and gives its number. Only what differs is written: most appends leave the projection as it
-    /// was, and of those that change it, most leave alone what is indexed.
-    fn update(&self, connection: &Connection, before: &Before) -> rusqlite::Result<i64> {
+    /// was, and hardly any changes the name, which is indexed.
+    fn update(&self, statements: &mut Statements<'_>, before: &Before) -> rusqlite::Result<i64> {
         let ProjectionRow { name, state, last_activity, json, .. } = &self.projection;
-        let Before { number, same_terms, same_json } = *before;
-        connection
-            .prepare_cached("UPDATE head SET last_seq = ?1, last_activity = ?2 WHERE session = ?3")?
+        let Before { number, same_projection } = *before;
+        statements
+            .get("UPDATE head SET last_seq = ?1, last_activity = ?2 WHERE session = ?3")?
             .execute(params![self.last_seq(), last_activity, number])?;
-        if !same_json {
-            connection
-                .prepare_cached("UPDATE session SET projection = ?1 WHERE number = ?2")?
-                .execute(params![json, number])?;
-        }
-        if !same_terms {
-            connection
-                .prepare_cached("UPDATE session SET name = ?1, state = ?2 WHERE number = ?3")?
-                .execute(params![name, state, number])?;
+        if !same_projection {
+            statements
+                .get("UPDATE session SET projection = ?1, state = ?2 WHERE number = ?3")?
+                .execute(params![json, state, number])?;
+            statements
+                .get("UPDATE session SET name = ?1 WHERE number = ?2 AND name <> ?1")?
+                .execute(params![name, number])?;
         }
         Ok(number)
     }
 
     /// Creates the session, and gives its number.
-    fn create(&self, connection: &Connection) -> rusqlite::Result<i64> {
+    fn create(&self, statements: &mut Statements<'_>) -> rusqlite::Result<i64> {
         let ProjectionRow { name, kind, state, working_directory, project, created_at, last_activity, json } =
             &self.projection;
-        let mut insert = connection.prepare_cached(
+        let insert = statements.get(
             "INSERT INTO session (id, name, kind, state, working_directory, project, created_at, projection)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?;
         let values = params![self.id(), name, kind, state, working_directory, project, created_at, json];
         let number = insert.insert(values)?;
-        connection
-            .prepare_cached(
-                "INSERT INTO head (session, epoch, last_seq, last_activity) VALUES (?1, ?2, ?3, ?4)",
-            )?
+        statements
+            .get("INSERT INTO head (session, epoch, last_seq, last_activity) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![number, self.epoch, self.last_seq(), last_activity])?;
         Ok(number)
     }
 
-    fn insert_events(&self, connection: &Connection, session: i64) -> rusqlite::Result<Position> {
-        let mut insert = connection.prepare_cached(
+    fn insert_events(&self, statements: &mut Statements<'_>, session: i64) -> rusqlite::Result<Position> {
+        let insert = statements.get(
             "INSERT INTO event (session, seq, at, kind, body, source, correlation, causation, environment)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?;
@@ -190,14 +184,14 @@ impl Rows {
             places = places.or(Some((last, last))).map(|(first, _)| (first, last));
         }
         let Some((first, last)) = places else { return Ok(Position::ZERO) };
-        index::extend(connection, first, last)?;
+        index::extend(statements, first, last)?;
         Ok(Position(first.unsigned_abs()))
     }
 
-    fn insert_outcomes(&self, connection: &Connection) -> rusqlite::Result<()> {
+    fn insert_outcomes(&self, statements: &mut Statements<'_>) -> rusqlite::Result<()> {
         for OutcomeRow { principal, command, fingerprint, response } in &self.outcomes {
-            connection
-                .prepare_cached(
+            statements
+                .get(
                     "INSERT INTO outcome (principal, command, fingerprint, response) VALUES (?1, ?2, ?3, ?4)",
                 )?
                 .execute(params![principal, command.as_str(), fingerprint, response])?;
@@ -239,9 +233,9 @@ pub(super) fn placed(
 }
 
 /// Takes a session's ownership.
-pub(super) fn claim(connection: &Connection, session: SessionId) -> Result<Epoch, Unwritten> {
-    let epoch: Option<i64> = connection
-        .prepare_cached(
+pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Result<Epoch, Unwritten> {
+    let epoch: Option<i64> = statements
+        .get(
             "UPDATE head SET epoch = epoch + 1 WHERE session = (SELECT number FROM session WHERE id = ?1)
              RETURNING epoch",
         )?
@@ -256,6 +250,7 @@ fn not_found(session: SessionId) -> Unwritten {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
     use uuid::Uuid;
 
     use super::super::migrations::{MIGRATIONS, migrate};
@@ -311,9 +306,10 @@ mod tests {
         connection
     }
 
-    fn refused(rows: &Rows, connection: &Connection) -> Error {
+    fn refused(rows: &Rows, statements: &mut Statements<'_>) -> Error {
+        let connection = statements.connection();
         let changes = connection.total_changes();
-        let Err(Unwritten::Refused(error)) = rows.apply(connection) else { panic!("not refused") };
+        let Err(Unwritten::Refused(error)) = rows.apply(statements) else { panic!("not refused") };
         assert_eq!(connection.total_changes(), changes, "{error}");
         error
     }
@@ -321,46 +317,49 @@ mod tests {
     #[test]
     fn a_refused_append_has_changed_nothing() {
         let connection = store();
+        let statements = &mut Statements::of(&connection);
         let not_found = not_found(creation().session);
-        assert_eq!(refused(&append(OWNER, 1, &["new"]), &connection), Error::from(not_found));
-        creation().apply(&connection).unwrap();
+        assert_eq!(refused(&append(OWNER, 1, &["new"]), statements), Error::from(not_found));
+        creation().apply(statements).unwrap();
 
-        assert_eq!(refused(&creation(), &connection), Error::SessionOwned);
+        assert_eq!(refused(&creation(), statements), Error::SessionOwned);
         for (epoch, first) in [(OWNER + 1, 2), (OWNER - 1, 2), (OWNER, 1), (OWNER, 3)] {
             for commands in [&[][..], &["new"], &["create"]] {
-                assert_eq!(refused(&append(epoch, first, commands), &connection), Error::SessionOwned);
+                assert_eq!(refused(&append(epoch, first, commands), statements), Error::SessionOwned);
             }
         }
         for (commands, command) in
             [(&["create"][..], "create"), (&["new", "create"], "create"), (&["new", "other", "new"], "new")]
         {
             let command = CommandId::new(command).unwrap();
-            assert_eq!(refused(&append(OWNER, 2, commands), &connection), Error::CommandConflict { command });
+            assert_eq!(refused(&append(OWNER, 2, commands), statements), Error::CommandConflict { command });
         }
-        append(OWNER, 2, &["new", "other"]).apply(&connection).unwrap();
+        append(OWNER, 2, &["new", "other"]).apply(statements).unwrap();
     }
 
     #[test]
     fn a_claim_refuses_what_was_not_yet_written_of_the_owner_before() {
         let connection = store();
+        let statements = &mut Statements::of(&connection);
         let session = creation().session;
-        assert!(matches!(claim(&connection, session), Err(Unwritten::Refused(_))));
-        creation().apply(&connection).unwrap();
-        append(OWNER, 2, &[]).apply(&connection).unwrap();
-        assert_eq!(claim(&connection, session).unwrap(), Epoch(2));
-        assert_eq!(refused(&append(OWNER, 3, &[]), &connection), Error::SessionOwned);
-        append(OWNER + 1, 3, &[]).apply(&connection).unwrap();
+        assert!(matches!(claim(statements, session), Err(Unwritten::Refused(_))));
+        creation().apply(statements).unwrap();
+        append(OWNER, 2, &[]).apply(statements).unwrap();
+        assert_eq!(claim(statements, session).unwrap(), Epoch(2));
+        assert_eq!(refused(&append(OWNER, 3, &[]), statements), Error::SessionOwned);
+        append(OWNER + 1, 3, &[]).apply(statements).unwrap();
     }
 
     #[test]
     fn an_append_that_the_database_cannot_take_has_failed_and_is_not_refused() {
         let connection = store();
-        creation().apply(&connection).unwrap();
+        let statements = &mut Statements::of(&connection);
+        creation().apply(statements).unwrap();
         connection
             .execute_batch(
                 "CREATE TRIGGER full BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'full'); END",
             )
             .unwrap();
-        assert!(matches!(append(OWNER, 2, &[]).apply(&connection), Err(Unwritten::Failed(_))));
+        assert!(matches!(append(OWNER, 2, &[]).apply(statements), Err(Unwritten::Failed(_))));
     }
 }

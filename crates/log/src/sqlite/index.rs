@@ -2,23 +2,23 @@
 //! with each event would cost a transaction a page for each session it writes to. Hence it is filled some hundred events
 //! at a time; those that are not yet in it are fewer than [`INTERVAL`], and [`super::queries::events`] looks through them.
 
-use rusqlite::Connection;
+use super::statements::Statements;
 
 /// The index is brought up to date by each append that has an event whose position is a multiple of this.
 const INTERVAL: i64 = 1024;
 
 /// Brings the index up to date where the events from `first` to `last`, which were just inserted, make it due.
-pub(super) fn extend(connection: &Connection, first: i64, last: i64) -> rusqlite::Result<()> {
+pub(super) fn extend(statements: &mut Statements<'_>, first: i64, last: i64) -> rusqlite::Result<()> {
     if last / INTERVAL == (first - 1) / INTERVAL {
         return Ok(());
     }
     // In no order: all the pages it touches fit the cache, and to sort costs more than to find them.
-    connection
-        .prepare_cached(
+    statements
+        .get(
             "INSERT INTO event_index (session, seq, position)
              SELECT session, seq, position FROM event WHERE position > (SELECT position FROM indexed)",
         )?
         .execute(())?;
-    connection.prepare_cached("UPDATE indexed SET position = ?1")?.execute([last])?;
+    statements.get("UPDATE indexed SET position = ?1")?.execute([last])?;
     Ok(())
 }

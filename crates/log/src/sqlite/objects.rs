@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tokio::task::spawn_blocking;
 
 use super::rows::integer;
+use super::statements::Statements;
 use super::writer::Unwritten;
 use super::{failed, files};
 use crate::ObjectHash;
@@ -68,8 +69,8 @@ impl ObjectRow {
     }
 
     /// Writes the row; one that is there already is only changed where it was damaged.
-    pub(super) fn store(&self, connection: &Connection) -> Result<(), Unwritten> {
-        let mut insert = connection.prepare_cached(
+    pub(super) fn store(&self, statements: &mut Statements<'_>) -> Result<(), Unwritten> {
+        let insert = statements.get(
             "INSERT INTO object (hash, size, bytes) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET bytes = excluded.bytes WHERE bytes IS NOT excluded.bytes",
         )?;

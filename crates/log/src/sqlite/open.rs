@@ -39,7 +39,6 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
     connection.pragma_update(None, "journal_size_limit", 8 * CHECKPOINT_PAGES * 4096).map_err(failed)?;
     connection.pragma_update(None, "cache_size", -16 * 1024).map_err(failed)?;
     connection.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
-    connection.set_prepared_statement_cache_capacity(32);
     migrate(&mut connection, MIGRATIONS)?;
     if let Some(bytes) = options.max_bytes {
         let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX);

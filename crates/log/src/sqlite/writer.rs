@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 
 use super::failed;
 use super::open::CHECKPOINT_PAGES;
+use super::statements::Statements;
 
 /// How much waits, and how much is written together.
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +58,12 @@ impl Writer {
     pub(super) fn start(connection: Connection, limits: Limits) -> Result<Self, Error> {
         let (queue, queued) = channel();
         let waiting = Arc::new(Waiting::default());
-        let worker = Worker { connection, queued, waiting: Arc::clone(&waiting), limits };
+        let known = Arc::clone(&waiting);
         let thread = thread::Builder::new()
             .name("log-writer".to_owned())
-            .spawn(move || worker.run())
+            .spawn(move || {
+                Worker { statements: Statements::of(&connection), queued, waiting: known, limits }.run();
+            })
             .map_err(failed)?;
         Ok(Self { queue: Some(queue), thread: Some(thread), waiting, limits })
     }
@@ -74,7 +77,7 @@ impl Writer {
     ) -> impl Future<Output = Result<T, Error>> + Send + 'static + use<T, W>
     where
         T: Send + 'static,
-        W: FnMut(&Connection) -> Result<T, Unwritten> + Send + 'static,
+        W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let queued = self.waiting.add(bytes, &self.limits).and_then(|()| {
@@ -156,7 +159,7 @@ struct Queued {
 /// A write of any kind, as the thread sees it.
 trait Write: Send {
     /// Does it; says whether the transaction can go on.
-    fn apply(&mut self, connection: &Connection) -> bool;
+    fn apply(&mut self, statements: &mut Statements<'_>) -> bool;
 
     /// Answers its caller, once the transaction's fate is known.
     fn answer(self: Box<Self>, fate: Result<(), Error>);
@@ -171,10 +174,10 @@ struct Pending<T, W> {
 impl<T, W> Write for Pending<T, W>
 where
     T: Send,
-    W: FnMut(&Connection) -> Result<T, Unwritten> + Send,
+    W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send,
 {
-    fn apply(&mut self, connection: &Connection) -> bool {
-        let written = (self.write)(connection);
+    fn apply(&mut self, statements: &mut Statements<'_>) -> bool {
+        let written = (self.write)(statements);
         let failed = matches!(written, Err(Unwritten::Failed(_)));
         let result = self.result.insert(written.map_err(Error::from));
         if let (true, Err(error)) = (failed, result) {
@@ -193,15 +196,15 @@ where
 }
 
 /// The thread.
-struct Worker {
-    connection: Connection,
+struct Worker<'c> {
+    statements: Statements<'c>,
     queued: Receiver<Queued>,
     waiting: Arc<Waiting>,
     limits: Limits,
 }
 
-impl Worker {
-    fn run(self) {
+impl Worker<'_> {
+    fn run(mut self) {
         while let Ok(first) = self.queued.recv() {
             self.serve(first);
             if let Err(error) = self.checkpoint() {
@@ -212,12 +215,12 @@ impl Worker {
 
     /// Writes all that has queued in one transaction, and answers it. Where one of the writes lost the transaction, each
     /// is tried on its own.
-    fn serve(&self, first: Queued) {
+    fn serve(&mut self, first: Queued) {
         let mut batch = vec![first];
-        let fate = self.transact(|| self.apply_queued(&mut batch));
+        let fate = self.transact(|worker| worker.apply_queued(&mut batch));
         if matches!(fate, Err(Lost::UnderWay)) && batch.len() > 1 {
             for mut queued in batch {
-                let fate = self.transact(|| self.apply(&mut queued));
+                let fate = self.transact(|worker| worker.apply(&mut queued));
                 self.answer(vec![queued], fate);
             }
         } else {
@@ -225,11 +228,11 @@ impl Worker {
         }
     }
 
-    fn transact(&self, apply: impl FnOnce() -> Result<(), Lost>) -> Result<(), Lost> {
+    fn transact(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), Lost>) -> Result<(), Lost> {
         self.execute("BEGIN IMMEDIATE")?;
-        let committed = apply().and_then(|()| self.execute("COMMIT"));
+        let committed = apply(self).and_then(|()| self.execute("COMMIT"));
         // A full disk can end the transaction by itself.
-        if committed.is_err() && !self.connection.is_autocommit() {
+        if committed.is_err() && !self.statements.connection().is_autocommit() {
             self.execute("ROLLBACK")?;
         }
         committed
@@ -237,7 +240,7 @@ impl Worker {
 
     /// Applies the batch, and lets it grow by what queues meanwhile: those who were just answered ask again, one by one,
     /// and the first of them alone would cost the others a flush.
-    fn apply_queued(&self, batch: &mut Vec<Queued>) -> Result<(), Lost> {
+    fn apply_queued(&mut self, batch: &mut Vec<Queued>) -> Result<(), Lost> {
         let (mut applied, mut bytes) = (0, 0_usize);
         while let Some(queued) = batch.get_mut(applied) {
             self.apply(queued)?;
@@ -250,8 +253,8 @@ impl Worker {
         Ok(())
     }
 
-    fn apply(&self, queued: &mut Queued) -> Result<(), Lost> {
-        if queued.write.apply(&self.connection) { Ok(()) } else { Err(Lost::UnderWay) }
+    fn apply(&mut self, queued: &mut Queued) -> Result<(), Lost> {
+        if queued.write.apply(&mut self.statements) { Ok(()) } else { Err(Lost::UnderWay) }
     }
 
     fn answer(&self, batch: Vec<Queued>, fate: Result<(), Lost>) {
@@ -271,23 +274,19 @@ impl Worker {
 
     /// Copies the write-ahead log into the database once it is long, so that the next write begins it anew. Where a
     /// reader still needs the log, the next write cannot, and it is tried again after that one.
-    fn checkpoint(&self) -> rusqlite::Result<()> {
+    fn checkpoint(&mut self) -> rusqlite::Result<()> {
         let (pages, copied): (i64, i64) = self
-            .connection
-            .prepare_cached("PRAGMA wal_checkpoint(NOOP)")?
+            .statements
+            .get("PRAGMA wal_checkpoint(NOOP)")?
             .query_row((), |row| Ok((row.get(1)?, row.get(2)?)))?;
         if pages >= CHECKPOINT_PAGES && copied < pages {
-            self.connection.prepare_cached("PRAGMA wal_checkpoint(PASSIVE)")?.query_row((), |_| Ok(()))?;
+            self.statements.get("PRAGMA wal_checkpoint(PASSIVE)")?.query_row((), |_| Ok(()))?;
         }
         Ok(())
     }
 
-    fn execute(&self, sql: &str) -> Result<(), Lost> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.execute(()))
-            .map(drop)
-            .map_err(Lost::All)
+    fn execute(&mut self, sql: &'static str) -> Result<(), Lost> {
+        self.statements.get(sql).and_then(|statement| statement.execute(())).map(drop).map_err(Lost::All)
     }
 }
 
@@ -320,16 +319,15 @@ mod tests {
         Writer::start(connection, limits).unwrap()
     }
 
-    fn keep(value: i64) -> impl FnMut(&Connection) -> Result<(), Unwritten> + Send {
-        move |connection| Ok(connection.execute("INSERT INTO kept VALUES (?1)", [value]).map(drop)?)
+    fn keep(value: i64) -> impl FnMut(&mut Statements<'_>) -> Result<(), Unwritten> + Send {
+        move |statements| Ok(statements.get("INSERT INTO kept VALUES (?1)")?.execute([value]).map(drop)?)
     }
 
     fn kept(writer: &Writer) -> impl Future<Output = Result<i64, Error>> + use<> {
-        writer.submit(0, |connection| {
-            connection
-                .query_row("SELECT total(value) FROM kept", (), |row| row.get::<_, f64>(0))
-                .map_err(Unwritten::from)
-                .map(|sum| sum as i64)
+        writer.submit(0, |statements| {
+            let sum: f64 =
+                statements.get("SELECT total(value) FROM kept")?.query_row((), |row| row.get(0))?;
+            Ok(sum as i64)
         })
     }
 
@@ -351,11 +349,11 @@ mod tests {
     fn keep_counted(
         value: i64,
         asked: &Arc<AtomicUsize>,
-    ) -> impl FnMut(&Connection) -> Result<(), Unwritten> + Send + use<> {
+    ) -> impl FnMut(&mut Statements<'_>) -> Result<(), Unwritten> + Send + use<> {
         let asked = Arc::clone(asked);
-        move |connection| {
+        move |statements| {
             asked.fetch_add(1, Ordering::Relaxed);
-            keep(value)(connection)
+            keep(value)(statements)
         }
     }
 
@@ -381,9 +379,9 @@ mod tests {
         let asked = Arc::default();
         let held = hold(&writer).await;
         let before = writer.submit(0, keep_counted(1, &asked));
-        let half = writer.submit(0, |connection| {
-            keep(4)(connection)?;
-            keep(4)(connection)
+        let half = writer.submit(0, |statements| {
+            keep(4)(statements)?;
+            keep(4)(statements)
         });
         let after = writer.submit(0, keep_counted(2, &asked));
         drop(held);
@@ -400,8 +398,8 @@ mod tests {
         let held = hold(&writer).await;
         let innocent = writer.submit(0, keep(1));
         let refused = writer.submit(0, |_| Err::<(), _>(Unwritten::Refused(Error::SessionOwned)));
-        let fails = writer.submit(0, |connection| {
-            Ok(connection.execute("INSERT INTO promised VALUES (8)", ()).map(drop)?)
+        let fails = writer.submit(0, |statements| {
+            Ok(statements.get("INSERT INTO promised VALUES (8)")?.execute(()).map(drop)?)
         });
         drop(held);
         assert!(matches!(innocent.await, Err(Error::StoreFailed { .. })));
@@ -417,8 +415,8 @@ mod tests {
         let writer = writer(Limits::default());
         let held = hold(&writer).await;
         let before = writer.submit(0, keep(1));
-        let ends = writer.submit(0, |connection| {
-            connection.execute_batch("ROLLBACK")?;
+        let ends = writer.submit(0, |statements| {
+            statements.get("ROLLBACK")?.execute(())?;
             Err::<(), _>(Unwritten::Failed(rusqlite::Error::InvalidQuery))
         });
         let after = writer.submit(0, keep(2));
