@@ -86,7 +86,7 @@ impl Writer {
         });
         async move {
             queued?;
-            answer.await.unwrap_or_else(|_| Err(stopped()))
+            answer.await.map_or_else(|_| Err(stopped()), |(answer, _)| answer)
         }
     }
 }
@@ -165,10 +165,12 @@ trait Write: Send {
     fn answer(self: Box<Self>, fate: Result<(), Error>);
 }
 
+/// The write goes back with its answer, to be freed by the thread that made it. Memory is freed where it came from, and two
+/// threads that free there wait for each other.
 struct Pending<T, W> {
     write: W,
     result: Option<Result<T, Error>>,
-    reply: oneshot::Sender<Result<T, Error>>,
+    reply: oneshot::Sender<(Result<T, Error>, W)>,
 }
 
 impl<T, W> Write for Pending<T, W>
@@ -187,11 +189,11 @@ where
     }
 
     fn answer(self: Box<Self>, fate: Result<(), Error>) {
-        let Self { result, reply, .. } = *self;
+        let Self { write, result, reply } = *self;
         // A refusal, too, may rest on what was lost.
         let answer = fate.and_then(|()| result.unwrap_or_else(|| Err(stopped())));
         // The caller may have gone; what it asked for is done all the same.
-        let _ = reply.send(answer);
+        let _ = reply.send((answer, write));
     }
 }
 
