@@ -8,13 +8,13 @@ open System.Threading
 
 let private current = AsyncLocal<string>()
 
-/// Whose code threw an exception: when nobody catches it, the thread has lost its context already.
+/// Whose code threw an exception last: when nobody catches it, the thread has lost its context already.
 let private thrown = ConditionalWeakTable<exn, string>()
 
 let private note (e: exn) =
     match current.Value with
     | null -> ()
-    | job -> thrown.GetValue(e, fun _ -> job) |> ignore
+    | job -> thrown.AddOrUpdate(e, job)
 
 /// Runs code of a job.
 let under (job: string) (work: unit -> 'T) : 'T =

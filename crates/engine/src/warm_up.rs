@@ -7,8 +7,8 @@ use mainstay_log::Log;
 use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
-    Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice, Seq,
-    SessionId, WorkerExit,
+    Blame, Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice,
+    Seq, SessionId, WorkerExit,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{timeout, timeout_at};
@@ -193,10 +193,10 @@ async fn end_of(job: JobId, notices: &mut mpsc::Receiver<RunnerNotice>) -> Resul
     }
 }
 
-/// Whom to blame for a worker that is lost during a replay without a word: the submission that ran, unless the worker was
-/// killed from outside. It is left out of the next replay; otherwise each new worker would be lost in the same way.
+/// Whom to suspect where a worker is lost during a replay without a word: the submission that ran, unless the worker was ended
+/// from outside. Were it never left out, each new worker would be lost in the same way.
 fn suspected(job: JobId, exit: WorkerExit) -> Option<LastWords> {
-    let is_known = exit != WorkerExit::Unknown && !exit.is_kill();
+    let is_known = exit != WorkerExit::Unknown && !exit.is_from_outside();
     let reason = "it was lost while a submission ran again".to_owned();
-    is_known.then_some(LastWords { job, reason: Some(reason) })
+    is_known.then_some(LastWords { blame: Blame { job, is_sure: false }, reason: Some(reason) })
 }

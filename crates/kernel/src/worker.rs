@@ -14,7 +14,7 @@ use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{Completions, Members, ResourceUsage, Runner, StartedRunner, Submission};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
+    Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
     RunnerNotice, TextPosition, WorkerExit,
 };
 use tokio::io::AsyncReadExt;
@@ -313,7 +313,9 @@ impl Reader {
                 Some(job) => self.on_unserved(job, code, message).await,
                 None => self.calls.answer(id, FromWorker::Failed { id: Some(id), code, message }),
             },
-            Ok(FromWorker::Ending { job, reason }) => self.last_words = Some(LastWords { job, reason }),
+            Ok(FromWorker::Ending { job, reason }) => {
+                self.last_words = Some(LastWords { blame: Blame { job, is_sure: true }, reason });
+            }
             Ok(message) => match message.answers() {
                 Some(id) => self.calls.answer(id, message),
                 None => tracing::debug!(?message, "a worker says"),

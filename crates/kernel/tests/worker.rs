@@ -21,7 +21,7 @@ use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::{Launch, worker};
 use mainstay_model::decide::LastWords;
-use mainstay_model::{JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit};
+use mainstay_model::{Blame, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
@@ -240,8 +240,24 @@ async fn a_worker_that_is_ended_by_what_earlier_code_left_running_names_its_job(
         let releases = "try failwith \"caught\" with _ -> ()\ngate.Set()\nSystem.Threading.Thread.Sleep(-1)";
         session.submit(releases).await;
         let reason = Some("System.Exception: too late".to_owned());
-        assert_eq!(session.last_words().await, Some(LastWords { job: haunter, reason }), "{haunts}");
+        assert_eq!(
+            session.last_words().await,
+            Some(LastWords { blame: Blame { job: haunter, is_sure: true }, reason }),
+            "{haunts}"
+        );
     }
+}
+
+#[tokio::test]
+async fn of_those_who_throw_the_same_exception_the_last_is_named() {
+    let mut session = Session::start().await;
+    session.eval("let broken : Lazy<int> = lazy (failwith \"too late\")").await;
+    session.eval("try broken.Value |> ignore with _ -> ()").await;
+    let haunter =
+        session.submit("System.Threading.Thread(fun () -> printfn \"%d\" broken.Value).Start()").await;
+    let reason = Some("System.Exception: too late".to_owned());
+    let blame = Blame { job: haunter, is_sure: true };
+    assert_eq!(session.last_words().await, Some(LastWords { blame, reason }));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use crate::affordance::{Availability, availability};
 use crate::command::{Command, SessionCommand};
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
-use crate::event::{CancelEnding, EventBody, Metadata, OutputStream, Source, WarmUpReason};
+use crate::event::{Blame, CancelEnding, EventBody, Kept, Metadata, OutputStream, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{CommandId, JobId, Principal, Seq};
 use crate::limits::Limits;
@@ -103,17 +103,17 @@ pub enum RunnerNotice {
     Exited {
         /// How.
         exit: WorkerExit,
-        /// What it says itself of its end.
+        /// What is known of why.
         last_words: Option<LastWords>,
     },
 }
 
-/// What a worker says of its end before it ends.
+/// What is known of why a worker ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastWords {
-    /// The job whose code brings it about: the one that runs, or one that left something running.
-    pub job: JobId,
-    /// Why, where it says so.
+    /// Whose code brought it about.
+    pub blame: Blame,
+    /// Why, where that is known.
     pub reason: Option<String>,
 }
 
@@ -227,7 +227,7 @@ pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) 
 struct Loss {
     exit: WorkerExit,
     reason: Option<String>,
-    blamed: Option<JobId>,
+    blame: Option<Blame>,
 }
 
 /// A decision in the making.
@@ -345,7 +345,7 @@ impl Draft<'_> {
                 }
             }
             Notice::StartFailed { reason } => {
-                let loss = Loss { exit: WorkerExit::Unknown, reason: Some(reason), blamed: None };
+                let loss = Loss { exit: WorkerExit::Unknown, reason: Some(reason), blame: None };
                 self.worker_lost(loss, limits);
             }
             Notice::Runner(notice) => self.runner_notice(notice, limits),
@@ -393,11 +393,11 @@ impl Draft<'_> {
                 }
             }
             RunnerNotice::Exited { exit, last_words } => {
-                let (reason, blamed) = match last_words {
-                    Some(LastWords { job, reason }) => (reason, Some(job)),
+                let (reason, blame) = match last_words {
+                    Some(LastWords { blame, reason }) => (reason, Some(blame)),
                     None => (None, None),
                 };
-                self.worker_lost(Loss { exit, reason, blamed }, limits);
+                self.worker_lost(Loss { exit, reason, blame }, limits);
             }
         }
     }
@@ -424,7 +424,8 @@ impl Draft<'_> {
                 (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
             }
             JobEnding::Interrupted { kept } if running.cancel_requested => {
-                let kept = (kept > 0).then_some(kept);
+                let bindings = || result.bindings.clone();
+                let kept = (kept > 0).then(|| Kept { bytes: kept, bindings: bindings() });
                 (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept }, EvalEnding::Cancelled)
             }
             JobEnding::Interrupted { .. } => {
@@ -448,14 +449,14 @@ impl Draft<'_> {
             | SessionState::Waiting(_) => {}
         }
         let verdict = self.verdict(&loss, limits);
-        let Loss { exit, reason, blamed } = loss;
+        let Loss { exit, reason, blame } = loss;
         if let Some(running) = self.session.running().cloned() {
-            self.end_running_by_exit(&running, exit, blamed);
+            self.end_running_by_exit(&running, exit, blame);
         }
         match verdict {
             Verdict::Restart { attempt, after_ms } => {
                 let restart_after_ms = Some(after_ms);
-                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blamed };
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blame };
                 self.record(of(Source::System), exited);
                 self.record(
                     of(Source::System),
@@ -466,8 +467,7 @@ impl Draft<'_> {
             }
             Verdict::GiveUp { attempt } => {
                 let last = reason.clone().unwrap_or_else(|| exit.to_string());
-                let exited =
-                    EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason, blamed };
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason, blame };
                 self.record(of(Source::System), exited);
                 let message = format!("the worker was lost {attempt} times in a row, last by {last}");
                 self.record(of(Source::System), EventBody::SessionFaulted { message });
@@ -479,7 +479,9 @@ impl Draft<'_> {
     /// Code that ends its worker with an exit code means to: the next worker is started at once, and it counts for nothing.
     fn verdict(&self, loss: &Loss, limits: &Limits) -> Verdict {
         let ends_itself = |running: &RunningJob| {
-            matches!(loss.exit, WorkerExit::Code(_)) && loss.blamed.is_none_or(|job| job == running.job)
+            matches!(loss.exit, WorkerExit::Code(_))
+                && !loss.exit.is_from_outside()
+                && loss.blame.is_none_or(|blame| blame.job == running.job)
         };
         if self.session.running().is_some_and(ends_itself) {
             return Verdict::Restart { attempt: 0, after_ms: 0 };
@@ -507,12 +509,12 @@ impl Draft<'_> {
         }
     }
 
-    /// A job whose worker was killed from outside, or ended by what another job had left running, was cut off. Everything
+    /// A job whose worker was ended from outside, or by what another job had left running, was cut off. Everything
     /// else its code brought about itself.
-    fn end_running_by_exit(&mut self, running: &RunningJob, exit: WorkerExit, blamed: Option<JobId>) {
+    fn end_running_by_exit(&mut self, running: &RunningJob, exit: WorkerExit, blame: Option<Blame>) {
         if running.cancel_requested {
             self.end_running_by_kill();
-        } else if exit.is_kill() || blamed.is_some_and(|job| job != running.job) {
+        } else if exit.is_from_outside() || blame.is_some_and(|blame| blame.job != running.job) {
             self.interrupt_running(running);
         } else {
             let duration_ms = elapsed_ms(running.requested_at, self.now);

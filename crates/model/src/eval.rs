@@ -106,10 +106,19 @@ pub enum WorkerExit {
 }
 
 impl WorkerExit {
-    /// Whether it was killed from outside: by a person, or by the kernel out of memory.
-    pub const fn is_kill(self) -> bool {
+    /// Whether it was told to end from outside: by a person, a service manager, or the kernel out of memory. A runtime that
+    /// heeds such a signal ends with 128 and its number.
+    pub const fn is_from_outside(self) -> bool {
+        const SIGHUP: i32 = 1;
+        const SIGINT: i32 = 2;
         const SIGKILL: i32 = 9;
-        matches!(self, Self::Signal(SIGKILL))
+        const SIGTERM: i32 = 15;
+        let signal = match self {
+            Self::Signal(signal) => signal,
+            Self::Code(code) => code.saturating_sub(128),
+            Self::Unknown => return false,
+        };
+        matches!(signal, SIGHUP | SIGINT | SIGKILL | SIGTERM)
     }
 }
 
@@ -144,6 +153,21 @@ pub enum Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signals_that_others_send_are_told_from_ends_that_code_brings_about() {
+        for exit in [9, 15, 2, 1].map(WorkerExit::Signal) {
+            assert!(exit.is_from_outside(), "{exit}");
+        }
+        for exit in [137, 143, 130, 129].map(WorkerExit::Code) {
+            assert!(exit.is_from_outside(), "{exit}");
+        }
+        let own = [WorkerExit::Code(0), WorkerExit::Code(3), WorkerExit::Signal(6), WorkerExit::Unknown];
+        for exit in own {
+            assert!(!exit.is_from_outside(), "{exit}");
+        }
+        assert!(!WorkerExit::Code(i32::MIN).is_from_outside());
+    }
 
     #[test]
     fn a_long_value_is_cut_at_a_character_and_marked() {

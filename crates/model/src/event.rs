@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crate::eval::{EvalResult, Failure, WorkerExit};
+use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 use crate::id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
 use crate::replay::Divergence;
@@ -112,6 +112,28 @@ pub enum CancelEnding {
     Killed,
 }
 
+/// Whose code ended a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blame {
+    /// The job: the one that ran, or one that had left something running.
+    pub job: JobId,
+    /// Whether the worker said so. Otherwise it was lost without a word while the job's code was run again, and only a second
+    /// time makes sure of it. Code that surely ended a worker is not run again to rebuild the session.
+    pub is_sure: bool,
+}
+
+/// The part of a cancelled submission that had run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    /// How many bytes of the code, from its beginning.
+    pub bytes: usize,
+    /// What it defined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bindings: Vec<Binding>,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "body", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -178,9 +200,9 @@ pub enum EventBody {
         /// Why, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The job whose code brought it about, where that is known. It is not run again to rebuild the session.
+        /// Whose code brought it about, where something is known of that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        blamed: Option<JobId>,
+        blame: Option<Blame>,
     },
 
     /// Code was accepted for running.
@@ -249,9 +271,9 @@ pub enum EventBody {
         job: JobId,
         /// How.
         ending: CancelEnding,
-        /// How many bytes of the code, from its beginning, had run to their end and changed the session.
+        /// What had run to its end, where that changed the session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        kept: Option<usize>,
+        kept: Option<Kept>,
     },
     /// A job was cut off: its worker was lost, or the daemon, or the daemon went down. It is not run again.
     EvalInterrupted {

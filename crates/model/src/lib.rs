@@ -28,7 +28,7 @@ pub use decide::{
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use error::{Error, ErrorCode};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
-pub use event::{Event, EventBody, JobEnd, Metadata, OutputStream, Source, WarmUpReason};
+pub use event::{Blame, Event, EventBody, JobEnd, Kept, Metadata, OutputStream, Source, WarmUpReason};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 pub use id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
 pub use limits::Limits;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decide::{JobEnding, JobReport};
 use crate::eval::EvalResult;
-use crate::event::{Event, EventBody};
+use crate::event::{Blame, Event, EventBody, Kept};
 use crate::id::{JobId, Seq};
 use crate::limits::Limits;
 
@@ -176,6 +176,8 @@ pub struct ReplayList {
     /// Which of them give the present value of `it`: the submission that gave it, behind those whose value that one used.
     /// They are there for nothing else.
     last_value: Vec<usize>,
+    /// Whose code may have ended a worker once.
+    suspects: Vec<JobId>,
     left_out: Vec<Seq>,
 }
 
@@ -195,7 +197,7 @@ impl ReplayList {
             }
             EventBody::EvalCancelled { job, kept, .. } => self.end_kept(job, kept),
             EventBody::EvalInterrupted { job } => self.end_kept(job, None),
-            EventBody::WorkerExited { blamed: Some(job), .. } => self.leave_out(job),
+            EventBody::WorkerExited { blame: Some(blame), .. } => self.blame(blame),
             EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
             EventBody::SessionCreated { .. }
             | EventBody::SessionRenamed { .. }
@@ -203,7 +205,7 @@ impl ReplayList {
             | EventBody::WarmUpCompleted { .. }
             | EventBody::SessionFaulted { .. }
             | EventBody::SessionStopped
-            | EventBody::WorkerExited { blamed: None, .. }
+            | EventBody::WorkerExited { blame: None, .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. } => {}
@@ -237,13 +239,25 @@ impl ReplayList {
     }
 
     /// A submission of which at most the beginning had run to its end.
-    fn end_kept(&mut self, job: JobId, kept: Option<usize>) {
+    fn end_kept(&mut self, job: JobId, kept: Option<Kept>) {
         let Some(mut item) = self.pending.take_if(|pending| pending.job == job) else { return };
-        let Some(kept) = kept.filter(|bytes| item.code.is_char_boundary(*bytes)) else { return };
-        item.code.truncate(kept);
+        let Some(Kept { bytes, bindings }) = kept else { return };
+        if !item.code.is_char_boundary(bytes) {
+            return;
+        }
+        item.code.truncate(bytes);
+        item.gave = Some(Given::of(&EvalResult { bindings, ..EvalResult::default() }));
         // It may have used the last value, and may have given another.
         self.last_value.clear();
         self.candidates.push(Some(ReplayItem { succeeded: true, ..item }));
+    }
+
+    fn blame(&mut self, Blame { job, is_sure }: Blame) {
+        if is_sure || self.suspects.contains(&job) {
+            self.leave_out(job);
+        } else {
+            self.suspects.push(job);
+        }
     }
 
     fn leave_out(&mut self, job: JobId) {
@@ -330,9 +344,17 @@ mod tests {
         codes(list_of(evals))
     }
 
-    fn exited(blamed: Option<JobId>) -> Event {
+    fn exited(blame: Option<Blame>) -> Event {
         let exit = WorkerExit::Signal(6);
-        event(EventBody::WorkerExited { exit, attempt: 1, restart_after_ms: Some(1), reason: None, blamed })
+        event(EventBody::WorkerExited { exit, attempt: 1, restart_after_ms: Some(1), reason: None, blame })
+    }
+
+    fn surely(index: usize) -> Option<Blame> {
+        Some(Blame { job: job(index), is_sure: true })
+    }
+
+    fn maybe(index: usize) -> Option<Blame> {
+        Some(Blame { job: job(index), is_sure: false })
     }
 
     #[test]
@@ -352,8 +374,8 @@ mod tests {
     #[test]
     fn what_ended_a_worker_is_left_out_and_named() {
         let mut list = list_of(&["a!", "b!", "c=", "d!"]);
-        for blamed in [None, Some(job(1)), Some(job(2)), Some(job(1)), Some(job(9))] {
-            list.push(exited(blamed));
+        for blame in [None, surely(1), surely(2), surely(1), surely(9)] {
+            list.push(exited(blame));
         }
         let replay = list.finish();
         assert_eq!(replay.left_out, [Seq(2), Seq(3)]);
@@ -362,8 +384,22 @@ mod tests {
     }
 
     #[test]
+    fn what_may_have_ended_a_worker_is_left_out_the_second_time() {
+        let codes_after = |blames: &[Option<Blame>]| {
+            let mut list = list_of(&["a!", "b!"]);
+            blames.iter().for_each(|blame| list.push(exited(*blame)));
+            codes(list)
+        };
+        assert_eq!(codes_after(&[maybe(1)]), ["a!", "b!"]);
+        assert_eq!(codes_after(&[maybe(1), maybe(0)]), ["a!", "b!"]);
+        assert_eq!(codes_after(&[maybe(1), None, maybe(1)]), ["a!"]);
+        assert_eq!(codes_after(&[maybe(1), surely(0)]), ["b!"]);
+    }
+
+    #[test]
     fn of_cancelled_code_the_part_that_had_run_is_run_again() {
-        let cancelled = |kept| {
+        let cancelled = |kept: Option<usize>| {
+            let kept = kept.map(|bytes| Kept { bytes, bindings: Vec::new() });
             let mut list = list_of(&["a!"]);
             list.push(requested(1, "let é = 1;; spin ()"));
             list.push(event(EventBody::EvalCancelled { job: job(1), ending: CancelEnding::Yielded, kept }));
@@ -383,7 +419,7 @@ mod tests {
         list.push(event(EventBody::EvalCancelled {
             job: job(1),
             ending: CancelEnding::Yielded,
-            kept: Some(6),
+            kept: Some(Kept { bytes: 6, bindings: Vec::new() }),
         }));
         assert_eq!(codes(list), ["a=", "b it;;"]);
     }
@@ -395,6 +431,18 @@ mod tests {
             value: Some(value.to_owned()),
         };
         EvalResult { bindings: vec![binding("x", value), binding("y", "2")], ..EvalResult::default() }
+    }
+
+    #[test]
+    fn a_value_of_the_part_that_is_kept_is_compared_as_well() {
+        let mut list = ReplayList::default();
+        list.push(requested(0, "code;; spin ()"));
+        let kept = Some(Kept { bytes: 6, bindings: result("1").bindings });
+        list.push(event(EventBody::EvalCancelled { job: job(0), ending: CancelEnding::Yielded, kept }));
+        let ending = JobEnding::Completed;
+        let report = JobReport { ending, result: result("7"), changes_state: true, took: Duration::ZERO };
+        let divergence = list.finish().items[0].divergence(report, &Limits::default()).unwrap();
+        assert_eq!(divergence.kind, DivergenceKind::Values { names: vec!["x".to_owned()] });
     }
 
     /// What is said of code that gave `before` and then ends as `ending` with `after`.

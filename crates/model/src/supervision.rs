@@ -8,7 +8,7 @@ use crate::limits::Limits;
 pub enum Verdict {
     /// Start another.
     Restart {
-        /// The how manieth loss in a row this is, from 1; 0 where it is none.
+        /// The how manieth loss in a row this is, from 1; 0 for an end that is no loss.
         attempt: u32,
         /// How long to wait first, in milliseconds.
         after_ms: u64,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use mainstay_model::session::Rebuilt;
 use mainstay_model::{
-    Divergence, DivergenceKind, Error, EvalEnding, EventBody, Limits, Seq, SessionCommand, SessionState,
-    WorkerExit,
+    Blame, Divergence, DivergenceKind, Error, EvalEnding, EventBody, Limits, Seq, SessionCommand,
+    SessionState, WorkerExit,
 };
 use tokio::time::Instant;
 
@@ -214,7 +214,7 @@ async fn a_value_that_differs_when_it_is_replayed_is_named_and_news_until_the_ne
 }
 
 #[tokio::test]
-async fn code_that_ends_the_worker_it_is_replayed_in_is_left_out_of_the_next() {
+async fn code_that_ends_two_workers_it_is_replayed_in_is_left_out_of_the_next() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     session.eval("define a").await;
@@ -228,6 +228,8 @@ async fn code_that_ends_the_worker_it_is_replayed_in_is_left_out_of_the_next() {
         "lost the worker by exit code 1, 0 in a row",
         "warming up, WorkerLost",
         "lost the worker by exit code 7, 1 in a row",
+        "warming up, WorkerLost",
+        "lost the worker by exit code 7, 2 in a row",
         "warming up, WorkerLost",
         "ready, 2 replayed, 1 diverged",
     ];
@@ -250,21 +252,22 @@ async fn code_that_ended_its_worker_afterwards_is_not_run_again_and_named() {
     assert_eq!(diverged(&session).await, [left_out]);
     let events = session.engine.events(session.id, haunt.completed, usize::MAX).await.unwrap();
     let why = events.into_iter().find_map(|event| match event.body {
-        EventBody::WorkerExited { reason, blamed, .. } => Some((reason, blamed)),
+        EventBody::WorkerExited { reason, blame, .. } => Some((reason, blame)),
         _ => None,
     });
-    assert_eq!(why, Some((Some("Boom: too late".to_owned()), Some(haunt.job))));
+    let blame = Blame { job: haunt.job, is_sure: true };
+    assert_eq!(why, Some((Some("Boom: too late".to_owned()), Some(blame))));
 }
 
 #[tokio::test]
 async fn what_was_running_when_a_worker_was_killed_from_outside_is_not_blamed() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    session.eval("again signal 9").await;
+    session.eval("again signal 15").await;
     session.eval("signal 6").await;
     session.until("sessionFaulted").await;
     let story = session.story().await;
-    assert_eq!(story.last().unwrap(), "faulted: the worker was lost 6 times in a row, last by signal 9");
+    assert_eq!(story.last().unwrap(), "faulted: the worker was lost 6 times in a row, last by signal 15");
     assert_eq!(daemon.workers.alive(), 0);
 }
 

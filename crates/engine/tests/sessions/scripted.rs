@@ -29,7 +29,7 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
+    Binding, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
     RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
 };
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -321,8 +321,11 @@ impl Process {
             took: Duration::from_millis(1),
         };
         if let Some(haunter) = self.haunter {
-            let words = LastWords { job: haunter, reason: Some("Boom: too late".to_owned()) };
-            return Err(Exit { exit: Some(WorkerExit::Code(134)), last_words: Some(words) });
+            let words = LastWords {
+                blame: Blame { job: haunter, is_sure: true },
+                reason: Some("Boom: too late".to_owned()),
+            };
+            return Err(Exit { exit: Some(WorkerExit::Signal(6)), last_words: Some(words) });
         }
         for statement in code.lines() {
             let kept = statement.as_ptr().addr() - code.as_ptr().addr();

@@ -104,8 +104,11 @@ async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<E
         tokio::select! {
             outcome = &mut outcome => break outcome?,
             done = &mut stopped, if !is_stopped => {
-                done?;
                 is_stopped = true;
+                // Its outcome comes all the same.
+                if let Err(error) = done {
+                    tracing::warn!(%session, %error, "a cancelled eval could not be stopped");
+                }
             }
             Some(text) = next_output(&mut printed, &id) => call.say(shortened(text, TEXT_BYTES)).await,
         }

@@ -6,10 +6,10 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::WorkerInfo;
 use mainstay_model::{
-    Binding, CommandId, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding,
-    EvalOutcome, EvalResult, EventBody, Failure, JobId, Life, Metadata, Outcome, OutputStream, Principal,
-    RaisedError, Response, RunningJob, Seq, Session, Severity, Source, TextPosition, WaitReason,
-    WarmUpReason, WorkerExit,
+    Binding, Blame, CommandId, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error,
+    EvalEnding, EvalOutcome, EvalResult, EventBody, Failure, JobId, Kept, Life, Metadata, Outcome,
+    OutputStream, Principal, RaisedError, Response, RunningJob, Seq, Session, Severity, Source, TextPosition,
+    WaitReason, WarmUpReason, WorkerExit,
 };
 use uuid::Uuid;
 
@@ -31,7 +31,7 @@ pub fn bodies() -> Vec<EventBody> {
             attempt: 2,
             restart_after_ms: Some(2_000),
             reason: Some("the worker did not start".to_owned()),
-            blamed: Some(job()),
+            blame: Some(Blame { job: job(), is_sure: false }),
         },
         requested(),
         EventBody::OutputProduced {
@@ -46,7 +46,11 @@ pub fn bodies() -> Vec<EventBody> {
         failed(Failure::Raised { error: raised() }),
         failed(Failure::WorkerExited { exit: WorkerExit::Code(3) }),
         EventBody::EvalCancelled { job: job(), ending: CancelEnding::Killed, kept: None },
-        EventBody::EvalCancelled { job: job(), ending: CancelEnding::Yielded, kept: Some(3) },
+        EventBody::EvalCancelled {
+            job: job(),
+            ending: CancelEnding::Yielded,
+            kept: Some(Kept { bytes: 3, bindings: result().bindings }),
+        },
         EventBody::EvalInterrupted { job: job() },
         output(""),
     ];
@@ -61,7 +65,7 @@ pub fn busy() -> Vec<EventBody> {
         attempt: 1,
         restart_after_ms: Some(1_000),
         reason: None,
-        blamed: None,
+        blame: None,
     };
     let again = EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost };
     vec![warm_up(), warmed_up(), lost, again, warmed_up(), requested()]

@@ -7,8 +7,8 @@ use mainstay_model::affordance::availability;
 use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
-    Action, Admission, Availability, Command, CommandFingerprint, Decision, Effect, Error, Event, EventBody,
-    Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position, Response,
+    Action, Admission, Availability, Blame, Command, CommandFingerprint, Decision, Effect, Error, Event,
+    EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position, Response,
     RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, Source, decide,
 };
 use proptest::collection::vec;
@@ -29,7 +29,7 @@ enum Step {
     Output { of_running: bool },
     OutputCut { of_running: bool },
     Finished { of_running: bool, report: Box<JobReport> },
-    Exited { exit: mainstay_model::WorkerExit, blamed: Option<JobId> },
+    Exited { exit: mainstay_model::WorkerExit, blame: Option<Blame> },
     GraceExpired { of_running: bool },
     DaemonLost,
     DaemonStopping,
@@ -68,8 +68,8 @@ impl Step {
             Self::Finished { of_running, report } => {
                 Notice::Runner(RunnerNotice::Finished { job: job(of_running), report: *report })
             }
-            Self::Exited { exit, blamed } => {
-                let last_words = blamed.map(|job| LastWords { job, reason: None });
+            Self::Exited { exit, blame } => {
+                let last_words = blame.map(|blame| LastWords { blame, reason: None });
                 Notice::Runner(RunnerNotice::Exited { exit, last_words })
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
@@ -94,6 +94,10 @@ fn any_report() -> impl Strategy<Value = JobReport> {
     })
 }
 
+fn any_blame() -> impl Strategy<Value = Blame> {
+    (1_u128..20, any::<bool>()).prop_map(|(job, is_sure)| Blame { job: job_id(job), is_sure })
+}
+
 fn any_step() -> impl Strategy<Value = Step> {
     let usually = || prop::bool::weighted(0.8);
     prop_oneof![
@@ -104,8 +108,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => usually().prop_map(|of_running| Step::OutputCut { of_running }),
         6 => (usually(), any_report())
             .prop_map(|(of_running, report)| Step::Finished { of_running, report: Box::new(report) }),
-        2 => (any_exit(), option::of((1_u128..20).prop_map(job_id)))
-            .prop_map(|(exit, blamed)| Step::Exited { exit, blamed }),
+        2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         1 => Just(Step::DaemonLost),
         1 => Just(Step::DaemonStopping),
@@ -223,11 +226,21 @@ impl Story {
         let (code, succeeded) = match &end.body {
             EventBody::EvalCompleted { changes_state: true, .. } => (code.as_str(), true),
             EventBody::EvalFailed { changes_state: true, .. } => (code.as_str(), false),
-            EventBody::EvalCancelled { kept: Some(kept), .. } => (code.get(..*kept)?, true),
+            EventBody::EvalCancelled { kept: Some(kept), .. } => (code.get(..kept.bytes)?, true),
             _ => return None,
         };
-        let blames = |event: &Event| matches!(event.body, EventBody::WorkerExited { blamed, .. } if blamed == Some(*job));
-        let ended_worker = self.events.iter().any(|event| event.seq > end.seq && blames(event));
+        let blames = |event: &&Event| match event.body {
+            EventBody::WorkerExited { blame: Some(blame), .. } => blame.job == *job,
+            _ => false,
+        };
+        let is_sure = |event: &Event| {
+            matches!(event.body, EventBody::WorkerExited { blame: Some(Blame { is_sure: true, .. }), .. })
+        };
+        let blamed: Vec<&Event> = self.events.iter().filter(blames).collect();
+        let later = |event: &&&Event| event.seq > end.seq;
+        // What is surely blamed after its end, or blamed again.
+        let ended_worker = blamed.iter().filter(later).any(|event| is_sure(event))
+            || blamed.len() > 1 && blamed.iter().filter(later).count() > 0;
         (!ended_worker).then(|| (request.seq, code.to_owned(), succeeded))
     }
 }
@@ -427,7 +440,7 @@ fn after(steps: impl IntoIterator<Item = Step>) -> Story {
 }
 
 fn lost() -> Step {
-    Step::Exited { exit: mainstay_model::WorkerExit::Unknown, blamed: None }
+    Step::Exited { exit: mainstay_model::WorkerExit::Unknown, blame: None }
 }
 
 fn eval() -> Step {

@@ -4,11 +4,11 @@ use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Rebuilt, WorkerInfo};
 use mainstay_model::{
-    Action, Binding, CommandFingerprint, CommandId, CreateSession, Diagnostic, Divergence, DivergenceKind,
-    EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, JobId,
-    Life, Metadata, Outcome, OutputStream, Position, Principal, RaisedError, Response, RunningJob, Seq,
-    Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, Transition, WaitReason,
-    WarmUpReason, WorkerExit,
+    Action, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Diagnostic, Divergence,
+    DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody,
+    Failure, JobId, Kept, Life, Metadata, Outcome, OutputStream, Position, Principal, RaisedError, Response,
+    RunningJob, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp,
+    Transition, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -156,6 +156,10 @@ pub(crate) fn any_stream() -> impl Strategy<Value = OutputStream> {
     prop_oneof![Just(OutputStream::Stdout), Just(OutputStream::Stderr)]
 }
 
+fn any_kept() -> impl Strategy<Value = Kept> {
+    (0_usize..4, vec(any_binding(), 0..3)).prop_map(|(bytes, bindings)| Kept { bytes, bindings })
+}
+
 fn any_divergence() -> impl Strategy<Value = Divergence> {
     let kind = prop_oneof![
         Just(DivergenceKind::Ending),
@@ -196,14 +200,15 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
                 EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms }
             });
     let attempt = prop_oneof![0_u32..4, Just(u32::MAX)];
-    let why = (option::of(any_text()), option::of(any_job()));
+    let blame = (any_job(), any::<bool>()).prop_map(|(job, is_sure)| Blame { job, is_sure });
+    let why = (option::of(any_text()), option::of(blame));
     let exited = (any_exit(), attempt, option::of(any_count()), why).prop_map(
-        |(exit, attempt, restart_after_ms, (reason, blamed))| EventBody::WorkerExited {
+        |(exit, attempt, restart_after_ms, (reason, blame))| EventBody::WorkerExited {
             exit,
             attempt,
             restart_after_ms,
             reason,
-            blamed,
+            blame,
         },
     );
     prop_oneof![
@@ -255,7 +260,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
         1 => completed,
         1 => failed,
-        1 => (any_job(), ending, option::of(0_usize..4))
+        1 => (any_job(), ending, option::of(any_kept()))
             .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept }),
         1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
     ]

@@ -10,8 +10,8 @@ use crate::support::{
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Binding, CommandFingerprint, CreateSession, Diagnostic, Divergence, DivergenceKind,
-    EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure, Limits, Metadata,
+    Binding, Blame, CommandFingerprint, CreateSession, Diagnostic, Divergence, DivergenceKind,
+    EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure, Kept, Limits, Metadata,
     Outcome, OutputStream, RaisedError, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
     WarmUpReason, WorkerExit,
 };
@@ -297,14 +297,14 @@ fn event_examples() -> Vec<EventBody> {
             attempt: 1,
             restart_after_ms: Some(1000),
             reason: None,
-            blamed: None,
+            blame: None,
         },
         EventBody::WorkerExited {
             exit: WorkerExit::Signal(6),
             attempt: 2,
             restart_after_ms: Some(2000),
             reason: Some(text("System.Exception: too late")),
-            blamed: Some(job),
+            blame: Some(Blame { job, is_sure: true }),
         },
         EventBody::EvalRequested {
             job,
@@ -332,7 +332,11 @@ fn event_examples() -> Vec<EventBody> {
             duration_ms: 12,
         },
         EventBody::EvalCancelled { job, ending: CancelEnding::Killed, kept: None },
-        EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept: Some(14) },
+        EventBody::EvalCancelled {
+            job,
+            ending: CancelEnding::Yielded,
+            kept: Some(Kept { bytes: 14, bindings: result().bindings }),
+        },
         EventBody::EvalInterrupted { job },
     ]
 }
