@@ -154,6 +154,15 @@ fn what_was_typed_is_found_again_in_another_terminal() {
 }
 
 #[test]
+fn code_that_exits_is_told_as_eval_tells_it() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("exit 3");
+    terminal.wait_for("the code ended its worker with exit code 3; the session is rebuilt");
+    assert!(!terminal.screen().contains("WorkerExited"), "{}", terminal.screen());
+}
+
+#[test]
 fn lines_are_pasted_or_begun_without_running() {
     let world = World::new();
     let terminal = open(&world);

@@ -144,14 +144,17 @@ fn code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file() {
 }
 
 #[test]
-fn code_that_exits_gives_its_own_exit_code() {
+fn code_that_exits_gives_its_own_exit_code_and_for_json_that_it_did_not_run_to_its_end() {
     let world = World::new();
     let script = world.run_with_input([] as [&str; 0], b"printfn \"done\"\nexit 0");
     assert_eq!((script.code, script.stdout.as_str()), (0, "done\n"));
     insta::assert_snapshot!(script.stderr, @"the code ended its worker with exit code 0; the session is rebuilt from its earlier definitions");
     assert_eq!(world.run(["eval", "exit 3"]).code, 3);
-    let told = world.run(["eval", "--json", "exit 0"]);
-    assert_eq!((told.code, &told.json()["success"]), (0, &json!(false)));
+    assert_eq!(world.run_with_input([] as [&str; 0], b"exit 3").code, 3);
+    for code in ["exit 0", "exit 3"] {
+        let told = world.run(["eval", "--json", code]);
+        assert_eq!((told.code, &told.json()["success"]), (1, &json!(false)), "{code}");
+    }
     let killed = "System.Diagnostics.Process.GetCurrentProcess().Kill()";
     assert_eq!(world.run(["eval", killed]).code, 1, "a crash is no exit");
 }

@@ -9,11 +9,10 @@ use clap::Args;
 use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{
-    Admission, CommandId, Error, Event, EventBody, Failure, OutputStream, Seq, SessionState, WorkerExit,
-};
+use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
 use tokio::time::sleep;
 
+use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
@@ -53,7 +52,8 @@ Examples:
   mainstay eval --file examples/units.fsx
   cat script.fsx | mainstay eval -
 
-Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wrong; code that calls `exit` gives its own.";
+Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wrong.
+Code that calls `exit` gives its own exit code, and 1 with --json, as for every \"success\": false.";
 
 /// Code, and the file it is the text of.
 struct Source {
@@ -80,22 +80,15 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let mut run = Run {
-            source,
-            session,
-            command: new_command(),
-            show,
-            shown: Seq::ZERO,
-            stop: Stop::Unwanted,
-            exit_code: None,
-        };
+        let mut run =
+            Run { source, session, command: new_command(), show, shown: Seq::ZERO, stop: Stop::Unwanted };
         let mut answered = run.attempt(connection).await;
         if let Err(Error::DaemonNotRunning) = answered {
             // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
             answered = run.attempt(connect_or_start(home, "cli").await?).await;
         }
-        let eval = match answered {
-            Ok(eval) => eval,
+        let answer = match answered {
+            Ok(answer) => answer,
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
                 let Connection { client, .. } = connect_or_start(home, "cli").await?;
                 let session = run.session.session.to_string();
@@ -105,13 +98,9 @@ impl Eval {
             Err(error) => return Err(error),
         };
         if self.json {
-            super::print_json_line(&eval)?;
+            super::print_json_line(&answer.eval)?;
         }
-        Ok(match run.exit_code {
-            Some(code) => ExitCode::from(code),
-            None if eval.success => ExitCode::SUCCESS,
-            None => ExitCode::FAILURE,
-        })
+        Ok(answer.exit_code(self.json))
     }
 
     fn read(&self) -> Result<Source, Error> {
@@ -171,8 +160,24 @@ struct Run {
     /// The last event that was seen.
     shown: Seq,
     stop: Stop,
+}
+
+/// What came of an eval.
+struct Answer {
+    eval: EvalView,
     /// What the code itself ended with, where it called `exit`.
-    exit_code: Option<u8>,
+    own_exit: Option<i32>,
+}
+
+impl Answer {
+    /// The code's own, where it has one. Who reads JSON is told of it there, and here only whether the code ran to its end.
+    fn exit_code(&self, is_json: bool) -> ExitCode {
+        match self.own_exit.and_then(|code| u8::try_from(code).ok()) {
+            Some(code) if !is_json => ExitCode::from(code),
+            Some(_) | None if self.eval.success => ExitCode::SUCCESS,
+            Some(_) | None => ExitCode::FAILURE,
+        }
+    }
 }
 
 /// Whether the code is to be stopped, for Ctrl-C.
@@ -186,7 +191,7 @@ enum Stop {
 
 impl Run {
     /// Asks for the eval and shows its output as it comes, then the rest.
-    async fn attempt(&mut self, connection: Connection) -> Result<EvalView, Error> {
+    async fn attempt(&mut self, connection: Connection) -> Result<Answer, Error> {
         let Connection { client, mut events } = connection;
         let session = self.session.session.to_string();
         let after = self.shown.max(self.session.last_seq);
@@ -226,36 +231,20 @@ impl Run {
             let Some(event) = events.recv().await else { break };
             self.see(&event);
         }
+        let own_exit = own_exit_code(&client, &eval).await?;
         if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
             println!("{}", eval.display.trim_end());
         }
         if self.show != Show::Nothing {
-            self.conclude(&eval);
+            eprint!("{}", eval_summary(&eval, own_exit, &self.source.code, Paint::stderr()));
         }
-        Ok(eval)
-    }
-
-    /// Code that calls `exit` has done what it wanted: that is told, and is no error.
-    fn conclude(&self, eval: &EvalView) {
-        let mut eval = eval.clone();
-        if self.exit_code.is_some()
-            && let Some(exit) = eval.error.take()
-        {
-            terminal::note(&exit.message);
-        }
-        eprint!("{}", eval_summary(&eval, &self.source.code, Paint::stderr()));
+        Ok(Answer { eval, own_exit })
     }
 
     fn see(&mut self, event: &Event) {
         self.shown = event.seq;
         if event.metadata.correlation.as_ref() != Some(&self.command) {
             return;
-        }
-        if let EventBody::EvalFailed {
-            failure: Failure::WorkerExited { exit: WorkerExit::Code(code) }, ..
-        } = event.body
-        {
-            self.exit_code = u8::try_from(code).ok();
         }
         if let EventBody::OutputProduced { stream, text, .. } = &event.body
             && self.show != Show::Nothing

@@ -1,7 +1,7 @@
 //! The command line, one file a command.
 //!
 //! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start. Code that
-//! calls `exit` gives its own.
+//! calls `exit` gives its own, unless JSON was asked for.
 
 mod attach;
 mod cancel;
@@ -9,6 +9,7 @@ mod completions;
 mod daemon;
 mod eval;
 pub(crate) mod events;
+pub(crate) mod exit;
 mod explain;
 pub(crate) mod fault;
 mod kernel;

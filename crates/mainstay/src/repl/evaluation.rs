@@ -11,6 +11,7 @@ use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, 
 use tokio::time::sleep;
 
 use super::{Repl, is_loss};
+use crate::commands::exit::own_exit_code;
 use crate::terminal::{Paint, Tone, eval_summary, note, printable};
 
 /// Code that has not begun after this long is said to wait.
@@ -65,8 +66,9 @@ impl Repl {
             let Some(event) = self.link.next().await else { break };
             self.observe(&event, submission, &mut progress);
         }
+        let own_exit = own_exit_code(&self.link.client, &eval).await?;
         progress.end_line();
-        show(eval, &submission.code, progress.was_killed);
+        show(eval, own_exit, &submission.code, progress.was_killed);
         if progress.was_killed { self.rebuilt().await } else { Ok(()) }
     }
 
@@ -194,7 +196,7 @@ impl Progress {
 }
 
 /// What came of an eval, beside what it printed.
-fn show(mut eval: EvalView, code: &str, was_killed: bool) {
+fn show(mut eval: EvalView, own_exit: Option<i32>, code: &str, was_killed: bool) {
     if !eval.display.trim().is_empty() {
         println!("{}", printable(eval.display.trim_end()));
     }
@@ -204,5 +206,5 @@ fn show(mut eval: EvalView, code: &str, was_killed: bool) {
         let how = if was_killed { "cancelled; the worker had to be killed" } else { "cancelled" };
         eprintln!("{}", paint.tone(Tone::Warning, how));
     }
-    eprint!("{}", eval_summary(&eval, code, paint));
+    eprint!("{}", eval_summary(&eval, own_exit, code, paint));
 }

@@ -111,15 +111,19 @@ pub(crate) fn tell_news(session: &SessionView) {
     }
 }
 
-/// What came of an eval, beside what it printed: to be shown after its output.
-pub(crate) fn eval_summary(eval: &EvalView, code: &str, paint: Paint) -> String {
+/// What came of an eval, beside what it printed: to be shown after its output. Code that calls `exit` has done what it wanted:
+/// that is told, and is no error.
+pub(crate) fn eval_summary(eval: &EvalView, own_exit: Option<i32>, code: &str, paint: Paint) -> String {
     let mut text = String::new();
     for diagnostic in eval.diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden) {
         text.push_str(&diagnostic_text(diagnostic, code, paint));
     }
     if let Some(error) = &eval.error {
-        let head = format!("{}: {}", error.kind, error.message);
-        text.push_str(&paint.tone(Tone::Error, &printable(&head)));
+        let (tone, head) = match own_exit {
+            Some(_) => (Tone::Faint, error.message.clone()),
+            None => (Tone::Error, format!("{}: {}", error.kind, error.message)),
+        };
+        text.push_str(&paint.tone(tone, &printable(&head)));
         text.push('\n');
         if let Some(stack) = &error.stack {
             text.push_str(&paint.tone(Tone::Faint, &printable(stack.trim_end())));
