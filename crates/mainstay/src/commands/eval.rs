@@ -10,10 +10,12 @@ use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
+use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
+use super::interrupts;
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -80,8 +82,15 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let mut run =
-            Run { source, session, command: new_command(), show, shown: Seq::ZERO, stop: Stop::Unwanted };
+        let mut run = Run {
+            source,
+            session,
+            command: new_command(),
+            show,
+            shown: Seq::ZERO,
+            stop: Stop::Unwanted,
+            interrupts: interrupts()?,
+        };
         let mut answered = run.attempt(connection).await;
         if let Err(Error::DaemonNotRunning) = answered {
             // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
@@ -160,6 +169,8 @@ struct Run {
     /// The last event that was seen.
     shown: Seq,
     stop: Stop,
+    /// Ctrl-C, also where it comes while something else is waited for.
+    interrupts: Signal,
 }
 
 /// What came of an eval.
@@ -184,7 +195,7 @@ impl Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     Unwanted,
-    /// As soon as it begins: it was not to be found in its session.
+    /// It has not been found in its session yet; as soon as it begins.
     Wanted,
     Asked,
 }
@@ -193,6 +204,10 @@ impl Run {
     /// Asks for the eval and shows its output as it comes, then the rest.
     async fn attempt(&mut self, connection: Connection) -> Result<Answer, Error> {
         let Connection { client, mut events } = connection;
+        // What an earlier daemon was asked to do is lost with it.
+        if self.stop == Stop::Asked {
+            self.stop = Stop::Wanted;
+        }
         let session = self.session.session.to_string();
         let after = self.shown.max(self.session.last_seq);
         client.call(Subscribe { session: session.clone(), after }).await?;
@@ -209,7 +224,14 @@ impl Run {
         let mut is_patient = true;
         let eval = loop {
             tokio::select! {
+                biased;
+                // First, so that the code is on its way before it is taken back.
                 eval = &mut answer => break eval?,
+                _ = self.interrupts.recv() => self.interrupt(&client, &session).await?,
+                () = &mut patience, if is_patient => {
+                    is_patient = false;
+                    terminal::note("waits for its turn …; Ctrl-C takes it back");
+                }
                 Some(event) = events.recv() => {
                     self.see(&event);
                     if self.begins_with(&event) {
@@ -219,11 +241,6 @@ impl Run {
                         }
                     }
                 }
-                () = &mut patience, if is_patient => {
-                    is_patient = false;
-                    terminal::note("waits for its turn …; Ctrl-C takes it back");
-                }
-                _ = tokio::signal::ctrl_c() => self.interrupt(&client, &session).await?,
             }
         };
         // The answer may overtake the last of the output.
@@ -263,10 +280,11 @@ impl Run {
 
     /// Ctrl-C stops the code, or takes it back where it waits for its turn, and not only the waiting for it.
     async fn interrupt(&mut self, client: &Client, session: &str) -> Result<(), Error> {
+        self.stop = Stop::Wanted;
         let command = Some(self.command.clone());
         match client.call(CancelSession { session: session.to_owned(), command }).await {
             Ok(_) => self.stop = Stop::Asked,
-            Err(Error::NotRunning { .. }) => self.stop = Stop::Wanted,
+            Err(Error::NotRunning { .. }) => {}
             Err(error) => return Err(error),
         }
         Ok(())

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use mainstay_model::Error;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::connect::StartOptions;
 use crate::home::Home;
@@ -151,6 +152,14 @@ fn block_on(task: impl Future<Output = Result<ExitCode, Error>>) -> Result<ExitC
     // A thread may wait for input that never comes; the process ends without it.
     runtime.shutdown_background();
     done
+}
+
+/// Every Ctrl-C from now on; none of them ends the process by itself any more.
+fn interrupts() -> Result<Signal, Error> {
+    signal(SignalKind::interrupt()).map_err(|error| Error::InvalidArgument {
+        argument: "terminal".to_owned(),
+        reason: format!("Ctrl-C cannot be heard: {error}"),
+    })
 }
 
 /// Prints data for scripts, indented.
