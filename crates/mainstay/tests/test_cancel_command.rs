@@ -64,7 +64,8 @@ fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
     events.wait_for("evalRequested");
     let mut waiting = world.start_eval("let never = 1");
     let mut says = BufReader::new(waiting.stderr.take().unwrap()).lines();
-    assert_eq!(says.next().unwrap().unwrap(), "waits for its turn …; Ctrl-C takes it back");
+    let note = says.next().unwrap().unwrap();
+    assert!(note.starts_with("waits for its turn …; Ctrl-C takes it back, or `mainstay cancel"), "{note}");
     support::interrupt(&waiting);
     let said: Vec<String> = says.map(Result::unwrap).collect();
     insta::assert_snapshot!(said.join("\n"), @"
@@ -78,6 +79,24 @@ fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
         serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(eval["ending"], "cancelled");
     assert_eq!(world.eval("never")["ending"], "rejected");
+}
+
+#[test]
+fn code_that_waits_names_the_command_that_takes_it_back() {
+    let world = World::new();
+    let before = world.eval("let kept = 41");
+    let running = world.start_eval("System.Threading.Thread.Sleep -1");
+    world.follow(before["seq"].as_u64().unwrap()).wait_for("evalRequested");
+    let mut waiting = world.start_eval("let never = 1");
+    let mut says = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    let note = says.next().unwrap().unwrap();
+    let command = note.split('`').nth(1).unwrap();
+    let taken_back = world.run(command.split(' ').skip(1));
+    insta::assert_snapshot!(taken_back.stderr, @"cancelled before its turn came; it will not run");
+    assert_eq!(waiting.wait().unwrap().code(), Some(1));
+    assert_eq!(world.session()["state"], "Evaluating", "what runs is left alone");
+    world.run(["cancel"]);
+    running.wait_with_output().unwrap();
 }
 
 #[test]

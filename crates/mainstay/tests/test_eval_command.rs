@@ -160,6 +160,23 @@ fn code_that_exits_gives_its_own_exit_code_and_for_json_that_it_did_not_run_to_i
 }
 
 #[test]
+fn the_same_id_gets_the_same_answer_and_the_code_runs_once() {
+    let world = World::new();
+    let once = |code: &str| world.run(["eval", "--id", "mine", code]);
+    let first = once("printfn \"ran\"; eprintfn \"warned\"; exit 3");
+    assert_eq!((first.code, first.stdout.as_str()), (3, "ran\n"));
+    world.run(["stop"]);
+    let again = once("printfn \"ran\"; eprintfn \"warned\"; exit 3");
+    assert_eq!((again.code, again.stdout, again.stderr), (first.code, first.stdout, first.stderr));
+    let requests = world.events().iter().filter(|event| event["kind"] == "evalRequested").count();
+    assert_eq!(requests, 1);
+    let other = once("1 + 1");
+    assert_eq!(other.code, 1);
+    assert!(other.stderr.contains("[command_conflict]"), "{other:?}");
+    assert_eq!(world.run(["eval", "--id", "", "1"]).code, 2);
+}
+
+#[test]
 fn sessions_of_other_folders_are_not_touched() {
     let world = World::new();
     assert_eq!(world.run(["eval", "let here = 1"]).code, 0);

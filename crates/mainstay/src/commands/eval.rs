@@ -36,6 +36,10 @@ pub(crate) struct Eval {
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 
+    /// A name of your own for this eval: given again with the same code, it gets the same answer and does not run twice
+    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    id: Option<CommandId>,
+
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -53,6 +57,7 @@ Examples:
   mainstay eval --json 'square 12'
   mainstay eval --file examples/units.fsx
   cat script.fsx | mainstay eval -
+  mainstay eval --id nightly-17 'import ()'   # again after a crash: it runs once, and the answer is the same
 
 Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wrong.
 Code that calls `exit` gives its own exit code, and 1 with --json, as for every \"success\": false.";
@@ -68,7 +73,7 @@ struct Source {
 impl Eval {
     /// An eval of a script that was piped in.
     pub(super) fn of_script(target: Target, script: Vec<u8>) -> Self {
-        Self { target, code: None, file: None, json: false, script: Some(script) }
+        Self { target, code: None, file: None, id: None, json: false, script: Some(script) }
     }
 
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
@@ -84,10 +89,11 @@ impl Eval {
         };
         let mut run = Run {
             source,
+            shown: session.last_seq,
             session,
-            command: new_command(),
+            command: self.id.unwrap_or_else(new_command),
             show,
-            shown: Seq::ZERO,
+            has_begun: false,
             stop: Stop::Unwanted,
             interrupts: interrupts()?,
         };
@@ -166,8 +172,10 @@ struct Run {
     session: SessionView,
     command: CommandId,
     show: Show,
-    /// The last event that was seen.
+    /// The last event that was seen, or that there was before.
     shown: Seq,
+    /// Whether its beginning was seen; what began earlier is shown from its answer.
+    has_begun: bool,
     stop: Stop,
     /// Ctrl-C, also where it comes while something else is waited for.
     interrupts: Signal,
@@ -209,8 +217,7 @@ impl Run {
             self.stop = Stop::Wanted;
         }
         let session = self.session.session.to_string();
-        let after = self.shown.max(self.session.last_seq);
-        client.call(Subscribe { session: session.clone(), after }).await?;
+        client.call(Subscribe { session: session.clone(), after: self.shown }).await?;
         let answer = client.call(EvalCall {
             session: session.clone(),
             command: Some(self.command.clone()),
@@ -230,11 +237,14 @@ impl Run {
                 _ = self.interrupts.recv() => self.interrupt(&client, &session).await?,
                 () = &mut patience, if is_patient => {
                     is_patient = false;
-                    terminal::note("waits for its turn …; Ctrl-C takes it back");
+                    let command = &self.command;
+                    terminal::note(&format!(
+                        "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
+                    ));
                 }
                 Some(event) = events.recv() => {
                     self.see(&event);
-                    if self.begins_with(&event) {
+                    if self.has_begun {
                         is_patient = false;
                         if self.stop == Stop::Wanted {
                             self.interrupt(&client, &session).await?;
@@ -247,6 +257,10 @@ impl Run {
         while self.shown < eval.seq {
             let Some(event) = events.recv().await else { break };
             self.see(&event);
+        }
+        if !self.has_begun {
+            self.print(OutputStream::Stdout, &eval.stdout);
+            self.print(OutputStream::Stderr, &eval.stderr);
         }
         let own_exit = own_exit_code(&client, &eval).await?;
         if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
@@ -263,19 +277,25 @@ impl Run {
         if event.metadata.correlation.as_ref() != Some(&self.command) {
             return;
         }
+        if let EventBody::EvalRequested { .. } = &event.body {
+            self.has_begun = true;
+        }
         if let EventBody::OutputProduced { stream, text, .. } = &event.body
-            && self.show != Show::Nothing
+            && self.has_begun
         {
-            match stream {
-                OutputStream::Stdout => print!("{text}"),
-                OutputStream::Stderr => eprint!("{text}"),
-            }
-            std::io::stdout().flush().ok();
+            self.print(*stream, text);
         }
     }
 
-    fn begins_with(&self, event: &Event) -> bool {
-        matches!(&event.body, EventBody::EvalRequested { command, .. } if *command == self.command)
+    fn print(&self, stream: OutputStream, text: &str) {
+        if self.show == Show::Nothing {
+            return;
+        }
+        match stream {
+            OutputStream::Stdout => print!("{text}"),
+            OutputStream::Stderr => eprint!("{text}"),
+        }
+        std::io::stdout().flush().ok();
     }
 
     /// Ctrl-C stops the code, or takes it back where it waits for its turn, and not only the waiting for it.
