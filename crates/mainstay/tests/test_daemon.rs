@@ -154,6 +154,25 @@ fn a_home_has_one_supervisor() {
 }
 
 #[test]
+fn a_daemon_that_runs_unsupervised_is_not_taken_for_a_supervised_one() {
+    let world = World::new();
+    assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
+    let serving = serve(&world, &["--port", "0", "--supervised"]).wait_with_output().unwrap();
+    assert_eq!(serving.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&serving.stderr).contains("[store_locked]"));
+    let pid = world.daemon_pid().unwrap().to_string();
+    let refused = world.run(["-d", "--supervised"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr.replace(&pid, "PID"), @"
+    error: the daemon runs already (pid PID), and is not supervised [store_locked]
+      Stop it first with `mainstay stop`, then start it with `mainstay -d --supervised`.
+    ");
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert_eq!(world.run(["-d", "--supervised", "--port", "0"]).code, 0);
+    assert!(world.run(["-d", "--supervised"]).stderr.contains("runs already"));
+}
+
+#[test]
 fn a_supervised_daemon_comes_back_though_nobody_reads_what_it_announces() {
     let world = World::new();
     assert_eq!(world.run(["-d", "--supervised", "--port", "0"]).code, 0);

@@ -6,18 +6,26 @@ use mainstay_model::Error;
 
 use crate::config::{Config, DEFAULT_PORT};
 use crate::connect::{self, StartOptions, connect_any_version};
+use crate::daemon::watch::supervisor;
 use crate::home::Home;
 use crate::terminal;
 
-/// Starts the daemon unless one runs already.
+/// Starts the daemon unless one runs already. One that nobody watches over will not do where a supervised one is wanted.
 pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, Error> {
     if let Ok(connection) = connect_any_version(home, "cli").await {
         let daemon = &connection.client.daemon;
+        if options.supervised && !is_supervised(home) {
+            return Ok(refuse_unsupervised(daemon.pid));
+        }
         terminal::note(&format!("the daemon runs already: version {}, pid {}", daemon.version, daemon.pid));
         return Ok(ExitCode::SUCCESS);
     }
     connect::start(home, options).await?;
     if let Some(record) = home.daemon() {
+        // Another may have come before it.
+        if options.supervised && !is_supervised(home) {
+            return Ok(refuse_unsupervised(record.pid));
+        }
         terminal::note(&format!("the daemon serves on 127.0.0.1:{}, pid {}", record.port, record.pid));
         if options.port.is_none() && Config::load(home)?.daemon.port.is_none() && record.port != DEFAULT_PORT
         {
@@ -25,4 +33,15 @@ pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, 
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_supervised(home: &Home) -> bool {
+    supervisor(home).is_some()
+}
+
+fn refuse_unsupervised(pid: u32) -> ExitCode {
+    let message = format!("the daemon runs already (pid {pid}), and is not supervised");
+    let next_step = "Stop it first with `mainstay stop`, then start it with `mainstay -d --supervised`.";
+    terminal::show_failure(&message, Error::StoreLocked.code(), next_step);
+    ExitCode::FAILURE
 }

@@ -33,10 +33,9 @@ impl Serve {
             .build()
             .map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
         if self.supervised {
-            runtime.block_on(supervise(home, options))?;
+            runtime.block_on(supervise(home, options))
         } else {
-            runtime.block_on(serve(home, options))?;
+            runtime.block_on(serve(home, options)).map(|()| ExitCode::SUCCESS)
         }
-        Ok(ExitCode::SUCCESS)
     }
 }

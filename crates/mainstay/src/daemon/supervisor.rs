@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use mainstay_model::{Error, Timestamp};
@@ -24,8 +25,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A daemon that ran this long begins anew with the first wait.
 const STABLE: Duration = Duration::from_secs(60);
 
-/// Runs daemons, one after another, until one ends in order or it is told to stop.
-pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<(), Error> {
+/// Runs daemons, one after another, until one ends in order, one cannot start, or it is told to stop. Gives the code to exit with:
+/// that of a daemon that could not start, which has said why.
+pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<ExitCode, Error> {
     let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
     let mut log = open_log(home).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -44,8 +46,11 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<(), 
             _ = terminate.recv() => return pass_on_stop(child).await.map_err(failed),
             _ = interrupt.recv() => return pass_on_stop(child).await.map_err(failed),
         };
-        if status.success() || status.code() == Some(i32::from(CANNOT_START)) {
-            return Ok(());
+        if status.success() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if status.code() == Some(i32::from(CANNOT_START)) {
+            return Ok(ExitCode::from(CANNOT_START));
         }
         if began.elapsed() >= STABLE {
             wait = FIRST_WAIT;
@@ -54,8 +59,8 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<(), 
             .map_err(failed)?;
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+            _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
         }
         wait = (wait * 2).min(LONGEST_WAIT);
     }
@@ -74,11 +79,11 @@ fn start(options: ServeOptions) -> std::io::Result<Child> {
 }
 
 /// Tells the daemon to stop, and waits until it has.
-async fn pass_on_stop(mut child: Child) -> std::io::Result<()> {
+async fn pass_on_stop(mut child: Child) -> std::io::Result<ExitCode> {
     if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
         kill_process(pid, Signal::TERM)?;
     }
-    child.wait().await.map(drop)
+    child.wait().await.map(|_| ExitCode::SUCCESS)
 }
 
 fn open_log(home: &Home) -> std::io::Result<File> {
