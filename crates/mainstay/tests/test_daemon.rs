@@ -142,6 +142,39 @@ fn a_supervisor_that_waits_to_start_the_next_daemon_is_stopped_at_once() {
     insta::assert_snapshot!(stopped.stderr.replace(&pid, "PID"), @"the supervisor (pid PID) has stopped; no daemon ran");
     assert!(supervisor.try_wait().unwrap().unwrap().success());
     assert!(world.run(["stop"]).stderr.contains("[daemon_not_running]"));
+    assert_eq!(std::fs::read(world.home().join("supervisor.lock")).unwrap(), b"");
+}
+
+#[test]
+fn a_process_that_only_has_the_id_of_a_supervisor_is_not_told_to_stop() {
+    let world = World::new();
+    let mut stranger = Ended(std::process::Command::new("cat").stdin(Stdio::piped()).spawn().unwrap());
+    let file = world.home().join("supervisor.lock");
+    std::fs::write(&file, stranger.0.id().to_string()).unwrap();
+    let file = std::fs::File::open(file).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let refused = world.run(["stop"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("[store_locked]"), "{refused:?}");
+    drop(file);
+    assert!(world.run(["stop"]).stderr.contains("[daemon_not_running]"));
+    assert!(stranger.0.try_wait().unwrap().is_none());
+}
+
+#[test]
+fn a_supervisor_waits_for_those_who_only_ask_for_one() {
+    let world = World::new();
+    let file = std::fs::File::create(world.home().join("supervisor.lock")).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockShared).unwrap();
+    let mut supervisor = serve(&world, &["--port", "0", "--supervised", "--announce"]);
+    assert!(support::within(Duration::from_secs(10), || world.home().join("logs/supervisor.log").exists()));
+    drop(file);
+    let mut announced = String::new();
+    let mut lines = std::io::BufReader::new(supervisor.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut announced).unwrap();
+    assert!(announced.contains("ready"), "{announced}");
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert!(supervisor.wait().unwrap().success());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::terminal;
 pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, Error> {
     if let Ok(connection) = connect_any_version(home, "cli").await {
         let daemon = &connection.client.daemon;
-        if options.supervised && !is_supervised(home) {
+        if options.supervised && supervisor(home).await?.is_none() {
             return Ok(refuse_unsupervised(daemon.pid));
         }
         terminal::note(&format!("the daemon runs already: version {}, pid {}", daemon.version, daemon.pid));
@@ -23,7 +23,7 @@ pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, 
     connect::start(home, options).await?;
     if let Some(record) = home.daemon() {
         // Another may have come before it.
-        if options.supervised && !is_supervised(home) {
+        if options.supervised && supervisor(home).await?.is_none() {
             return Ok(refuse_unsupervised(record.pid));
         }
         terminal::note(&format!("the daemon serves on 127.0.0.1:{}, pid {}", record.port, record.pid));
@@ -33,10 +33,6 @@ pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, 
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn is_supervised(home: &Home) -> bool {
-    supervisor(home).is_some()
 }
 
 fn refuse_unsupervised(pid: u32) -> ExitCode {

@@ -1,79 +1,148 @@
 //! `mainstay stop`
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::StopDaemon;
-use mainstay_model::Error;
+use mainstay_model::{Error, Limits};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::config::Config;
 use crate::connect::connect_any_version;
 use crate::daemon::watch::supervisor;
 use crate::home::Home;
 use crate::terminal;
 
+/// How long a process may take to end once nothing runs in it any more.
+const ENDS: Duration = Duration::from_secs(15);
+
 /// Stops the daemon in order, and who would start it again.
 #[derive(Debug, Args)]
 pub(super) struct Stop {}
 
-impl Stop {
-    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let daemon = match stop_daemon(home).await {
-            Err(Error::DaemonNotRunning) => None,
-            stopped => Some(stopped?),
-        };
-        let supervisor = stop_supervisor(home).await?;
-        match (daemon, supervisor) {
-            (Some(pid), _) => terminal::note(&format!(
-                "the daemon (pid {pid}) has stopped; its sessions are there when they are next used"
-            )),
-            (None, Some(pid)) => {
-                terminal::note(&format!("the supervisor (pid {pid}) has stopped; no daemon ran"));
-            }
-            (None, None) => return Err(Error::DaemonNotRunning),
-        }
-        Ok(ExitCode::SUCCESS)
+/// Why they have not stopped.
+enum Failure {
+    Error(Error),
+    /// It was told to end, and has not within the time.
+    StillThere(Pid, Duration),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
     }
 }
 
-async fn stop_daemon(home: &Home) -> Result<u32, Error> {
+impl Stop {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        match stop(home).await {
+            Ok(done) => {
+                terminal::note(&done);
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::StillThere(pid, limit)) => {
+                let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+                terminal::show_failure(
+                    &format!(
+                        "process {pid} was told to stop, and has not ended within {} s",
+                        limit.as_secs()
+                    ),
+                    Error::Timeout { limit_ms }.code(),
+                    &format!("See the logs in `{}`; `kill -9 {pid}` ends it.", home.logs().display()),
+                );
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+}
+
+/// Stops both, and says what was stopped.
+async fn stop(home: &Home) -> Result<String, Failure> {
+    let daemon = match stop_daemon(home).await {
+        Err(Failure::Error(Error::DaemonNotRunning)) => None,
+        stopped => Some(stopped?),
+    };
+    let supervisor = stop_supervisor(home).await?;
+    match (daemon, supervisor) {
+        (Some(pid), _) => {
+            Ok(format!("the daemon (pid {pid}) has stopped; its sessions are there when they are next used"))
+        }
+        (None, Some(pid)) => Ok(format!("the supervisor (pid {pid}) has stopped; no daemon ran")),
+        (None, None) => Err(Error::DaemonNotRunning.into()),
+    }
+}
+
+async fn stop_daemon(home: &Home) -> Result<u32, Failure> {
     let connection = connect_any_version(home, "cli").await?;
     let pid = connection.client.daemon.pid;
     connection.client.call(StopDaemon {}).await?;
     if let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        see_off(process).await?;
+        see_off(home, process).await?;
     }
     Ok(pid)
 }
 
 /// A supervisor ends by itself after a daemon that was stopped; one that waits to start the next is told to.
-async fn stop_supervisor(home: &Home) -> Result<Option<Pid>, Error> {
-    let Some(pid) = supervisor(home) else { return Ok(None) };
+async fn stop_supervisor(home: &Home) -> Result<Option<Pid>, Failure> {
+    let Some(pid) = supervisor(home).await? else { return Ok(None) };
     // It fails only where it has just ended.
     kill_process(pid, Signal::TERM).ok();
-    see_off(pid).await?;
+    see_off(home, pid).await?;
     Ok(Some(pid))
 }
 
 /// Waits until a process is gone, and the locks it holds with it.
-async fn see_off(pid: Pid) -> Result<(), Error> {
-    tokio::task::spawn_blocking(move || wait_for_end(pid))
+async fn see_off(home: &Home, pid: Pid) -> Result<(), Failure> {
+    let drain_ms = Config::load(home).map_or(Limits::default().drain_ms, |config| config.limits.drain_ms);
+    let limit = ENDS + Duration::from_millis(drain_ms);
+    let has_ended = tokio::task::spawn_blocking(move || ends_within(pid, limit))
         .await
-        .map_err(|error| Error::DaemonFailed { reason: error.to_string() })
+        .map_err(|error| Error::DaemonFailed { reason: error.to_string() })?;
+    if has_ended { Ok(()) } else { Err(Failure::StillThere(pid, limit)) }
 }
 
 #[cfg(target_os = "linux")]
-fn wait_for_end(pid: Pid) {
-    use rustix::event::{PollFd, PollFlags, poll};
+fn ends_within(pid: Pid, limit: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
     // A process that cannot be watched is gone already.
-    let Ok(watch) = pidfd_open(pid, PidfdFlags::empty()) else { return };
-    while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(&watch, PollFlags::IN)], None) {}
+    let Ok(watch) = pidfd_open(pid, PidfdFlags::empty()) else { return true };
+    let limit = Timespec::try_from(limit).ok();
+    loop {
+        match poll(&mut [PollFd::new(&watch, PollFlags::IN)], limit.as_ref()) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) | Err(_) => return false,
+            Ok(_) => return true,
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn wait_for_end(pid: Pid) {
+fn ends_within(pid: Pid, limit: Duration) -> bool {
+    let until = std::time::Instant::now() + limit;
     while rustix::process::test_kill_process(pid).is_ok() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        if std::time::Instant::now() >= until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_is_waited_for_until_it_ends_and_no_longer_than_that() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        assert!(!ends_within(pid, Duration::from_millis(1)));
+        drop(child.stdin.take());
+        assert!(ends_within(pid, Duration::from_secs(60)));
+        child.wait().unwrap();
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<Exit
     let mut log = open_log(home).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let _watch = Watch::take(home).inspect_err(|error| {
+    let _watch = Watch::take(home).await.inspect_err(|error| {
         if options.announce {
             announce(&Announcement::Failed(error.clone().into()));
         }

@@ -1,52 +1,112 @@
 //! Who watches over the daemon of a home: a lock on a file that holds the supervisor's process id. The kernel gives the lock up
-//! with the process, so an id under a lock is never that of a stranger.
+//! with the process. The id of one that was killed may stand in the file until its successor writes its own, so an id counts
+//! only where its process has the file open.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::time::Duration;
 
 use mainstay_model::Error;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::Pid;
+use tokio::time::{Instant, sleep};
 
 use crate::home::Home;
 
+/// How long a process that has just locked the file, or only looks, is waited for.
+const SETTLES: Duration = Duration::from_secs(1);
+/// Between two looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+/// A record has this many bytes, whatever the id: one write replaces another's whole.
+const RECORD: usize = 20;
+
 /// Held as long as it lives.
 pub(super) struct Watch {
-    _file: File,
+    file: File,
 }
 
 impl Watch {
     /// Makes this process the supervisor.
-    pub(super) fn take(home: &Home) -> Result<Self, Error> {
+    pub(super) async fn take(home: &Home) -> Result<Self, Error> {
         let path = home.supervisor_file();
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
             .open(&path)
             .map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(Error::StoreLocked),
-            Err(error) => return Err(failed(error.into())),
+        let until = Instant::now() + SETTLES;
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            match error {
+                // Whoever asks for the supervisor holds the lock for a moment.
+                Errno::WOULDBLOCK if Instant::now() < until => sleep(BETWEEN_LOOKS).await,
+                Errno::WOULDBLOCK => return Err(Error::StoreLocked),
+                error => return Err(failed(error.into())),
+            }
         }
-        file.set_len(0).map_err(failed)?;
-        write!(file, "{}", std::process::id()).map_err(failed)?;
-        Ok(Self { _file: file })
+        let record = format!("{:<RECORD$}", std::process::id());
+        file.write_all_at(record.as_bytes(), 0).map_err(failed)?;
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // An id that stays behind is recognised as stale.
+        self.file.set_len(0).ok();
     }
 }
 
 /// The supervisor that runs, if one does.
-pub(crate) fn supervisor(home: &Home) -> Option<Pid> {
-    let path = home.supervisor_file();
-    let file = File::open(&path).ok()?;
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Err(Errno::WOULDBLOCK) => Pid::from_raw(std::fs::read_to_string(&path).ok()?.parse().ok()?),
-        Ok(()) | Err(_) => None,
+pub(crate) async fn supervisor(home: &Home) -> Result<Option<Pid>, Error> {
+    let until = Instant::now() + SETTLES;
+    loop {
+        match look(home) {
+            Watched::Nobody => return Ok(None),
+            Watched::By(pid) => return Ok(Some(pid)),
+            Watched::Unknown if Instant::now() < until => sleep(BETWEEN_LOOKS).await,
+            Watched::Unknown => return Err(Error::StoreLocked),
+        }
     }
+}
+
+/// Who has the lock.
+enum Watched {
+    Nobody,
+    By(Pid),
+    /// It is just coming or going, or lives where its id means nothing here.
+    Unknown,
+}
+
+fn look(home: &Home) -> Watched {
+    let Ok(mut file) = File::open(home.supervisor_file()) else { return Watched::Nobody };
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => {}
+        Ok(()) | Err(_) => return Watched::Nobody,
+    }
+    let mut record = String::new();
+    let is_read = file.read_to_string(&mut record).is_ok();
+    let pid = record.trim().parse().ok().filter(|_| is_read).and_then(Pid::from_raw);
+    pid.filter(|pid| has_open(*pid, &file)).map_or(Watched::Unknown, Watched::By)
+}
+
+#[cfg(target_os = "linux")]
+fn has_open(pid: Pid, file: &File) -> bool {
+    use std::fs::{Metadata, metadata, read_dir};
+    use std::os::unix::fs::MetadataExt;
+    let Ok(ours) = file.metadata() else { return false };
+    let is_ours = |theirs: Metadata| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino());
+    read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero()))
+        .is_ok_and(|files| files.flatten().any(|file| metadata(file.path()).is_ok_and(is_ours)))
+}
+
+/// What a process has open cannot be told here; that it lives must do.
+#[cfg(not(target_os = "linux"))]
+fn has_open(pid: Pid, _: &File) -> bool {
+    rustix::process::test_kill_process(pid).is_ok()
 }
 
 fn failed(error: std::io::Error) -> Error {
