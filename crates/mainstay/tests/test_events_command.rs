@@ -3,7 +3,38 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use support::World;
+
+/// The story as it is told, from the event after `since`.
+fn follow(world: &World, since: u64) -> (std::process::Child, impl Iterator<Item = String> + use<>) {
+    let mut child = world
+        .command()
+        .args(["events", "--follow", "--since", &since.to_string()])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let rows = BufReader::new(child.stdout.take().unwrap()).lines();
+    (child, rows.map(|row| row.unwrap().split_once("Z  ").unwrap().1.to_owned()))
+}
+
+#[test]
+fn a_line_that_does_not_end_is_told_while_its_code_runs() {
+    let world = World::new();
+    let seq = world.eval("1")["seq"].as_u64().unwrap();
+    let (mut following, mut rows) = follow(&world, seq);
+    let running = world.start_eval("printf \"working...\"; System.Threading.Thread.Sleep -1");
+    assert!(rows.any(|row| row == "worker    printed working..."));
+    assert_eq!(world.session()["state"], "Evaluating");
+    support::interrupt(&following);
+    assert_eq!(following.wait().unwrap().code(), Some(130));
+    world.run(["cancel"]);
+    running.wait_with_output().unwrap();
+}
 
 #[test]
 fn events_come_from_a_cursor_and_then_live() {

@@ -1,6 +1,7 @@
 //! `mainstay events`: what happened in a session.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::{ListEvents, Subscribe};
@@ -9,12 +10,19 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::eval::Failure;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Error, Event, EventBody, Seq, Source, WarmUpReason};
+use tokio::time::{MissedTickBehavior, interval};
 
+use super::interrupts;
 use super::story::Story;
 use super::target::Target;
-use crate::connect::connect_or_start;
+use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, printable};
+
+/// A line that has not gone on for this long, at most twice as long, is told before its end.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// What shells make of a program that Ctrl-C ends.
+const INTERRUPTED: u8 = 128 + 2;
 
 /// Shows what happened in a session.
 #[derive(Debug, Args)]
@@ -40,27 +48,56 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let mut connection = connect_or_start(home, "cli").await?;
+        let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find(&connection.client).await?;
         let mut story = Story::new(Paint::stdout());
-        let mut show = |event: &Event| {
-            if self.json {
-                super::print_json_line(event).ok();
-            } else {
-                print!("{}", story.tell(event));
-            }
+        let ended = if self.follow {
+            self.follow(connection, &session, &mut story).await
+        } else {
+            let show = |event: &Event| self.show(event, &mut story);
+            for_each_event(&connection.client, &session, Seq(self.since), show)
+                .await
+                .map(|()| ExitCode::SUCCESS)
         };
-        let after = Seq(self.since);
-        if !self.follow {
-            for_each_event(&connection.client, &session, after, show).await?;
-            print!("{}", story.end());
-            return Ok(ExitCode::SUCCESS);
+        print!("{}", story.end());
+        ended
+    }
+
+    /// Shows what happens, until Ctrl-C comes or the connection ends.
+    async fn follow(
+        &self,
+        mut connection: Connection,
+        session: &SessionView,
+        story: &mut Story,
+    ) -> Result<ExitCode, Error> {
+        let mut interrupts = interrupts()?;
+        let subscribe = Subscribe { session: session.session.to_string(), after: Seq(self.since) };
+        connection.client.call(subscribe).await?;
+        let mut looks = interval(PATIENCE);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut last, mut last_at_look) = (Seq::ZERO, Seq::ZERO);
+        loop {
+            tokio::select! {
+                event = connection.events.recv() => {
+                    let Some(event) = event else { return Err(connection.client.lost()) };
+                    last = event.seq;
+                    self.show(&event, story);
+                }
+                _ = looks.tick(), if story.is_inside_line() => {
+                    print!("{}", story.end_until(last_at_look));
+                    last_at_look = last;
+                }
+                _ = interrupts.recv() => return Ok(ExitCode::from(INTERRUPTED)),
+            }
         }
-        connection.client.call(Subscribe { session: session.session.to_string(), after }).await?;
-        while let Some(event) = connection.events.recv().await {
-            show(&event);
+    }
+
+    fn show(&self, event: &Event, story: &mut Story) {
+        if self.json {
+            super::print_json_line(event).ok();
+        } else {
+            print!("{}", story.tell(event));
         }
-        Err(connection.client.lost())
     }
 }
 

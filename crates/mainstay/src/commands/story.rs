@@ -1,7 +1,7 @@
 //! A session's story: a row for each event, told in order. Output comes in chunks that may end inside a line; a row waits until
-//! its last line is whole, or its job has ended.
+//! its last line is whole, its job has ended, or whoever follows the story has waited long enough.
 
-use mainstay_model::{Event, EventBody, JobId, OutputStream};
+use mainstay_model::{Event, EventBody, JobId, OutputStream, Seq};
 
 use super::events::{describe, who};
 use crate::terminal::{Paint, Tone};
@@ -51,8 +51,18 @@ impl Story {
 
     /// The rows that still wait for the end of their line.
     pub(crate) fn end(&mut self) -> String {
-        let begun = std::mem::take(&mut self.begun);
-        begun.into_iter().map(|Begun { text, chunk, .. }| self.row(&holding(&chunk, text))).collect()
+        self.end_until(Seq(u64::MAX))
+    }
+
+    /// Those of them to whose line nothing was added after this event.
+    pub(crate) fn end_until(&mut self, last: Seq) -> String {
+        let ended: Vec<Begun> = self.begun.extract_if(.., |begun| begun.chunk.seq <= last).collect();
+        ended.into_iter().map(|Begun { text, chunk, .. }| self.row(&holding(&chunk, text))).collect()
+    }
+
+    /// Whether a line is begun.
+    pub(crate) fn is_inside_line(&self) -> bool {
+        !self.begun.is_empty()
     }
 
     fn printed(&mut self, chunk: &Event, job: Option<JobId>, stream: OutputStream, text: &str) -> String {
@@ -87,7 +97,7 @@ fn holding(chunk: &Event, other: String) -> Event {
 mod tests {
     use super::*;
     use mainstay_model::event::Metadata;
-    use mainstay_model::{EvalResult, Position, Seq, Source};
+    use mainstay_model::{EvalResult, Position, Source};
 
     fn job() -> JobId {
         "019a0000-0000-7000-8000-000000000001".parse().unwrap()
@@ -106,26 +116,42 @@ mod tests {
         EventBody::EvalCompleted { job: job(), result, changes_state: true, duration_ms: 4 }
     }
 
+    fn event(seq: u64, body: EventBody) -> Event {
+        Event {
+            session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            seq: Seq(seq),
+            position: Position(seq),
+            at: "2026-02-13T13:30:20Z".parse().unwrap(),
+            metadata: Metadata {
+                source: Source::Worker,
+                correlation: None,
+                causation: None,
+                environment: None,
+            },
+            body,
+        }
+    }
+
     fn told(bodies: impl IntoIterator<Item = EventBody>) -> String {
         let mut story = Story::new(Paint::plain());
         let mut text = String::new();
         for (index, body) in bodies.into_iter().enumerate() {
-            let seq = index as u64 + 1;
-            text += &story.tell(&Event {
-                session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
-                seq: Seq(seq),
-                position: Position(seq),
-                at: "2026-02-13T13:30:20Z".parse().unwrap(),
-                metadata: Metadata {
-                    source: Source::Worker,
-                    correlation: None,
-                    causation: None,
-                    environment: None,
-                },
-                body,
-            });
+            text += &story.tell(&event(index as u64 + 1, body));
         }
         text + &story.end()
+    }
+
+    #[test]
+    fn a_line_that_does_not_go_on_is_told_before_its_end() {
+        let mut story = Story::new(Paint::plain());
+        assert_eq!(story.tell(&event(1, out("working..."))), "");
+        assert_eq!(story.tell(&event(2, printed(OutputStream::Stderr, "hm"))), "");
+        let told = story.end_until(Seq(1));
+        insta::assert_snapshot!(told, @"    1  2026-02-13T13:30:20.000Z  worker    printed working...");
+        assert!(story.is_inside_line());
+        insta::assert_snapshot!(story.tell(&event(3, out(" done\n"))), @"    3  2026-02-13T13:30:20.000Z  worker    printed  done");
+        insta::assert_snapshot!(story.end(), @"    2  2026-02-13T13:30:20.000Z  worker    printed hm");
+        assert!(!story.is_inside_line());
     }
 
     #[test]
