@@ -9,7 +9,9 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::eval::Failure;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Error, Event, EventBody, Seq, Source, WarmUpReason};
+use mainstay_model::replay::Divergence;
+use mainstay_model::session::DIVERGENCES_KEPT;
+use mainstay_model::{Error, Event, EventBody, Kept, Seq, Source, WarmUpReason};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::interrupts;
@@ -134,7 +136,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
             let tone = if diverged.is_empty() { Tone::Good } else { Tone::Warning };
-            let diverged: String = diverged.iter().map(|divergence| format!("; {divergence}")).collect();
+            let diverged = divergence_words(diverged);
             (Some(tone), format!("ready: {kernel}, {replayed} replayed ({duration_ms} ms){diverged}"))
         }
         EventBody::SessionFaulted { message } => (Some(Tone::Error), format!("faulted: {message}")),
@@ -142,10 +144,11 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionHardReset => (None, "hard reset".to_owned()),
         EventBody::SessionStopped => (None, "put to rest".to_owned()),
         EventBody::WorkerExited { exit, restart_after_ms, reason, .. } => {
-            let next = restart_after_ms.map_or_else(
-                || "not replaced".to_owned(),
-                |after| format!("replaced in {} s", after as f64 / 1000.0),
-            );
+            let next = match restart_after_ms {
+                None => "not replaced".to_owned(),
+                Some(0) => "replaced at once".to_owned(),
+                Some(after) => format!("replaced in {} s", *after as f64 / 1000.0),
+            };
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({})", first_line(reason)));
             (Some(Tone::Warning), format!("the worker ended with {exit}{why}; {next}"))
         }
@@ -169,14 +172,35 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             };
             (Some(Tone::Error), format!("failed: {}", first_line(&why)))
         }
-        EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => {
-            (Some(Tone::Warning), "cancelled".to_owned())
-        }
-        EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => {
-            (Some(Tone::Warning), "cancelled by killing the worker".to_owned())
+        EventBody::EvalCancelled { ending, kept, .. } => {
+            (Some(Tone::Warning), cancelled_words(*ending, kept.as_ref()))
         }
         EventBody::EvalInterrupted { .. } => (Some(Tone::Warning), "interrupted".to_owned()),
     }
+}
+
+/// How a cancelled eval ended, and what of it still counts.
+pub(crate) fn cancelled_words(ending: CancelEnding, kept: Option<&Kept>) -> String {
+    let how = match ending {
+        CancelEnding::Yielded => "cancelled",
+        CancelEnding::Killed => "cancelled by killing the worker",
+    };
+    match kept {
+        Some(Kept { bytes, .. }) => {
+            format!("{how}; the first {bytes} bytes of its code had run to their end and are kept")
+        }
+        None => how.to_owned(),
+    }
+}
+
+/// What a rebuilt session has otherwise than before, as far as a line holds it.
+fn divergence_words(diverged: &[Divergence]) -> String {
+    let told = diverged.iter().take(DIVERGENCES_KEPT).map(|divergence| format!("; {divergence}"));
+    let more = match diverged.len().saturating_sub(DIVERGENCES_KEPT) {
+        0 => String::new(),
+        untold => format!("; … and {untold} more"),
+    };
+    told.chain([more]).collect()
 }
 
 const fn reason_words(reason: WarmUpReason) -> &'static str {
@@ -198,4 +222,62 @@ fn first_line(text: &str) -> String {
     let short: String = line.chars().take(WIDTH).collect();
     let is_whole = short.len() == trimmed.len();
     if is_whole { short } else { format!("{short} …") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::WorkerExit;
+    use mainstay_model::replay::DivergenceKind;
+
+    fn words(body: &EventBody) -> String {
+        describe(body).1
+    }
+
+    #[test]
+    fn a_cancelled_eval_says_how_much_of_it_is_kept() {
+        let job = "019a0000-0000-7000-8000-000000000001".parse().unwrap();
+        let cancelled = |ending, kept| words(&EventBody::EvalCancelled { job, ending, kept });
+        assert_eq!(cancelled(CancelEnding::Yielded, None), "cancelled");
+        assert_eq!(
+            cancelled(CancelEnding::Yielded, Some(Kept { bytes: 14, bindings: Vec::new() })),
+            "cancelled; the first 14 bytes of its code had run to their end and are kept"
+        );
+        assert_eq!(cancelled(CancelEnding::Killed, None), "cancelled by killing the worker");
+    }
+
+    #[test]
+    fn a_worker_that_ended_says_when_it_is_replaced() {
+        let ended = |attempt, restart_after_ms| {
+            words(&EventBody::WorkerExited {
+                exit: WorkerExit::Code(3),
+                attempt,
+                restart_after_ms,
+                reason: None,
+                blame: None,
+            })
+        };
+        assert_eq!(ended(0, Some(0)), "the worker ended with exit code 3; replaced at once");
+        assert_eq!(ended(1, Some(1500)), "the worker ended with exit code 3; replaced in 1.5 s");
+        assert_eq!(ended(6, None), "the worker ended with exit code 3; not replaced");
+    }
+
+    #[test]
+    fn a_line_holds_only_so_many_divergences() {
+        let ready = |count: u64| {
+            words(&EventBody::WarmUpCompleted {
+                kernel: "fsharp".to_owned(),
+                runtime: "test".to_owned(),
+                pid: 1,
+                replayed: 9,
+                diverged: (1..=count)
+                    .map(|seq| Divergence { requested: Seq(seq), kind: DivergenceKind::Ending })
+                    .collect(),
+                duration_ms: 1,
+            })
+        };
+        assert_eq!(ready(1), "ready: fsharp, 9 replayed (1 ms); #1 ended otherwise");
+        assert!(ready(20).ends_with("; #20 ended otherwise"));
+        assert!(ready(23).ends_with("; #20 ended otherwise; … and 3 more"));
+    }
 }

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use mainstay_model::eval::{EvalResult, Failure};
-use mainstay_model::event::CancelEnding;
 use mainstay_model::{Event, EventBody, JobId, Severity, Source};
 
-use crate::commands::events::{describe, who};
+use crate::commands::events::{cancelled_words, describe, who};
 use crate::terminal::{Paint, Tone, diagnostic_text, printable};
 
 /// Follows the jobs of others.
@@ -48,12 +47,8 @@ impl Guests {
             EventBody::EvalFailed { job, failure, result, .. } => {
                 self.ended(*job, result, failure_words(failure))
             }
-            EventBody::EvalCancelled { job, ending, kept: _ } => {
-                let how = match ending {
-                    CancelEnding::Yielded => "cancelled",
-                    CancelEnding::Killed => "cancelled by killing the worker",
-                };
-                self.ended(*job, &EvalResult::default(), Some(how.to_owned()))
+            EventBody::EvalCancelled { job, ending, kept } => {
+                self.ended(*job, &EvalResult::default(), Some(cancelled_words(*ending, kept.as_ref())))
             }
             EventBody::EvalInterrupted { job } => self.ended(
                 *job,
