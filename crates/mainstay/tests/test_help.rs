@@ -66,26 +66,44 @@ fn the_first_help_shows_every_command_and_examples() {
     "#);
 }
 
+/// The commands that the help of these words lists, but for `help` itself.
+fn commands(world: &World, words: &[String]) -> Vec<String> {
+    let help = world.run(words.iter().map(String::as_str).chain(["--help"])).stdout;
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    names.filter(|name| name != "help").collect()
+}
+
 #[test]
-fn every_command_has_help() {
+fn every_command_has_help_with_an_example() {
     let world = World::new();
-    for command in [
-        "stop",
-        "status",
-        "serve",
-        "session",
-        "eval",
-        "cancel",
-        "events",
-        "kernel",
-        "mcp",
-        "explain",
-        "completions",
-    ] {
-        let help = world.run([command, "--help"]);
-        assert_eq!(help.code, 0, "{command}");
-        assert!(help.stdout.contains("Usage: mainstay"), "{command}: {}", help.stdout);
+    let mut to_ask: Vec<Vec<String>> = vec![Vec::new()];
+    let mut asked = 0;
+    while let Some(words) = to_ask.pop() {
+        let help = world.run(words.iter().map(String::as_str).chain(["--help"]));
+        assert_eq!(help.code, 0, "{words:?}");
+        assert!(help.stdout.contains("Usage: mainstay"), "{words:?}: {}", help.stdout);
+        assert!(help.stdout.contains("\nExample"), "{words:?}: {}", help.stdout);
+        asked += 1;
+        let further = commands(&world, &words).into_iter();
+        to_ask.extend(further.map(|name| words.iter().cloned().chain([name]).collect()));
     }
+    assert_eq!(asked, 1 + 11 + 6 + 3, "the first, each command, those of `session` and of `kernel`");
+}
+
+#[test]
+fn commands_that_create_nothing_do_not_say_that_they_would() {
+    let world = World::new();
+    for command in ["cancel", "events"] {
+        let help = world.run([command, "--help"]).stdout;
+        assert!(help.contains("The project whose session to look for"), "{help}");
+        assert!(!help.contains("create"), "{help}");
+    }
+    assert!(
+        world.run(["eval", "--help"]).stdout.contains("The kind of session to look for or create: fsharp")
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::interrupts;
 use super::story::Story;
-use super::target::Target;
+use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, printable};
@@ -31,6 +31,7 @@ const INTERRUPTED: u8 = 128 + 2;
 #[command(
     after_help = "Examples:\n  mainstay events --since 10\n  mainstay events --follow --json | jq .kind"
 )]
+#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
 pub(super) struct Events {
     #[command(flatten)]
     target: Target,

@@ -14,6 +14,7 @@ use crate::terminal::{Paint, Tone};
 
 /// List, install and examine kernels.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay kernel doctor\n  mainstay kernel install fsharp --yes")]
 pub(super) struct KernelArgs {
     #[command(subcommand)]
     command: KernelCommand,
@@ -22,12 +23,16 @@ pub(super) struct KernelArgs {
 #[derive(Debug, Subcommand)]
 enum KernelCommand {
     /// List what can run sessions on this machine
+    #[command(after_help = "Examples:\n  mainstay kernel list\n  mainstay kernel list --json")]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Install what sessions of a kind need, under Mainstay's home
+    #[command(
+        after_help = "Examples:\n  mainstay kernel install fsharp\n  mainstay kernel install fsharp --yes   # in a script"
+    )]
     Install {
         /// The kind: fsharp
         kind: String,
@@ -36,6 +41,7 @@ enum KernelCommand {
         yes: bool,
     },
     /// Say what is there, what is missing, and the command that mends it
+    #[command(after_help = "Examples:\n  mainstay kernel doctor\n  mainstay kernel doctor --json")]
     Doctor {
         /// Print JSON
         #[arg(long)]

@@ -15,7 +15,7 @@ use crate::home::Home;
 /// Serves MCP over stdio.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Put this into an agent's configuration:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
+    after_help = "Example, in an agent's configuration:\n  {\"mcpServers\": {\"mainstay\": {\"command\": \"mainstay\", \"args\": [\"mcp\"]}}}"
 )]
 pub(super) struct Mcp {}
 

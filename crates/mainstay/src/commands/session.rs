@@ -17,8 +17,16 @@ use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago};
 
+const EXAMPLES: &str = "\
+Examples:
+  mainstay session list --here          those of this folder
+  mainstay session new --name lab       a new one
+  mainstay session show lab             its story
+  mainstay session reset --hard lab     without its definitions, and with another worker";
+
 /// List, create, show, stop, rename and reset sessions.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct SessionArgs {
     #[command(subcommand)]
     command: SessionCommand,
@@ -27,6 +35,9 @@ pub(super) struct SessionArgs {
 #[derive(Debug, Subcommand)]
 enum SessionCommand {
     /// List sessions, most recently active first
+    #[command(
+        after_help = "Examples:\n  mainstay session list\n  mainstay session list --here --live --json"
+    )]
     List {
         /// Only those of this folder
         #[arg(long)]
@@ -39,6 +50,9 @@ enum SessionCommand {
         json: bool,
     },
     /// Create a session and wait until it is ready
+    #[command(
+        after_help = "Examples:\n  mainstay session new\n  mainstay session new --name lab --directory ~/lab"
+    )]
     New {
         /// What people call it [default: the folder's name]
         #[arg(long)]
@@ -57,6 +71,7 @@ enum SessionCommand {
         json: bool,
     },
     /// Show a session and its story
+    #[command(after_help = "Examples:\n  mainstay session show\n  mainstay session show --json lab")]
     Show {
         /// The session [default: the most recently active one of this folder]
         session: Option<String>,
@@ -65,11 +80,15 @@ enum SessionCommand {
         json: bool,
     },
     /// Put a session to rest; it is there again when it is next used
+    #[command(after_help = "Examples:\n  mainstay session stop\n  mainstay session stop lab")]
     Stop {
         /// The session [default: the most recently active one of this folder]
         session: Option<String>,
     },
     /// Drop a session's definitions and wait until it is ready again
+    #[command(
+        after_help = "Examples:\n  mainstay session reset\n  mainstay session reset --hard lab   # also where it is Faulted"
+    )]
     Reset {
         /// The session [default: the most recently active one of this folder]
         session: Option<String>,
@@ -78,6 +97,7 @@ enum SessionCommand {
         hard: bool,
     },
     /// Give a session another name
+    #[command(after_help = "Example:\n  mainstay session rename lab workshop")]
     Rename {
         /// The session
         session: String,

@@ -14,6 +14,7 @@ use crate::terminal::{Paint, Tone, ago, bytes};
 
 /// Shows the daemon and its sessions.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay status\n  mainstay status --json | jq .residentBytes")]
 pub(super) struct Status {
     /// Print JSON
     #[arg(long)]

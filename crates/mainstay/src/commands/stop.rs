@@ -19,6 +19,7 @@ const ENDS: Duration = Duration::from_secs(15);
 
 /// Stops the daemon in order, and who would start it again.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  mainstay stop")]
 pub(super) struct Stop {}
 
 /// Why they have not stopped.

@@ -15,6 +15,11 @@ use crate::{kernels, terminal};
 /// How long a session may warm up while a client waits.
 const WARM_UP: Duration = Duration::from_secs(600);
 
+/// What `--kind` means to a command that creates nothing.
+pub(super) const KIND_SOUGHT: &str = "The kind of session to look for: fsharp";
+/// What `--project` means to a command that creates nothing.
+pub(super) const PROJECT_SOUGHT: &str = "The project whose session to look for";
+
 /// Names a session, or says which to create.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Target {
