@@ -1,57 +1,53 @@
 //! Commands that were accepted and are not yet known to the log: who waits for them, and who asked again.
 //!
 //! A command stays here until its outcome is durable. One that comes after that finds the outcome in the log; so between
-//! the two there is no moment in which a repeated command would run again.
+//! the two there is no moment in which a repeated command would run again. The same holds for an idempotency key, under
+//! whatever id it comes again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use mainstay_model::{CommandFingerprint, CommandId, Error, Outcome, Principal, SessionId};
+use mainstay_model::decide::Answer;
+use mainstay_model::{
+    Answered, CommandFingerprint, CommandId, Error, IdempotencyKey, Outcome, Principal, SessionId, Version,
+};
+use tokio::sync::oneshot;
 
-use crate::commit::Reply;
+use crate::claims::{Claims, CommandKey};
 
-/// Whose command, and which.
-pub(crate) type CommandKey = (Principal, CommandId);
-
-/// Which session has accepted which command, over all sessions: an id belongs to one of them.
-#[derive(Default)]
-pub(crate) struct Claims {
-    holders: Mutex<HashMap<CommandKey, SessionId>>,
+/// Who waits for an outcome.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    to: oneshot::Sender<Result<Answered, Error>>,
+    /// Whether another submission of the same command came first.
+    is_replay: bool,
 }
 
-impl Claims {
-    fn take(&self, key: &CommandKey, session: SessionId) -> bool {
-        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
-        *holders.entry(key.clone()).or_insert(session) == session
+impl Reply {
+    /// The first who asks.
+    pub(crate) fn new(to: oneshot::Sender<Result<Answered, Error>>) -> Self {
+        Self { to, is_replay: false }
     }
 
-    fn release(&self, key: &CommandKey, session: SessionId) {
-        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
-        if holders.get(key) == Some(&session) {
-            holders.remove(key);
-        }
+    /// Answers. Who asked may have gone; the outcome is stored.
+    pub(crate) fn answer(self, outcome: Outcome, version: Version) {
+        self.to.send(Ok(Answered { outcome, version, is_replay: self.is_replay })).ok();
     }
-}
 
-/// An id that a creation holds until it is through.
-pub(crate) struct Claim<'a> {
-    claims: &'a Claims,
-    key: CommandKey,
-    session: SessionId,
-}
-
-impl<'a> Claim<'a> {
-    /// Takes an id; none where another session has accepted a command under it.
-    pub(crate) fn take(claims: &'a Claims, key: CommandKey, session: SessionId) -> Option<Self> {
-        claims.take(&key, session).then_some(Self { claims, key, session })
+    /// Answers with what the log has.
+    pub(crate) fn replay(self, outcome: Outcome, version: Version) {
+        Self { is_replay: true, ..self }.answer(outcome, version);
     }
-}
 
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.claims.release(&self.key, self.session);
+    /// Says that nothing is done.
+    pub(crate) fn refuse(self, error: Error) {
+        self.to.send(Err(error)).ok();
+    }
+
+    pub(crate) fn repeated(self) -> Self {
+        Self { is_replay: true, ..self }
     }
 }
 
@@ -61,17 +57,39 @@ pub(crate) struct Accepted {
     session: SessionId,
     claims: Arc<Claims>,
     commands: HashMap<CommandKey, Progress>,
+    keys: HashMap<(Principal, IdempotencyKey), CommandId>,
     /// How many commits were handed over.
     handed_over: u64,
     /// How many of them are durable.
     durable: Arc<AtomicU64>,
 }
 
+/// A command that is taken in: what it says and is known by.
+#[derive(Clone, Debug)]
+pub(crate) struct Incoming {
+    pub(crate) key: CommandKey,
+    pub(crate) idempotency: Option<IdempotencyKey>,
+    pub(crate) fingerprint: CommandFingerprint,
+}
+
 enum Progress {
     /// No outcome yet.
-    Pending { fingerprint: CommandFingerprint, replies: Vec<Reply> },
+    Pending {
+        fingerprint: CommandFingerprint,
+        idempotency: Option<IdempotencyKey>,
+        replies: Vec<Reply>,
+        /// Other ids under which it came again.
+        aliases: Vec<CommandId>,
+    },
+    /// Another id of a command without an outcome.
+    Alias { of: CommandId },
     /// The outcome is on its way to the disk, in the commit of this number.
-    Decided { fingerprint: CommandFingerprint, outcome: Outcome, commit: u64 },
+    Decided {
+        fingerprint: CommandFingerprint,
+        idempotency: Option<IdempotencyKey>,
+        outcome: Outcome,
+        commit: u64,
+    },
 }
 
 /// What becomes of a command that comes in.
@@ -82,41 +100,97 @@ pub(crate) enum Arrival {
     Joined,
     /// Its outcome is on its way to the disk; the reply must follow it.
     Follow(Reply, Outcome),
-    /// Its id belongs to another command.
-    Conflict(Reply),
+    /// So it is under another id, and the outcome is stored under this one as well.
+    Copy(Reply, Outcome),
+    /// Its id or its key belongs to another command.
+    Conflict(Reply, Error),
 }
 
 impl Accepted {
     /// Nothing accepted yet; `durable` counts the commits that are durable.
     pub(crate) fn new(session: SessionId, claims: Arc<Claims>, durable: Arc<AtomicU64>) -> Self {
-        Self { session, claims, commands: HashMap::new(), handed_over: 0, durable }
+        Self { session, claims, commands: HashMap::new(), keys: HashMap::new(), handed_over: 0, durable }
     }
 
     /// Looks at a command that comes in, and claims its id where it is new.
-    pub(crate) fn arrive(
+    pub(crate) fn arrive(&mut self, incoming: &Incoming, reply: Reply) -> Arrival {
+        self.forget_durable();
+        let Incoming { key, idempotency, fingerprint } = incoming;
+        let by_key = idempotency.as_ref().and_then(|idempotency| {
+            let original = self.keys.get(&(key.0.clone(), idempotency.clone()))?;
+            (*original != key.1).then(|| (original.clone(), idempotency))
+        });
+        if let Some((original, idempotency)) = by_key {
+            return self.arrive_again(&original, idempotency, key, fingerprint, reply);
+        }
+        let conflict = |reply| Arrival::Conflict(reply, Error::CommandConflict { command: key.1.clone() });
+        let original = match self.commands.get(key) {
+            Some(Progress::Alias { of }) => (key.0.clone(), of.clone()),
+            Some(Progress::Pending { .. } | Progress::Decided { .. }) | None => key.clone(),
+        };
+        match self.commands.get_mut(&original) {
+            Some(Progress::Pending { fingerprint: first, replies, .. }) if first == fingerprint => {
+                replies.push(reply.repeated());
+                Arrival::Joined
+            }
+            Some(Progress::Decided { fingerprint: first, outcome, .. }) if first == fingerprint => {
+                Arrival::Follow(reply.repeated(), outcome.clone())
+            }
+            Some(Progress::Pending { .. } | Progress::Decided { .. } | Progress::Alias { .. }) => {
+                conflict(reply)
+            }
+            None if self.claims.take(key, self.session) => Arrival::New(reply),
+            None => conflict(reply),
+        }
+    }
+
+    /// What its key says of a command that comes under another id than the first time.
+    fn arrive_again(
         &mut self,
+        original: &CommandId,
+        idempotency: &IdempotencyKey,
         key: &CommandKey,
         fingerprint: &CommandFingerprint,
         reply: Reply,
     ) -> Arrival {
-        self.forget_durable();
-        match self.commands.get_mut(key) {
-            Some(Progress::Pending { fingerprint: first, replies }) if first == fingerprint => {
-                replies.push(reply);
+        let conflict = |reply| Arrival::Conflict(reply, Error::KeyConflict { key: idempotency.clone() });
+        let is_ours = |progress: Option<&Progress>| match progress {
+            None => true,
+            Some(Progress::Alias { of }) => of == original,
+            Some(Progress::Pending { .. } | Progress::Decided { .. }) => false,
+        };
+        if !is_ours(self.commands.get(key)) || !self.claims.take(key, self.session) {
+            return Arrival::Conflict(reply, Error::CommandConflict { command: key.1.clone() });
+        }
+        match self.commands.get_mut(&(key.0.clone(), original.clone())) {
+            Some(Progress::Pending { fingerprint: first, replies, aliases, .. }) if first == fingerprint => {
+                replies.push(reply.repeated());
+                if !aliases.contains(&key.1) {
+                    aliases.push(key.1.clone());
+                    self.commands.insert(key.clone(), Progress::Alias { of: original.clone() });
+                }
                 Arrival::Joined
             }
             Some(Progress::Decided { fingerprint: first, outcome, .. }) if first == fingerprint => {
-                Arrival::Follow(reply, outcome.clone())
+                Arrival::Copy(reply.repeated(), outcome.clone())
             }
-            Some(Progress::Pending { .. } | Progress::Decided { .. }) => Arrival::Conflict(reply),
-            None if self.claims.take(key, self.session) => Arrival::New(reply),
-            None => Arrival::Conflict(reply),
+            Some(Progress::Pending { .. } | Progress::Decided { .. } | Progress::Alias { .. }) | None => {
+                self.claims.release(key, self.session);
+                conflict(reply)
+            }
         }
     }
 
     /// Accepts a command that arrived as new.
-    pub(crate) fn accept(&mut self, key: CommandKey, fingerprint: CommandFingerprint, reply: Reply) {
-        self.commands.insert(key, Progress::Pending { fingerprint, replies: vec![reply] });
+    pub(crate) fn accept(&mut self, incoming: Incoming, reply: Option<Reply>) {
+        let Incoming { key, idempotency, fingerprint } = incoming;
+        self.claims.take(&key, self.session);
+        if let Some(idempotency) = &idempotency {
+            self.keys.insert((key.0.clone(), idempotency.clone()), key.1.clone());
+        }
+        let replies = reply.into_iter().collect();
+        let pending = Progress::Pending { fingerprint, idempotency, replies, aliases: Vec::new() };
+        self.commands.insert(key, pending);
     }
 
     /// Gives up the id of a command that arrived as new and was not accepted.
@@ -128,29 +202,47 @@ impl Accepted {
     pub(crate) fn refuse(&mut self, key: &CommandKey, error: &Error) {
         if let Entry::Occupied(entry) = self.commands.entry(key.clone())
             && let Progress::Pending { .. } = entry.get()
-            && let Progress::Pending { replies, .. } = entry.remove()
+            && let Progress::Pending { replies, aliases, idempotency, .. } = entry.remove()
         {
+            self.forget_key(&key.0, idempotency);
+            for alias in aliases {
+                let alias = (key.0.clone(), alias);
+                self.commands.remove(&alias);
+                self.claims.release(&alias, self.session);
+            }
             self.claims.release(key, self.session);
-            replies.into_iter().for_each(|reply| drop(reply.send(Err(error.clone()))));
+            replies.into_iter().for_each(|reply| reply.refuse(error.clone()));
         }
+    }
+
+    /// The answers, and copies of them for the other ids under which their commands came.
+    pub(crate) fn with_aliases(&self, answers: Vec<Answer>) -> Vec<Answer> {
+        let copies = |answer: Answer| {
+            let aliases = match self.commands.get(&(answer.principal.clone(), answer.command.clone())) {
+                Some(Progress::Pending { aliases, .. }) => aliases.clone(),
+                Some(Progress::Decided { .. } | Progress::Alias { .. }) | None => Vec::new(),
+            };
+            let copy = |command| Answer { command, key: None, ..answer.clone() };
+            let copies: Vec<Answer> = aliases.into_iter().map(copy).collect();
+            [answer].into_iter().chain(copies)
+        };
+        answers.into_iter().flat_map(copies).collect()
     }
 
     /// Marks a command as decided by the next commit; gives who waits for it. One that an earlier task had accepted is
     /// claimed here, so that its id is not taken until the log knows it.
-    pub(crate) fn decided(
-        &mut self,
-        key: CommandKey,
-        fingerprint: CommandFingerprint,
-        outcome: &Outcome,
-    ) -> Vec<(Reply, Outcome)> {
+    pub(crate) fn decided(&mut self, answer: &Answer) -> Vec<Reply> {
+        let key = (answer.principal.clone(), answer.command.clone());
         self.claims.take(&key, self.session);
-        let commit = self.handed_over + 1;
-        let progress = Progress::Decided { fingerprint, outcome: outcome.clone(), commit };
-        match self.commands.insert(key, progress) {
-            Some(Progress::Pending { replies, .. }) => {
-                replies.into_iter().map(|reply| (reply, outcome.clone())).collect()
-            }
-            Some(Progress::Decided { .. }) | None => Vec::new(),
+        let decided = Progress::Decided {
+            fingerprint: answer.fingerprint.clone(),
+            idempotency: answer.key.clone(),
+            outcome: answer.outcome.clone(),
+            commit: self.handed_over + 1,
+        };
+        match self.commands.insert(key, decided) {
+            Some(Progress::Pending { replies, .. }) => replies,
+            Some(Progress::Decided { .. } | Progress::Alias { .. }) | None => Vec::new(),
         }
     }
 
@@ -159,19 +251,25 @@ impl Accepted {
         self.handed_over += 1;
     }
 
-    /// Drops what the log now knows.
+    /// Drops what the log now knows; its claims went when it became durable.
     fn forget_durable(&mut self) {
         let durable = self.durable.load(Ordering::Acquire);
-        let (claims, session) = (&self.claims, self.session);
+        let keys = &mut self.keys;
         self.commands.retain(|key, progress| match progress {
-            Progress::Pending { .. } => true,
-            Progress::Decided { commit, .. } => {
-                let keep = *commit > durable;
-                if !keep {
-                    claims.release(key, session);
+            Progress::Pending { .. } | Progress::Alias { .. } => true,
+            Progress::Decided { commit, .. } if *commit > durable => true,
+            Progress::Decided { idempotency, .. } => {
+                if let Some(idempotency) = idempotency.take() {
+                    keys.remove(&(key.0.clone(), idempotency));
                 }
-                keep
+                false
             }
         });
+    }
+
+    fn forget_key(&mut self, principal: &Principal, idempotency: Option<IdempotencyKey>) {
+        if let Some(idempotency) = idempotency {
+            self.keys.remove(&(principal.clone(), idempotency));
+        }
     }
 }

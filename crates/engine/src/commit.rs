@@ -11,10 +11,9 @@ use futures::future::BoxFuture;
 use mainstay_model::{Error, Event, Outcome, Session, SessionId};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::accepted::Reply;
+use crate::claims::{Claims, CommandKey};
 use crate::hub::Hub;
-
-/// Who waits for an outcome.
-pub(crate) type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
 /// One decision on its way to the disk.
 pub(crate) struct Commit {
@@ -22,6 +21,8 @@ pub(crate) struct Commit {
     pub(crate) appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
     /// The session after it.
     pub(crate) after: Arc<Session>,
+    /// The commands that end with it.
+    pub(crate) ended: Vec<CommandKey>,
     /// Who is told what.
     pub(crate) replies: Vec<(Reply, Outcome)>,
 }
@@ -33,6 +34,7 @@ pub(crate) type Commits = mpsc::UnboundedSender<Commit>;
 pub(crate) async fn commit_in_order(
     session: SessionId,
     hub: Arc<Hub>,
+    claims: Arc<Claims>,
     visible: watch::Sender<Arc<Session>>,
     durable: Arc<AtomicU64>,
     mut commits: mpsc::UnboundedReceiver<Commit>,
@@ -41,12 +43,14 @@ pub(crate) async fn commit_in_order(
     while let Some(commit) = commits.recv().await {
         match commit.appended.await {
             Ok(events) => {
+                // Before the task forgets them: then they are its own again.
+                commit.ended.iter().for_each(|key| claims.release(key, session));
                 durable.fetch_add(1, Ordering::Release);
+                let version = commit.after.version;
                 visible.send_replace(commit.after);
                 hub.publish(session, events);
                 for (reply, outcome) in commit.replies {
-                    // Who asked may have gone; the outcome is stored.
-                    reply.send(Ok(outcome)).ok();
+                    reply.answer(outcome, version);
                 }
             }
             Err(error) => {
@@ -64,6 +68,6 @@ pub(crate) async fn commit_in_order(
 
 fn refuse(replies: Vec<(Reply, Outcome)>, error: &Error) {
     for (reply, _) in replies {
-        reply.send(Err(error.clone())).ok();
+        reply.refuse(error.clone());
     }
 }

@@ -5,20 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
+use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter, StoredOutcome};
 use mainstay_model::command::validate_session_name;
 use mainstay_model::decide::Answer;
+use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Command, CommandFingerprint, CommandId, CreateSession, Diagnostic, Error, Event, EventBody, Limits,
-    Metadata, Outcome, Position, Response, Seq, Session, SessionId, SessionState, Source, TextPosition,
+    Answered, Command, CommandFingerprint, CommandId, CreateSession, Diagnostic, Error, Event, EventBody,
+    Limits, Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionId, SessionState, Source,
+    TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::accepted::{Claim, CommandKey};
+use crate::accepted::Reply;
+use crate::claims::{Claim, CommandKey};
 use crate::hub::Subscription;
+use crate::lane::Queued;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Request, SessionHandle, Shared, now, spawn};
 
@@ -50,6 +54,23 @@ pub struct SessionStatus {
     pub usage: Option<ResourceUsage>,
 }
 
+/// How far a command has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandStatus {
+    /// It waits for its turn.
+    Waits {
+        /// Where.
+        session: SessionId,
+    },
+    /// It is carried out.
+    Runs {
+        /// Where.
+        session: SessionId,
+    },
+    /// It has its outcome.
+    Ended(Box<StoredOutcome>),
+}
+
 impl Engine {
     /// Opens the engine over a log, and brings back the sessions that were live when the last daemon was lost.
     ///
@@ -61,6 +82,7 @@ impl Engine {
         limits: Limits,
     ) -> Result<Self, Error> {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
+        let rate = RateLimit::new(limits.commands_per_minute);
         let shared = Shared {
             log,
             hub: Arc::default(),
@@ -69,6 +91,7 @@ impl Engine {
             live: Arc::new(Semaphore::new(limits.live_sessions.min(Semaphore::MAX_PERMITS))),
             limits,
             claims: Arc::default(),
+            rate: Mutex::new(rate),
         };
         let engine = Self {
             shared: Arc::new(shared),
@@ -124,14 +147,10 @@ impl Engine {
             project: create.project,
         };
         let outcome = Outcome::Done { response: Response::Created { session } };
-        let answer = Answer { principal, command: id, fingerprint, outcome: outcome.clone() };
+        let answer = Answer { principal, command: id, key: None, fingerprint, outcome: outcome.clone() };
         self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await?;
-        let start = Command {
-            id: CommandId::from_uuid(Uuid::now_v7()),
-            source,
-            admission: mainstay_model::Admission::Now,
-            body: mainstay_model::SessionCommand::Start,
-        };
+        let start =
+            Command::new(CommandId::anonymous(Uuid::now_v7()), source, mainstay_model::SessionCommand::Start);
         // The session is there, and that is the answer. One that cannot start now does so when it is used.
         if let Err(error) = self.submit(session, start).await {
             tracing::warn!(%session, %error, "a new session was not started");
@@ -191,10 +210,32 @@ impl Engine {
     ///
     /// # Errors
     /// What `model` refuses; [`Error::SessionNotFound`], [`Error::CommandConflict`], [`Error::LaneFull`],
-    /// [`Error::TooManySessions`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
-    pub async fn submit(&self, session: SessionId, command: Command) -> Result<Outcome, Error> {
-        let fingerprint = CommandFingerprint::of(&session.to_string(), &command.body);
-        self.ask(session, |reply| Request::Submit { command, fingerprint, reply }).await?
+    /// [`Error::TooManySessions`], [`Error::TooManyCommands`], [`Error::RateLimited`], [`Error::KeyConflict`],
+    /// [`Error::DaemonStopping`], [`Error::StoreFailed`].
+    pub async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
+        let fingerprint = command.fingerprint(session);
+        self.ask(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) }).await?
+    }
+
+    /// How far a command has come.
+    ///
+    /// # Errors
+    /// [`Error::CommandNotFound`], [`Error::StoreFailed`].
+    pub async fn command(&self, principal: &Principal, command: &CommandId) -> Result<CommandStatus, Error> {
+        // In this order: one that ends between the two is found by the second look.
+        let session = self.shared.claims.holder(&(principal.clone(), command.clone()));
+        if let Some(stored) = self.shared.log.outcome(principal, command).await? {
+            return Ok(CommandStatus::Ended(Box::new(stored)));
+        }
+        let Some(session) = session else { return Err(Error::CommandNotFound { command: command.clone() }) };
+        let stored = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
+        let waits = stored.waits(principal, command);
+        Ok(if waits { CommandStatus::Waits { session } } else { CommandStatus::Runs { session } })
+    }
+
+    /// How many commands are under way in all sessions.
+    pub fn commands_under_way(&self) -> usize {
+        self.shared.claims.count()
     }
 
     /// Checks code without running it.
@@ -364,13 +405,27 @@ impl Engine {
         let epoch = self.shared.log.claim(session).await?;
         let stored = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
         let answered = self.answered_elsewhere(&stored).await?;
+        let lane = self.waiting_in(&stored).await?;
         let mut tasks = self.lock();
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
-        let handle = spawn(Arc::clone(&self.shared), stored, epoch, answered);
+        let handle = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
         tasks.handles.insert(session, handle.clone());
         Ok(handle)
+    }
+
+    /// The commands that wait for their turn, as their events have them.
+    async fn waiting_in(&self, session: &Session) -> Result<Vec<Queued>, Error> {
+        let mut lane = Vec::with_capacity(session.lane.len());
+        for waiting in &session.lane {
+            let before = Seq(waiting.queued.0.saturating_sub(1));
+            let event = self.shared.log.events(session.id, before, 1).await?.pop();
+            if let Some(Event { metadata, body: EventBody::CommandQueued(queued), .. }) = event {
+                lane.push(Queued::new(metadata.source, *queued));
+            }
+        }
+        Ok(lane)
     }
 
     /// The command of a job that was cut off, where the log has an outcome under its id already.

@@ -5,14 +5,17 @@
 //! no protocol and no language: languages come in through [`runner::RunnerFactory`], protocols call [`Engine`].
 
 mod accepted;
+mod claims;
 mod commit;
+mod dependencies;
 mod engine;
 mod hub;
+mod lane;
 mod output;
 pub mod runner;
 mod session;
 mod warm_up;
 mod worker;
 
-pub use engine::{Engine, SessionStatus};
+pub use engine::{CommandStatus, Engine, SessionStatus};
 pub use hub::Subscription;

@@ -4,29 +4,33 @@
 //! the committer and carried out. What only reads (check, completions, exploration) is passed to the worker and never
 //! waits behind a job.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
-use mainstay_log::{Append, Epoch, Log, NewEvent};
+use mainstay_log::{Append, Epoch, Log, NewEvent, StoredOutcome};
 use mainstay_model::affordance::{Availability, availability};
-use mainstay_model::decide::Answer;
+use mainstay_model::decide::{Answer, Identity};
+use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Action, Admission, Command, CommandFingerprint, CommandId, Decision, Diagnostic, Effect, Error, Event,
-    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, Principal, Response, RunnerNotice,
-    Session, SessionCommand, SessionState, TextPosition, Timestamp, WorkerExit, decide,
+    Action, Admission, Command, CommandFingerprint, CommandId, Deadline, Decision, Diagnostic, Effect, Error,
+    Event, EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, Position, Principal, QueuedCommand,
+    RateScope, Response, RunnerNotice, RunningJob, Session, SessionCommand, SessionState, TextPosition,
+    Timestamp, WorkerExit, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 
-use crate::accepted::{Accepted, Arrival, Claims, CommandKey};
-use crate::commit::{Commit, Commits, Reply, commit_in_order};
+use crate::accepted::{Accepted, Arrival, Incoming, Reply};
+use crate::claims::{Claims, CommandKey};
+use crate::commit::{Commit, Commits, commit_in_order};
+use crate::dependencies::{Dependant, Waited, Waiter};
 use crate::hub::Hub;
+use crate::lane::{Lane, Queued};
 use crate::output::{OutputBuffer, Piece};
 use crate::runner::{Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, Submission};
 use crate::warm_up::{FromWorker, WarmUp, exited};
@@ -36,6 +40,8 @@ use crate::worker::{Order, Worker, reset};
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(50);
 /// Requests that may be on their way to one session; more wait at the sender.
 const MAILBOX: usize = 128;
+/// Ends of waits that may be on their way; only one counts at a time.
+const WAITS: usize = 4;
 /// Notices that may be on their way from one worker; then its pipes fill up and it waits.
 const NOTICES: usize = 64;
 
@@ -77,16 +83,19 @@ pub(crate) struct Shared {
     /// How many more sessions may be live.
     pub(crate) live: Arc<Semaphore>,
     pub(crate) claims: Arc<Claims>,
+    /// The commands of all sessions together.
+    pub(crate) rate: Mutex<RateLimit>,
 }
 
 /// Starts the task of a session that was read from the log, or has just been created.
 ///
-/// A session that the log says is live has lost its worker with the daemon that had it, and is brought back.
-/// `answered` is the command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
+/// A session that the log says is live has lost its worker with the daemon that had it, and is brought back; `lane` are
+/// the commands that wait for their turn in it. `answered` is the command of a job that was cut off, where the log has an outcome under its id already: it gets no second.
 pub(crate) fn spawn(
     shared: Arc<Shared>,
     session: Session,
     epoch: Epoch,
+    lane: Vec<Queued>,
     answered: Option<CommandKey>,
 ) -> SessionHandle {
     let (requests, mailbox) = mpsc::channel(MAILBOX);
@@ -95,8 +104,13 @@ pub(crate) fn spawn(
     let (failed_in, failed) = oneshot::channel();
     let durable = Arc::new(AtomicU64::new(0));
     let hub = Arc::clone(&shared.hub);
-    tokio::spawn(commit_in_order(session.id, hub, visible_in, Arc::clone(&durable), commits_out, failed_in));
+    let claims = Arc::clone(&shared.claims);
+    let committer =
+        commit_in_order(session.id, hub, claims, visible_in, Arc::clone(&durable), commits_out, failed_in);
+    tokio::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
+    let (waiter_in, from_waiter) = mpsc::channel(WAITS);
+    let rate = RateLimit::new(shared.limits.session_commands_per_minute);
     let mut task = SessionTask {
         output: OutputBuffer::new(shared.limits.output_bytes_per_job),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
@@ -104,7 +118,11 @@ pub(crate) fn spawn(
         session,
         epoch,
         commits,
-        lane: VecDeque::new(),
+        lane: Lane::default(),
+        waiter: None,
+        waiter_in,
+        from_waiter,
+        rate,
         worker: None,
         from_worker,
         worker_in,
@@ -115,27 +133,9 @@ pub(crate) fn spawn(
         is_draining: false,
         drained: None,
     };
-    // Before anyone can ask: a job that was cut off has its outcome before its command can come again.
-    task.notice(Notice::DaemonLost);
+    task.take_over(lane);
     tokio::spawn(task.run(mailbox, failed));
     SessionHandle { requests, visible }
-}
-
-/// A command that waits for its turn.
-struct Queued {
-    command: Command,
-    fingerprint: CommandFingerprint,
-}
-
-impl Queued {
-    fn is(&self, principal: &Principal, id: &CommandId) -> bool {
-        self.command.id == *id && self.command.source.principal() == *principal
-    }
-
-    fn answer(self, outcome: Outcome) -> Answer {
-        let Self { command, fingerprint } = self;
-        Answer { principal: command.source.principal(), command: command.id, fingerprint, outcome }
-    }
 }
 
 struct SessionTask {
@@ -144,7 +144,12 @@ struct SessionTask {
     epoch: Epoch,
     commits: Commits,
     accepted: Accepted,
-    lane: VecDeque<Queued>,
+    lane: Lane,
+    /// The wait of the lane's first command for those it depends on.
+    waiter: Option<Waiter>,
+    waiter_in: mpsc::Sender<Waited>,
+    from_waiter: mpsc::Receiver<Waited>,
+    rate: RateLimit,
     worker: Option<Worker>,
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
@@ -162,9 +167,20 @@ struct SessionTask {
 }
 
 impl SessionTask {
+    /// Goes on where an earlier daemon was lost. Before anyone can ask: a job that was cut off has its outcome before its
+    /// command can come again, and a command that waits is known.
+    fn take_over(&mut self, lane: Vec<Queued>) {
+        for queued in &lane {
+            self.accepted.accept(queued.incoming(), None);
+        }
+        self.lane = Lane::of(lane);
+        self.notice(Notice::DaemonLost);
+        self.advance_lane();
+    }
+
     async fn run(mut self, mut mailbox: mpsc::Receiver<Request>, mut failed: oneshot::Receiver<()>) {
         loop {
-            let timer = [self.flush_at, self.grace.map(|(at, _)| at)].into_iter().flatten().min();
+            let timer = self.next_timer();
             tokio::select! {
                 biased;
                 _ = &mut failed => break,
@@ -180,6 +196,7 @@ impl SessionTask {
                 },
                 // Before the worker, which may never stop talking.
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => self.on_timer(),
+                Some(waited) = self.from_waiter.recv() => self.has_waited(waited),
                 Some(word) = self.from_worker.recv() => self.hear(word),
             }
         }
@@ -214,57 +231,114 @@ impl SessionTask {
     }
 
     /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
-    /// refused.
+    /// refused. Only a new one counts for the limits.
     async fn admit(&mut self, command: Command, fingerprint: CommandFingerprint, reply: Reply) {
         let key = (command.source.principal(), command.id.clone());
-        let reply = match self.accepted.arrive(&key, &fingerprint, reply) {
+        let incoming = Incoming { key, idempotency: command.key.clone(), fingerprint };
+        let reply = match self.accepted.arrive(&incoming, reply) {
             Arrival::New(reply) => reply,
             Arrival::Joined => return,
             Arrival::Follow(reply, outcome) => {
-                return self.hand_over(ready(Ok(Vec::new())).boxed(), vec![(reply, outcome)]);
+                return self.hand_over(ready(Ok(Vec::new())).boxed(), Vec::new(), vec![(reply, outcome)]);
             }
-            Arrival::Conflict(reply) => {
-                return drop(reply.send(Err(Error::CommandConflict { command: key.1 })));
+            Arrival::Copy(reply, outcome) => return self.copy(incoming, reply, outcome),
+            Arrival::Conflict(reply, error) => return reply.refuse(error),
+        };
+        match self.known(&incoming).await {
+            Ok(None) => self.admit_new(command, incoming, reply),
+            Ok(Some(Stored::UnderId(stored))) => {
+                self.accepted.give_up(&incoming.key);
+                reply.replay(stored.outcome, stored.version);
             }
-        };
-        let known = match self.shared.log.outcome(&key.0, &key.1).await {
-            Ok(None) => None,
-            Ok(Some(stored)) if stored.fingerprint == fingerprint => Some(Ok(stored.outcome)),
-            Ok(Some(_)) => Some(Err(Error::CommandConflict { command: key.1.clone() })),
-            Err(error) => Some(Err(error)),
-        };
-        if let Some(answer) = known {
-            self.accepted.give_up(&key);
-            return drop(reply.send(answer));
+            Ok(Some(Stored::UnderKey(stored))) => self.copy(incoming, reply.repeated(), stored.outcome),
+            Err(error) => {
+                self.accepted.give_up(&incoming.key);
+                reply.refuse(error);
+            }
         }
+    }
+
+    /// What the log knows of a command: by its key, else by its id.
+    async fn known(&self, incoming: &Incoming) -> Result<Option<Stored>, Error> {
+        let Incoming { key: (principal, id), idempotency, fingerprint } = incoming;
+        let log = &self.shared.log;
+        let stored = log.outcome(principal, id).await?;
+        if let Some(stored) = stored {
+            return match stored.fingerprint == *fingerprint {
+                true => Ok(Some(Stored::UnderId(stored))),
+                false => Err(Error::CommandConflict { command: id.clone() }),
+            };
+        }
+        let Some(key) = idempotency else { return Ok(None) };
+        match log.outcome_of_key(principal, self.session.id, key).await? {
+            None => Ok(None),
+            Some(stored) if stored.fingerprint == *fingerprint => Ok(Some(Stored::UnderKey(stored))),
+            Some(_) => Err(Error::KeyConflict { key: key.clone() }),
+        }
+    }
+
+    /// Stores an outcome that was found by its key under one more id.
+    fn copy(&mut self, incoming: Incoming, reply: Reply, outcome: Outcome) {
+        let Incoming { key, fingerprint, .. } = incoming.clone();
+        self.accepted.accept(Incoming { idempotency: None, ..incoming }, Some(reply));
+        let (principal, command) = key;
+        self.commit(now(), Vec::new(), vec![Answer { principal, command, key: None, fingerprint, outcome }]);
+    }
+
+    fn admit_new(&mut self, command: Command, incoming: Incoming, reply: Reply) {
         match self.admissible(&command) {
             Ok(place) => {
-                self.accepted.accept(key, fingerprint.clone(), reply);
+                let fingerprint = incoming.fingerprint.clone();
+                self.accepted.accept(incoming, Some(reply));
+                let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
                 match place {
-                    Place::Now => self.carry_out(command, fingerprint),
-                    Place::Lane => self.queue(command, fingerprint),
+                    Place::Now => self.carry_out(command, fingerprint, deadline),
+                    Place::Lane => self.queue(command, fingerprint, deadline),
                 }
             }
             Err(error) => {
-                self.accepted.give_up(&key);
-                reply.send(Err(error)).ok();
+                self.accepted.give_up(&incoming.key);
+                reply.refuse(error);
             }
         }
     }
 
     /// Where a command goes, if it goes anywhere.
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
-        command.body.validate(&self.shared.limits)?;
+        command.validate(&self.shared.limits)?;
         let place = self.place(command)?;
+        if command.is_serial() {
+            self.check_rates()?;
+        }
         self.take_slot(&command.body)?;
         Ok(place)
     }
 
-    fn queue(&mut self, command: Command, fingerprint: CommandFingerprint) {
-        if self.session.state() == SessionState::Uninitialized {
+    /// What passes a running job at once counts for none of these: an escape hatch that is shut when it is needed is none.
+    fn check_rates(&mut self) -> Result<(), Error> {
+        let limits = &self.shared.limits;
+        if self.shared.claims.count() > limits.commands {
+            return Err(Error::TooManyCommands { limit: limits.commands });
+        }
+        let limited =
+            |scope, limit| move |retry_after_ms| Error::RateLimited { scope, limit, retry_after_ms };
+        let session = limited(RateScope::Session, limits.session_commands_per_minute);
+        let server = limited(RateScope::Server, limits.commands_per_minute);
+        self.rate.pass(now()).map_err(session)?;
+        self.shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(server)
+    }
+
+    fn queue(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
+        let (state, action) = (self.session.state(), command.body.action());
+        if state == SessionState::Uninitialized && availability(state, action) == Availability::Refused {
             self.start_for(&command);
         }
-        self.lane.push_back(Queued { command, fingerprint });
+        let Command { id, key, source, depends_on, if_version, body, .. } = command;
+        let queued = QueuedCommand { command: id, fingerprint, key, depends_on, if_version, deadline, body };
+        let queued = Queued::new(source, queued);
+        self.lane.push(queued.clone());
+        let Queued { source, queued, .. } = queued;
+        self.decide_surely(Input::Queue { source, queued });
     }
 
     /// Takes a place among the live sessions for a session at rest that is to start.
@@ -300,13 +374,16 @@ impl SessionTask {
         }
         let (state, action) = (self.session.state(), command.body.action());
         let is_offered = availability(state, action) != Availability::Refused;
-        if is_offered && (self.lane.is_empty() || !command.body.is_serial()) {
+        if is_offered && !command.is_serial() {
             return Ok(Place::Now);
         }
-        let can_wait = command.body.is_serial()
-            && command.admission == Admission::Queue
-            && state != SessionState::Faulted;
-        if !can_wait {
+        if is_offered && self.lane.is_empty() && command.depends_on.is_empty() {
+            return Ok(Place::Now);
+        }
+        // What depends on others waits for them, whatever it says of its turn.
+        let may_wait = command.admission == Admission::Queue
+            || (is_offered && self.lane.is_empty() && !command.depends_on.is_empty());
+        if !command.is_serial() || !may_wait || (!is_offered && state == SessionState::Faulted) {
             return Err(Error::NotOffered { action, state });
         }
         let limit = self.shared.limits.lane_commands;
@@ -319,7 +396,7 @@ impl SessionTask {
     /// A cancel that names its command passes everything, as long as that command runs or waits here.
     fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<Place, Error> {
         let runs = self.session.running().is_some_and(|running| running.answers(principal, target));
-        if runs || self.lane.iter().any(|queued| queued.is(principal, target)) {
+        if runs || self.lane.has(principal, target) {
             Ok(Place::Now)
         } else {
             Err(Error::NotRunning { command: target.clone() })
@@ -328,43 +405,56 @@ impl SessionTask {
 
     /// Starts a session at rest because a command waits for it.
     fn start_for(&mut self, command: &Command) {
-        let id = CommandId::from_uuid(Uuid::now_v7());
-        let body = SessionCommand::Start;
-        let fingerprint = CommandFingerprint::of(&self.session.id.to_string(), &body);
-        let start = Command { id, source: command.source.clone(), admission: Admission::Now, body };
-        self.carry_out(start, fingerprint);
+        let id = CommandId::anonymous(Uuid::now_v7());
+        let start = Command::new(id, command.source.clone(), SessionCommand::Start);
+        let fingerprint = start.fingerprint(self.session.id);
+        self.carry_out(start, fingerprint, None);
     }
 
-    fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint) {
-        if let Some(withdrawn) = self.withdrawn_by(&command) {
-            return self.withdraw(withdrawn, command, fingerprint);
+    fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
+        let identity = Identity {
+            principal: command.source.principal(),
+            command: command.id.clone(),
+            key: command.key.clone(),
+            fingerprint: fingerprint.clone(),
+        };
+        if let SessionCommand::Cancel { target: Some(target) } = &command.body
+            && let Some(withdrawn) = self.lane.take(&identity.principal, target)
+        {
+            return self.withdraw(withdrawn, identity);
         }
-        let key = (command.source.principal(), command.id.clone());
         let job = JobId::from_uuid(Uuid::now_v7());
         if matches!(command.body, SessionCommand::HardReset | SessionCommand::Stop) {
             self.hear_out();
         }
-        if let Err(error) = self.decide(Input::Command { command, fingerprint, job }) {
+        if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, job }) {
+            let key = (identity.principal.clone(), identity.command.clone());
+            if self.session.waits(&key.0, &key.1) {
+                return self.decide_surely(Input::Leave { identity, error });
+            }
             self.accepted.refuse(&key, &error);
         }
     }
 
-    /// Takes the command out of the lane that this one cancels, where it waits there.
-    fn withdrawn_by(&mut self, command: &Command) -> Option<Queued> {
-        let SessionCommand::Cancel { target: Some(target) } = &command.body else { return None };
-        let principal = command.source.principal();
-        let place = self.lane.iter().position(|queued| queued.is(&principal, target))?;
-        self.lane.remove(place)
+    /// Answers the command that was taken out of the lane, and then the one that cancelled it.
+    fn withdraw(&mut self, withdrawn: Queued, cancel: Identity) {
+        let response = Response::Withdrawn { command: withdrawn.queued.command.clone() };
+        self.leave(withdrawn, Error::Cancelled);
+        let Identity { principal, command, key, fingerprint } = cancel;
+        let outcome = Outcome::Done { response };
+        self.commit(now(), Vec::new(), vec![Answer { principal, command, key, fingerprint, outcome }]);
     }
 
-    /// Answers both the command that was taken out of the lane and the one that cancelled it.
-    fn withdraw(&mut self, withdrawn: Queued, cancel: Command, fingerprint: CommandFingerprint) {
-        let response = Response::Withdrawn { command: withdrawn.command.id.clone() };
-        let answers = [
-            withdrawn.answer(Outcome::Failed { error: Error::Cancelled }),
-            Queued { command: cancel, fingerprint }.answer(Outcome::Done { response }),
-        ];
-        self.commit(now(), Vec::new(), answers.into());
+    /// Answers a command that was taken out of the lane and will not be carried out.
+    fn leave(&mut self, queued: Queued, error: Error) {
+        self.decide_surely(Input::Leave { identity: queued.identity(), error });
+    }
+
+    /// What is never refused.
+    fn decide_surely(&mut self, input: Input) {
+        if let Err(error) = self.decide(input) {
+            tracing::error!(session = %self.session.id, %error, "what is never refused was refused");
+        }
     }
 
     fn hear(&mut self, word: FromWorker) {
@@ -412,7 +502,29 @@ impl SessionTask {
         };
     }
 
+    fn next_timer(&self) -> Option<Instant> {
+        let running = self.session.running().filter(|running| !running.is_answered);
+        let overdue = running.and_then(|running| running.deadline).map(|deadline| deadline.at);
+        let deadline = overdue.into_iter().chain(self.lane.next_deadline()).min();
+        let deadline = deadline.map(|at| Instant::now() + until(at));
+        [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
+    }
+
+    /// Answers what takes longer than it may.
+    fn end_overdue(&mut self) {
+        while let Some((queued, limit_ms)) = self.lane.take_overdue(now()) {
+            self.leave(queued, Error::TimedOut { limit_ms });
+        }
+        let overdue = |running: &&RunningJob| {
+            !running.is_answered && running.deadline.is_some_and(|deadline| deadline.at <= now())
+        };
+        if let Some(job) = self.session.running().filter(overdue).map(|running| running.job) {
+            self.notice(Notice::DeadlineReached { job });
+        }
+    }
+
     fn on_timer(&mut self) {
+        self.end_overdue();
         let now = Instant::now();
         if self.flush_at.is_some_and(|at| at <= now) {
             self.flush_output();
@@ -428,9 +540,7 @@ impl SessionTask {
 
     /// Nothing refuses a notice; one that comes too late decides nothing.
     fn notice(&mut self, notice: Notice) {
-        if let Err(error) = self.decide(Input::Notice(notice)) {
-            tracing::error!(session = %self.session.id, %error, "a notice was refused");
-        }
+        self.decide_surely(Input::Notice(notice));
     }
 
     /// The one road of every change: decide, take in, hand to the committer, carry out, and look at the lane again.
@@ -468,6 +578,7 @@ impl SessionTask {
             };
             !self.answered.as_ref().is_some_and(is_of)
         });
+        let outcomes = self.accepted.with_aliases(outcomes);
         let first = self.session.last_seq.next();
         let mut new_events = Vec::with_capacity(events.len());
         for (metadata, body) in events {
@@ -477,7 +588,13 @@ impl SessionTask {
             self.session.evolve(&event);
             new_events.push(NewEvent { at, metadata: event.metadata, body: event.body });
         }
-        let replies = outcomes.iter().flat_map(|answer| self.decided(answer)).collect();
+        let ended =
+            outcomes.iter().map(|answer| (answer.principal.clone(), answer.command.clone())).collect();
+        let mut replies = Vec::new();
+        for answer in &outcomes {
+            let waiting = self.accepted.decided(answer);
+            replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
+        }
         let appended = self.shared.log.append(Append {
             session: self.session.id,
             epoch: self.epoch,
@@ -486,22 +603,18 @@ impl SessionTask {
             outcomes,
             projection: self.session.clone(),
         });
-        self.hand_over(appended, replies);
+        self.hand_over(appended, ended, replies);
     }
 
     fn hand_over(
         &mut self,
         appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
+        ended: Vec<CommandKey>,
         replies: Vec<(Reply, Outcome)>,
     ) {
         self.accepted.commit_handed_over();
         // The committer outlives this task.
-        self.commits.send(Commit { appended, after: Arc::new(self.session.clone()), replies }).ok();
-    }
-
-    fn decided(&mut self, answer: &Answer) -> Vec<(Reply, Outcome)> {
-        let key = (answer.principal.clone(), answer.command.clone());
-        self.accepted.decided(key, answer.fingerprint.clone(), &answer.outcome)
+        self.commits.send(Commit { appended, after: Arc::new(self.session.clone()), ended, replies }).ok();
     }
 
     fn carry_out_effect(&mut self, effect: Effect) {
@@ -572,28 +685,64 @@ impl SessionTask {
         tokio::spawn(async move { tell.send(word).await });
     }
 
-    /// Lets the commands in the lane go as far as the state allows; refuses them where it never will.
+    /// Lets the commands in the lane go as far as the state allows; refuses them where it never will. Each that goes comes
+    /// back here when it is decided.
     fn advance_lane(&mut self) {
-        while let Some(next) = self.lane.front() {
-            let (state, action) = (self.session.state(), next.command.body.action());
-            let error = match state {
-                SessionState::Faulted => Some(Error::NotOffered { action, state }),
-                SessionState::Uninitialized => Some(Error::SessionStopped),
+        let first = self.lane.first().map(Queued::key);
+        self.waiter.take_if(|waiter| first.as_ref().is_none_or(|first| !waiter.is_of(first)));
+        let Some(next) = self.lane.first() else { return };
+        let (state, action) = (self.session.state(), next.queued.body.action());
+        if availability(state, action) == Availability::Refused {
+            let never = match state {
+                SessionState::Faulted => Error::NotOffered { action, state },
+                SessionState::Uninitialized => Error::SessionStopped,
                 SessionState::WarmingUp
                 | SessionState::Ready
                 | SessionState::Evaluating
-                | SessionState::Waiting(_) => None,
+                | SessionState::Waiting(_) => return,
             };
-            if error.is_none() && availability(state, action) == Availability::Refused {
-                return;
+            return self.leave_first(never);
+        }
+        if !next.is_free {
+            return self.wait_for_dependencies();
+        }
+        if let Some(next) = self.lane.take_first() {
+            let fingerprint = next.queued.fingerprint.clone();
+            let (command, deadline) = next.into_command();
+            self.carry_out(command, fingerprint, deadline);
+        }
+    }
+
+    fn leave_first(&mut self, error: Error) {
+        if let Some(first) = self.lane.take_first() {
+            self.leave(first, error);
+        }
+    }
+
+    fn wait_for_dependencies(&mut self) {
+        let Some(first) = self.lane.first().filter(|_| self.waiter.is_none()) else { return };
+        let (key, depends_on) = (first.key(), first.queued.depends_on.clone());
+        let behind = depends_on.iter().find(|dependency| self.lane.has(&key.0, dependency));
+        if let Some(dependency) = behind.cloned() {
+            return self.leave_first(Error::DependencyInLane { dependency });
+        }
+        let limit_ms = self.shared.limits.dependency_wait_ms;
+        let dependant = Dependant { key, session: self.session.id, depends_on, limit_ms };
+        let (claims, log) = (Arc::clone(&self.shared.claims), Arc::clone(&self.shared.log));
+        self.waiter = Some(Waiter::start(dependant, claims, log, self.waiter_in.clone()));
+    }
+
+    /// Hears that a command has what it depends on, or never will.
+    fn has_waited(&mut self, Waited { key, result }: Waited) {
+        if self.waiter.take_if(|waiter| waiter.is_of(&key)).is_none() {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                self.lane.set_free(&key);
+                self.advance_lane();
             }
-            let Some(next) = self.lane.pop_front() else { return };
-            match error {
-                Some(error) => {
-                    self.commit(now(), Vec::new(), vec![next.answer(Outcome::Failed { error })]);
-                }
-                None => return self.carry_out(next.command, next.fingerprint),
-            }
+            Err(error) => self.leave_first(error),
         }
     }
 
@@ -623,10 +772,10 @@ impl SessionTask {
         self.worker.as_ref()?.runner().cloned()
     }
 
-    /// Commands that wait are turned away rather than answered for good: the next daemon takes them.
+    /// Commands that wait are told that their turn will not come.
     fn turn_away(&mut self) {
-        for Queued { command, .. } in std::mem::take(&mut self.lane) {
-            self.accepted.refuse(&(command.source.principal(), command.id), &Error::DaemonStopping);
+        while self.lane.first().is_some() {
+            self.leave_first(Error::SessionStopped);
         }
     }
 
@@ -642,12 +791,25 @@ fn is_output(input: &Input) -> bool {
     matches!(input, Input::Notice(Notice::Runner(RunnerNotice::Output { .. }) | Notice::OutputCut { .. }))
 }
 
+/// An outcome that the log has.
+enum Stored {
+    /// Under the command's own id.
+    UnderId(StoredOutcome),
+    /// Under its key.
+    UnderKey(StoredOutcome),
+}
+
 /// Where a command goes.
 enum Place {
     /// It is carried out.
     Now,
     /// It waits for its turn.
     Lane,
+}
+
+/// How long it is until then; nothing where it is past.
+fn until(at: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default()
 }
 
 /// The present moment, as exact as the log keeps it.

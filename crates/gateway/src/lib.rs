@@ -4,6 +4,7 @@
 //! over streamable HTTP and over the same socket. [`http`] is the loopback port: who may come in, and where each path leads.
 //! [`view`] is what all of them show of sessions and evals.
 
+mod command;
 pub mod http;
 pub mod mcp;
 pub mod rpc;

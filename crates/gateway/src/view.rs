@@ -1,11 +1,11 @@
 //! What clients see of sessions, evals and errors, whatever the protocol.
 
 use mainstay_engine::runner::ResourceUsage;
-use mainstay_engine::{Engine, SessionStatus};
+use mainstay_engine::{CommandStatus, Engine, SessionStatus};
 use mainstay_model::session::Rebuilt;
 use mainstay_model::{
     Action, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody, JobId, Life,
-    OutputStream, RaisedError, Seq, Session, SessionId, SessionKind, Timestamp,
+    Outcome, OutputStream, RaisedError, Seq, Session, SessionId, SessionKind, Timestamp, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,12 @@ pub struct SessionView {
     /// What its last rebuilding left otherwise than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
+    /// How many commands have changed it.
+    #[serde(default)]
+    pub version: Version,
+    /// The commands that wait for their turn, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<CommandId>,
     /// What may be done now.
     pub offered: Vec<Action>,
     /// The folder its code runs in.
@@ -83,6 +89,8 @@ impl SessionView {
             state: session.state().name().to_owned(),
             fault: fault(session).map(str::to_owned),
             rebuilt: session.rebuilt.clone(),
+            version: session.version,
+            waiting: session.lane.iter().map(|waiting| waiting.command.clone()).collect(),
             offered: mainstay_model::affordance::offered(session.state()),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
@@ -163,6 +171,58 @@ pub struct EvalView {
     pub error: Option<RaisedError>,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
+    /// The session's version once it had ended.
+    #[serde(default)]
+    pub version: Version,
+    /// Whether an earlier submission of the same command had brought this about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+/// How far a command has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandView {
+    /// Which.
+    pub command: CommandId,
+    /// Its session, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// `waits`, `runs` or `ended`.
+    pub state: CommandState,
+    /// The session's version once it had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<Version>,
+    /// Its one stored answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+}
+
+/// Where a command stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CommandState {
+    /// It waits for its turn.
+    Waits,
+    /// It is carried out.
+    Runs,
+    /// It has its outcome.
+    Ended,
+}
+
+impl CommandView {
+    /// The view of a command.
+    pub fn new(command: CommandId, status: CommandStatus) -> Self {
+        let under_way = |state, session| (state, Some(session), None, None);
+        let (state, session, version, outcome) = match status {
+            CommandStatus::Waits { session } => under_way(CommandState::Waits, session),
+            CommandStatus::Runs { session } => under_way(CommandState::Runs, session),
+            CommandStatus::Ended(stored) => {
+                (CommandState::Ended, stored.session, Some(stored.version), Some(stored.outcome))
+            }
+        };
+        Self { command, session, state, version, outcome }
+    }
 }
 
 impl EvalView {
@@ -214,6 +274,8 @@ impl EvalView {
             diagnostics,
             error: explain(ending),
             duration_ms,
+            version: Version::ZERO,
+            replayed: false,
         })
     }
 }
@@ -245,6 +307,9 @@ impl Printed {
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
             | EventBody::WorkerExited { .. }
+            | EventBody::CommandQueued(_)
+            | EventBody::CommandLeft { .. }
+            | EventBody::EvalTimedOut { .. }
             | EventBody::EvalRequested { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EvalCompleted { .. }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    CommandFingerprint, CommandId, Error, Event, EventBody, Metadata, Outcome, Principal, Seq, Session,
-    SessionId, Timestamp,
+    CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome, Principal,
+    Seq, Session, SessionId, Timestamp, Version,
 };
 
 pub mod object;
@@ -55,6 +55,17 @@ pub trait Log: Send + Sync + 'static {
         &self,
         principal: &Principal,
         command: &CommandId,
+    ) -> Result<Option<StoredOutcome>, Error>;
+
+    /// The stored answer to a command with this idempotency key, in this session.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn outcome_of_key(
+        &self,
+        principal: &Principal,
+        session: SessionId,
+        key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error>;
 
     /// A session's projection.
@@ -132,6 +143,10 @@ pub struct StoredOutcome {
     pub fingerprint: CommandFingerprint,
     /// The answer.
     pub outcome: Outcome,
+    /// The session's version once the command had ended.
+    pub version: Version,
+    /// In which session it ended; none where that was not kept yet.
+    pub session: Option<SessionId>,
 }
 
 /// Which sessions.

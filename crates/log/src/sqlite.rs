@@ -8,7 +8,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session, SessionId};
+use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId};
 
 use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
 
@@ -95,6 +95,18 @@ impl Log for SqliteLog {
     ) -> Result<Option<StoredOutcome>, Error> {
         let (principal, command) = (principal.clone(), command.clone());
         self.readers.run(move |connection| queries::outcome(connection, &principal, &command)).await
+    }
+
+    async fn outcome_of_key(
+        &self,
+        principal: &Principal,
+        session: SessionId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        let (principal, key) = (principal.clone(), key.clone());
+        self.readers
+            .run(move |connection| queries::outcome_of_key(connection, &principal, session, &key))
+            .await
     }
 
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {

@@ -41,6 +41,7 @@ macro_rules! conformance_of {
                 appends::another_seq_or_epoch_is_refused_and_leaves_nothing,
                 appends::a_session_is_created_once,
                 appends::a_session_that_is_not_there_takes_no_events,
+                appends::an_outcome_is_found_by_its_key_of_the_same_principal_and_session,
                 appends::an_outcome_is_never_overwritten_and_its_append_fails_whole,
                 appends::each_principal_has_command_ids_of_its_own,
                 appends::outcomes_may_come_without_events,

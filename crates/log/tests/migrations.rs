@@ -8,7 +8,7 @@ use mainstay_log::{
     Append, Epoch, Log, NewEvent, ObjectHash, SessionFilter, SqliteLog, SqliteOptions, StoredOutcome,
 };
 use mainstay_model::decide::Answer;
-use mainstay_model::{CommandId, Event, Position, Seq};
+use mainstay_model::{CommandId, Event, Position, Seq, Version};
 use rusqlite::{Connection, Params, params};
 use serde::Serialize;
 use serde_json::Value;
@@ -52,8 +52,8 @@ async fn a_store_of_version_1_comes_with_all_that_is_in_it() {
         assert!(log.resolve(name).await.unwrap().contains(&line.id));
     }
     assert_eq!(log.sessions(SessionFilter::default()).await.unwrap().len(), 3);
-    for Answer { principal, command, fingerprint, outcome } in answers {
-        let stored = StoredOutcome { fingerprint, outcome };
+    for Answer { principal, command, fingerprint, outcome, key: _ } in answers {
+        let stored = StoredOutcome { fingerprint, outcome, version: Version::ZERO, session: None };
         assert_eq!(log.outcome(&principal, &command).await, Ok(Some(stored)));
     }
     assert_eq!(log.object(&object).await, Ok(vec![1, 2, 3]));
@@ -100,7 +100,7 @@ impl Version1 {
                 json(projection)
             ],
         );
-        for Answer { principal, command, fingerprint, outcome } in outcomes {
+        for Answer { principal, command, fingerprint, outcome, key: _ } in outcomes {
             self.insert(
                 "INSERT INTO outcome VALUES (?1, ?2, ?3, ?4)",
                 params![principal.as_str(), command.as_str(), fingerprint.as_str(), json(outcome)],

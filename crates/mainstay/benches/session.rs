@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mainstay_engine::runner::{StartedRunner, Submission};
-use mainstay_gateway::rpc::api::{CreateSession, Eval, GetStatus, SettleSession};
+use mainstay_gateway::rpc::api::{Conditions, CreateSession, Eval, GetStatus, SettleSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_kernel::fsharp::{Search, prepare};
 use mainstay_kernel::{Launch, worker};
@@ -163,6 +163,7 @@ fn eval(session: &str, code: &str) -> Eval {
         code: code.to_owned(),
         file: None,
         admission: Admission::Queue,
+        conditions: Conditions::default(),
     }
 }
 

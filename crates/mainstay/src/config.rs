@@ -67,6 +67,8 @@ impl Config {
 
 /// What a number of things may be.
 const COUNT: RangeInclusive<u64> = 1..=100_000;
+/// How often something may happen in a minute; 0 as often as it likes.
+const RATE: RangeInclusive<u64> = 0..=100_000_000;
 /// What a size may be, in bytes.
 const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
 /// What a time may be, in milliseconds: a day at most.
@@ -80,6 +82,11 @@ fn check(config: &Config) -> Result<(), String> {
         output_bytes_per_job,
         value_bytes,
         lane_commands,
+        commands,
+        session_commands_per_minute,
+        commands_per_minute,
+        dependencies,
+        dependency_wait_ms,
         live_sessions,
         connections,
         message_bytes,
@@ -102,6 +109,11 @@ fn check(config: &Config) -> Result<(), String> {
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
         ("value-bytes", wide(value_bytes), SIZE),
         ("lane-commands", wide(lane_commands), COUNT),
+        ("commands", wide(commands), COUNT),
+        ("session-commands-per-minute", u64::from(session_commands_per_minute), RATE),
+        ("commands-per-minute", u64::from(commands_per_minute), RATE),
+        ("dependencies", wide(dependencies), COUNT),
+        ("dependency-wait-ms", dependency_wait_ms, TIME),
         ("live-sessions", wide(live_sessions), COUNT),
         ("connections", wide(connections), COUNT),
         ("message-bytes", wide(message_bytes), SIZE),

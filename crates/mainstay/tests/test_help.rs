@@ -22,6 +22,7 @@ fn the_first_help_shows_every_command_and_examples() {
       serve        Run the daemon in the foreground
       session      List, create, show, stop, rename and reset sessions
       eval         Run code in a session
+      command      Show what became of a command
       cancel       Stop the code that runs in a session
       events       Show what happened in a session
       kernel       List, install and examine kernels

@@ -58,6 +58,8 @@ fn body(seq: u64) -> EventBody {
         (_, 0) => EventBody::EvalRequested {
             job,
             command: CommandId::from_uuid(job.as_uuid()),
+            key: None,
+            deadline: None,
             fingerprint: CommandFingerprint::from_stored("ab".repeat(32)),
             code: "let x = 1 + 1".to_owned(),
             file: None,

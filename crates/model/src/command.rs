@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::affordance::Action;
 use crate::error::Error;
 use crate::event::Source;
-use crate::id::{CommandId, SessionKind};
+use crate::fingerprint::CommandFingerprint;
+use crate::id::{CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
 
 /// A client's request to change a session.
@@ -13,12 +14,78 @@ use crate::limits::Limits;
 pub struct Command {
     /// The client's name for it; the same id always gets the same answer.
     pub id: CommandId,
+    /// The client's name for what it wants done once, whatever id it sends it under.
+    pub key: Option<IdempotencyKey>,
     /// Who asks, and through what.
     pub source: Source,
     /// What to do where the session's state does not offer it yet.
     pub admission: Admission,
+    /// Commands of the same principal that must have succeeded before this one begins.
+    pub depends_on: Vec<CommandId>,
+    /// The version that the session must have when this begins.
+    pub if_version: Option<Version>,
+    /// How long it may take from its acceptance to its end, in milliseconds.
+    pub timeout_ms: Option<u64>,
     /// What is asked.
     pub body: SessionCommand,
+}
+
+impl Command {
+    /// A command that is carried out at once or refused, and depends on nothing.
+    pub fn new(id: CommandId, source: Source, body: SessionCommand) -> Self {
+        Self {
+            id,
+            key: None,
+            source,
+            admission: Admission::Now,
+            depends_on: Vec::new(),
+            if_version: None,
+            timeout_ms: None,
+            body,
+        }
+    }
+
+    /// What it says, without what only matters for its delivery: its id and key, whether it may wait, and for how long.
+    pub fn fingerprint(&self, session: SessionId) -> CommandFingerprint {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Said<'a> {
+            #[serde(flatten)]
+            body: &'a SessionCommand,
+            #[serde(skip_serializing_if = "<[CommandId]>::is_empty")]
+            depends_on: &'a [CommandId],
+            #[serde(skip_serializing_if = "Option::is_none")]
+            if_version: Option<Version>,
+        }
+        let said = Said { body: &self.body, depends_on: &self.depends_on, if_version: self.if_version };
+        CommandFingerprint::of(&session.to_string(), &said)
+    }
+
+    /// Whether it takes its turn in the session's serial lane. What does not passes a running job at once.
+    pub fn is_serial(&self) -> bool {
+        self.body.is_serial() || !self.depends_on.is_empty()
+    }
+
+    /// Checks what can be checked without the session.
+    ///
+    /// # Errors
+    /// As [`SessionCommand::validate`]; [`Error::DependsOnItself`], and [`Error::InvalidArgument`] for too many
+    /// dependencies or a timeout of nothing.
+    pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
+        if self.depends_on.contains(&self.id) {
+            return Err(Error::DependsOnItself { command: self.id.clone() });
+        }
+        let invalid =
+            |argument: &str, reason| Error::InvalidArgument { argument: argument.to_owned(), reason };
+        if self.depends_on.len() > limits.dependencies {
+            let reason = format!("it names {}; {} may be", self.depends_on.len(), limits.dependencies);
+            return Err(invalid("dependsOn", reason));
+        }
+        if self.timeout_ms == Some(0) {
+            return Err(invalid("timeoutMs", "it must be at least 1".to_owned()));
+        }
+        self.body.validate(limits)
+    }
 }
 
 /// What happens to a command that the session's state does not offer.
@@ -95,8 +162,8 @@ impl SessionCommand {
         }
     }
 
-    /// Whether it takes its turn in the session's serial lane. What does not passes a running job at once.
-    pub const fn is_serial(&self) -> bool {
+    /// Whether it takes its turn in the session's serial lane, whatever it depends on.
+    const fn is_serial(&self) -> bool {
         match self {
             Self::Eval { .. } | Self::Reset => true,
             Self::Cancel { .. } | Self::HardReset | Self::Start | Self::Stop | Self::Rename { .. } => false,

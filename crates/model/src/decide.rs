@@ -10,9 +10,12 @@ use crate::affordance::{Availability, availability};
 use crate::command::{Command, SessionCommand};
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
-use crate::event::{Blame, CancelEnding, EventBody, Kept, Metadata, OutputStream, Source, WarmUpReason};
+use crate::event::{
+    Blame, CancelEnding, Deadline, EventBody, Kept, Metadata, OutputStream, QueuedCommand, Source,
+    WarmUpReason,
+};
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{CommandId, JobId, Principal, Seq};
+use crate::id::{CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
 use crate::outcome::{EvalEnding, EvalOutcome, Outcome, Response};
 use crate::replay::Divergence;
@@ -29,11 +32,40 @@ pub enum Input {
         command: Command,
         /// The fingerprint it is stored under.
         fingerprint: CommandFingerprint,
+        /// When it must have ended.
+        deadline: Option<Deadline>,
         /// The job that will run it, where it needs one.
         job: JobId,
     },
+    /// A client's command that has to wait for its turn.
+    Queue {
+        /// Whose.
+        source: Source,
+        /// The whole of it.
+        queued: Box<QueuedCommand>,
+    },
+    /// A command that was accepted, and is not to begin any more.
+    Leave {
+        /// Which.
+        identity: Identity,
+        /// Why.
+        error: Error,
+    },
     /// A notice of the worker, or of the daemon about it.
     Notice(Notice),
+}
+
+/// What a command is known and answered by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Whose.
+    pub principal: Principal,
+    /// Which.
+    pub command: CommandId,
+    /// The client's name for what it wants done once.
+    pub key: Option<IdempotencyKey>,
+    /// What it says.
+    pub fingerprint: CommandFingerprint,
 }
 
 /// What happened to a session's worker.
@@ -72,6 +104,11 @@ pub enum Notice {
     /// A job that was told to stop still runs after its grace.
     GraceExpired {
         /// Which.
+        job: JobId,
+    },
+    /// The command of a running job takes longer than it may.
+    DeadlineReached {
+        /// The job.
         job: JobId,
     },
     /// The daemon was lost with it, and is back.
@@ -175,6 +212,8 @@ pub struct Answer {
     pub principal: Principal,
     /// Which.
     pub command: CommandId,
+    /// The client's name for what it wanted done once.
+    pub key: Option<IdempotencyKey>,
     /// What it said.
     pub fingerprint: CommandFingerprint,
     /// The answer.
@@ -212,12 +251,19 @@ pub enum Effect {
 /// What follows from `input` in `session`'s present state.
 ///
 /// # Errors
-/// [`Error::NotOffered`] where the state does not offer what a command asks. A notice is never refused: one that comes
+/// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
+/// nothing of its target. A notice is never refused: one that comes
 /// too late decides nothing.
 pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) -> Result<Decision, Error> {
     let mut draft = Draft { session, now, decision: Decision::default() };
     match input {
-        Input::Command { command, fingerprint, job } => draft.command(command, fingerprint, job)?,
+        Input::Command { command, fingerprint, deadline, job } => {
+            draft.command(command, fingerprint, deadline, job)?;
+        }
+        Input::Queue { source, queued } => {
+            draft.record(of_command(source, &queued.command), EventBody::CommandQueued(queued));
+        }
+        Input::Leave { identity, error } => draft.turn_down(identity, error),
         Input::Notice(notice) => draft.notice(notice, limits),
     }
     Ok(draft.decision)
@@ -242,6 +288,7 @@ impl Draft<'_> {
         &mut self,
         command: Command,
         fingerprint: CommandFingerprint,
+        deadline: Option<Deadline>,
         job: JobId,
     ) -> Result<(), Error> {
         let state = self.session.state();
@@ -249,16 +296,27 @@ impl Draft<'_> {
         if availability(state, action) == Availability::Refused {
             return Err(Error::NotOffered { action, state });
         }
-        let metadata = Metadata {
-            source: command.source.clone(),
-            correlation: Some(command.id.clone()),
-            causation: None,
-            environment: None,
+        let metadata = of_command(command.source.clone(), &command.id);
+        let identity = Identity {
+            principal: command.source.principal(),
+            command: command.id,
+            key: command.key,
+            fingerprint,
         };
+        if let Some(expected) = command.if_version
+            && expected != self.session.version
+        {
+            let error = Error::VersionMismatch { expected, actual: self.session.version };
+            self.turn_down(identity, error);
+            return Ok(());
+        }
         let response = match command.body {
             SessionCommand::Eval { code, file } => {
-                let (id, code_to_run, file_to_run) = (command.id.clone(), code.clone(), file.clone());
-                self.record(metadata, EventBody::EvalRequested { job, command: id, fingerprint, code, file });
+                let Identity { command, key, fingerprint, .. } = identity;
+                let (code_to_run, file_to_run) = (code.clone(), file.clone());
+                let requested =
+                    EventBody::EvalRequested { job, command, fingerprint, key, deadline, code, file };
+                self.record(metadata, requested);
                 self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
                 return Ok(());
             }
@@ -300,8 +358,34 @@ impl Draft<'_> {
                 Response::Recorded { seq }
             }
         };
-        self.answer(&command.source, command.id, fingerprint, Outcome::Done { response });
+        self.leave_lane_silently(&identity);
+        self.answer(identity, Outcome::Done { response });
         Ok(())
+    }
+
+    /// Answers a command that is accepted and does not begin.
+    fn turn_down(&mut self, identity: Identity, error: Error) {
+        if self.session.waits(&identity.principal, &identity.command) {
+            let (principal, command) = (identity.principal.clone(), identity.command.clone());
+            self.record(
+                of(Source::System),
+                EventBody::CommandLeft { principal, command, error: Some(error.clone()) },
+            );
+        }
+        self.answer(identity, Outcome::Failed { error });
+    }
+
+    /// A command that waited and changes nothing leaves the lane all the same.
+    fn leave_lane_silently(&mut self, identity: &Identity) {
+        let tells = self
+            .decision
+            .events
+            .iter()
+            .any(|(metadata, _)| metadata.correlation.as_ref() == Some(&identity.command));
+        if !tells && self.session.waits(&identity.principal, &identity.command) {
+            let (principal, command) = (identity.principal.clone(), identity.command.clone());
+            self.record(of(Source::System), EventBody::CommandLeft { principal, command, error: None });
+        }
     }
 
     fn cancel(
@@ -365,6 +449,7 @@ impl Draft<'_> {
                     self.effect(Effect::StartWorker { after: Duration::ZERO });
                 }
             }
+            Notice::DeadlineReached { job } => self.time_out(job),
             Notice::DaemonLost => self.daemon_lost(),
             Notice::DaemonStopping => {
                 if let Some(running) = self.session.running().cloned() {
@@ -375,6 +460,17 @@ impl Draft<'_> {
                 }
                 self.effect(Effect::KillWorker);
             }
+        }
+    }
+
+    /// Answers the running command; its job is told to stop, and its end is an event and no second outcome.
+    fn time_out(&mut self, job: JobId) {
+        let Some(running) = self.running(job).filter(|running| !running.is_answered) else { return };
+        let Some(Deadline { limit_ms, .. }) = running.deadline else { return };
+        self.record(of_job(Source::System, &running), EventBody::EvalTimedOut { job, limit_ms });
+        self.answer(Identity::of(&running), Outcome::Failed { error: Error::TimedOut { limit_ms } });
+        if !running.cancel_requested {
+            self.effect(Effect::Interrupt { job });
         }
     }
 
@@ -578,13 +674,10 @@ impl Draft<'_> {
         let completed = self.record(of_job(ender, running), body);
         let outcome =
             EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
-        let response = Response::Evaluated(outcome);
-        self.answer(
-            &running.source,
-            running.command.clone(),
-            running.fingerprint.clone(),
-            Outcome::Done { response },
-        );
+        if !running.is_answered {
+            let response = Response::Evaluated(outcome);
+            self.answer(Identity::of(running), Outcome::Done { response });
+        }
     }
 
     fn running(&self, job: JobId) -> Option<RunningJob> {
@@ -600,20 +693,29 @@ impl Draft<'_> {
         self.decision.effects.push(effect);
     }
 
-    fn answer(
-        &mut self,
-        source: &Source,
-        command: CommandId,
-        fingerprint: CommandFingerprint,
-        outcome: Outcome,
-    ) {
-        let principal = source.principal();
-        self.decision.outcomes.push(Answer { principal, command, fingerprint, outcome });
+    fn answer(&mut self, identity: Identity, outcome: Outcome) {
+        let Identity { principal, command, key, fingerprint } = identity;
+        self.decision.outcomes.push(Answer { principal, command, key, fingerprint, outcome });
+    }
+}
+
+impl Identity {
+    fn of(running: &RunningJob) -> Self {
+        Self {
+            principal: running.source.principal(),
+            command: running.command.clone(),
+            key: running.key.clone(),
+            fingerprint: running.fingerprint.clone(),
+        }
     }
 }
 
 fn of(source: Source) -> Metadata {
     Metadata { source, correlation: None, causation: None, environment: None }
+}
+
+fn of_command(source: Source, command: &CommandId) -> Metadata {
+    Metadata { source, correlation: Some(command.clone()), causation: None, environment: None }
 }
 
 fn of_job(source: Source, running: &RunningJob) -> Metadata {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
 use crate::affordance::{self, Action};
-use crate::id::{CommandId, SessionKind};
+use crate::id::{CommandId, IdempotencyKey, SessionKind, Version};
 use crate::state::{SessionState, Transition};
 
 /// What went wrong.
@@ -79,6 +79,88 @@ pub enum Error {
     /// The command was accepted, and taken back before its turn came.
     #[error("the command was cancelled before its turn came; it did not run")]
     Cancelled,
+    /// No command has this id.
+    #[error("there is no command `{command}`")]
+    CommandNotFound {
+        /// The id.
+        command: CommandId,
+    },
+    /// The idempotency key was used before, for another command.
+    #[error("the idempotency key `{key}` was used before, for a different command")]
+    KeyConflict {
+        /// The key.
+        key: IdempotencyKey,
+    },
+    /// A command that has to come first is not known.
+    #[error("the command depends on `{dependency}`, which is not known")]
+    DependencyUnknown {
+        /// Which.
+        dependency: CommandId,
+    },
+    /// A command that has to come first did not succeed.
+    #[error("the command depends on `{dependency}`, which failed: {reason}")]
+    DependencyFailed {
+        /// Which.
+        dependency: CommandId,
+        /// How it ended.
+        reason: String,
+    },
+    /// A command that has to come first waits behind this one in the same lane.
+    #[error("the command depends on `{dependency}`, which waits behind it in the same lane")]
+    DependencyInLane {
+        /// Which.
+        dependency: CommandId,
+    },
+    /// A command that has to come first waits, in the end, for this one.
+    #[error("the command depends on `{dependency}`, which in the end waits for it")]
+    DependencyCycle {
+        /// Which.
+        dependency: CommandId,
+    },
+    /// A command that has to come first has not ended in time.
+    #[error("the command depends on `{dependency}`, which has not ended within {limit_ms} ms")]
+    DependencyPending {
+        /// Which.
+        dependency: CommandId,
+        /// How long was waited.
+        limit_ms: u64,
+    },
+    /// The command depends on itself.
+    #[error("the command `{command}` depends on itself")]
+    DependsOnItself {
+        /// Which.
+        command: CommandId,
+    },
+    /// The session has another version than the command wants.
+    #[error("the session has version {actual}, and the command wants {expected}")]
+    VersionMismatch {
+        /// What it wants.
+        expected: Version,
+        /// What there is.
+        actual: Version,
+    },
+    /// The command took longer than it may.
+    #[error("the command did not end within {limit_ms} ms")]
+    TimedOut {
+        /// How long it might have taken.
+        limit_ms: u64,
+    },
+    /// Commands come faster than they may.
+    #[error("{limit} commands a minute are accepted, {scope}")]
+    RateLimited {
+        /// Of what.
+        scope: RateScope,
+        /// How many a minute.
+        limit: u32,
+        /// When the next one may come, in milliseconds.
+        retry_after_ms: u64,
+    },
+    /// As many commands are under way as may be.
+    #[error("{limit} commands are under way already")]
+    TooManyCommands {
+        /// How many may be.
+        limit: usize,
+    },
     /// The command was accepted and its session was put to rest before its turn came.
     #[error("the session was stopped before the command's turn came")]
     SessionStopped,
@@ -200,6 +282,25 @@ pub enum Error {
     },
 }
 
+/// Whose commands are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RateScope {
+    /// Those of one session.
+    Session,
+    /// Those of all sessions together.
+    Server,
+}
+
+impl std::fmt::Display for RateScope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Session => "of one session",
+            Self::Server => "of all sessions together",
+        })
+    }
+}
+
 /// The stable code of an error, such as `not_offered`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub &'static str);
@@ -240,6 +341,18 @@ codes! {
     CommandConflict => "command_conflict",
     NotRunning => "not_running",
     Cancelled => "cancelled",
+    CommandNotFound => "command_not_found",
+    KeyConflict => "key_conflict",
+    DependencyUnknown => "dependency_unknown",
+    DependencyFailed => "dependency_failed",
+    DependencyInLane => "dependency_in_lane",
+    DependencyCycle => "dependency_cycle",
+    DependencyPending => "dependency_pending",
+    DependsOnItself => "depends_on_itself",
+    VersionMismatch => "version_mismatch",
+    TimedOut => "timed_out",
+    RateLimited => "rate_limited",
+    TooManyCommands => "too_many_commands",
     SessionStopped => "session_stopped",
     CodeTooLarge => "code_too_large",
     CodeInvalid => "code_invalid",
@@ -284,6 +397,29 @@ impl Error {
                 "It has ended, or never came; without a command's id, cancelling ends what runs.".into()
             }
             Self::Cancelled => "Send it again under a new id if it should run after all.".into(),
+            Self::CommandNotFound { .. } => {
+                "Check the id; `mainstay events --json` has it as `correlation`.".into()
+            }
+            Self::KeyConflict { .. } => "Use a new key for a new command.".into(),
+            Self::DependencyUnknown { .. } => {
+                "Send the command that comes first, then this one again under a new id.".into()
+            }
+            Self::DependencyFailed { .. } => "See why it failed; then send both again under new ids.".into(),
+            Self::DependencyInLane { .. } | Self::DependencyCycle { .. } | Self::DependsOnItself { .. } => {
+                "Send them in an order in which each can come after what it depends on.".into()
+            }
+            Self::DependencyPending { .. } => {
+                "Send this one again under a new id when that has ended, or raise `dependency-wait-ms`."
+                    .into()
+            }
+            Self::VersionMismatch { .. } => {
+                "Read the session again, and send the command under a new id if it still holds.".into()
+            }
+            Self::TimedOut { .. } => "What ran is cancelled. Give it more time, under a new id.".into(),
+            Self::RateLimited { retry_after_ms, .. } => {
+                format!("Send it again in {retry_after_ms} ms, or raise the limit.")
+            }
+            Self::TooManyCommands { .. } => "Send it again when some have ended.".into(),
             Self::SessionStopped => "Start the session and send the command again under a new id.".into(),
             Self::CodeTooLarge { .. } => "Split it, load it with `#load`, or raise `code-bytes`.".into(),
             Self::CodeInvalid { .. } => "Send UTF-8 text without NUL characters.".into(),
@@ -331,6 +467,18 @@ impl Error {
             | Self::CommandConflict { .. }
             | Self::NotRunning { .. }
             | Self::Cancelled
+            | Self::CommandNotFound { .. }
+            | Self::KeyConflict { .. }
+            | Self::DependencyUnknown { .. }
+            | Self::DependencyFailed { .. }
+            | Self::DependencyInLane { .. }
+            | Self::DependencyCycle { .. }
+            | Self::DependencyPending { .. }
+            | Self::DependsOnItself { .. }
+            | Self::VersionMismatch { .. }
+            | Self::TimedOut { .. }
+            | Self::RateLimited { .. }
+            | Self::TooManyCommands { .. }
             | Self::SessionStopped
             | Self::CodeTooLarge { .. }
             | Self::CodeInvalid { .. }

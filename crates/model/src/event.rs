@@ -5,9 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::command::SessionCommand;
+use crate::error::Error;
 use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
-use crate::id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
+use crate::id::{
+    CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
+};
 use crate::replay::Divergence;
 
 /// One fact, with its place in the log.
@@ -205,6 +209,19 @@ pub enum EventBody {
         blame: Option<Blame>,
     },
 
+    /// A command was accepted and waits for its turn in the session's lane. The source is its client.
+    CommandQueued(Box<QueuedCommand>),
+    /// A command that had waited left the lane without another event of its own: it did not begin, or had nothing to do.
+    CommandLeft {
+        /// Whose.
+        principal: Principal,
+        /// Which.
+        command: CommandId,
+        /// Why it did not begin.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Error>,
+    },
+
     /// Code was accepted for running.
     EvalRequested {
         /// The job that runs it.
@@ -213,6 +230,12 @@ pub enum EventBody {
         command: CommandId,
         /// What the command said, so that a cut-off one can be given its outcome.
         fingerprint: CommandFingerprint,
+        /// The client's name for what it wants done once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<IdempotencyKey>,
+        /// When the command must have ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Deadline>,
         /// The code.
         code: String,
         /// The file whose text it is, absolute.
@@ -240,6 +263,13 @@ pub enum EventBody {
     CancelRequested {
         /// The job.
         job: JobId,
+    },
+    /// The running job's command took longer than it may: it is answered, and the job was told to stop.
+    EvalTimedOut {
+        /// The job.
+        job: JobId,
+        /// How long the command might have taken, in milliseconds.
+        limit_ms: u64,
     },
     /// The code ran to its end.
     EvalCompleted {
@@ -282,6 +312,48 @@ pub enum EventBody {
     },
 }
 
+/// A command that waits for its turn, with all that is needed to carry it out when that comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedCommand {
+    /// Which.
+    pub command: CommandId,
+    /// What it says.
+    pub fingerprint: CommandFingerprint,
+    /// The client's name for what it wants done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<IdempotencyKey>,
+    /// What must have succeeded before it begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<CommandId>,
+    /// The version that the session must have when it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<Version>,
+    /// When it must have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// What it asks.
+    pub body: SessionCommand,
+}
+
+/// When a command must have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deadline {
+    /// Then.
+    pub at: Timestamp,
+    /// How long that is after its acceptance, in milliseconds.
+    pub limit_ms: u64,
+}
+
+impl Deadline {
+    /// So long after now.
+    pub fn after(now: Timestamp, limit_ms: u64) -> Self {
+        let span = jiff::SignedDuration::from_millis(i64::try_from(limit_ms).unwrap_or(i64::MAX));
+        Self { at: now.checked_add(span).unwrap_or(Timestamp::MAX), limit_ms }
+    }
+}
+
 /// How a job ended, as the event that ended it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
@@ -312,10 +384,13 @@ impl EventBody {
             | Self::SessionHardReset
             | Self::SessionStopped
             | Self::WorkerExited { .. }
+            | Self::CommandQueued(_)
+            | Self::CommandLeft { .. }
             | Self::EvalRequested { .. }
             | Self::OutputProduced { .. }
             | Self::OutputCut { .. }
-            | Self::CancelRequested { .. } => None,
+            | Self::CancelRequested { .. }
+            | Self::EvalTimedOut { .. } => None,
         }
     }
 
@@ -331,10 +406,13 @@ impl EventBody {
             Self::SessionHardReset => "sessionHardReset",
             Self::SessionStopped => "sessionStopped",
             Self::WorkerExited { .. } => "workerExited",
+            Self::CommandQueued(_) => "commandQueued",
+            Self::CommandLeft { .. } => "commandLeft",
             Self::EvalRequested { .. } => "evalRequested",
             Self::OutputProduced { .. } => "outputProduced",
             Self::OutputCut { .. } => "outputCut",
             Self::CancelRequested { .. } => "cancelRequested",
+            Self::EvalTimedOut { .. } => "evalTimedOut",
             Self::EvalCompleted { .. } => "evalCompleted",
             Self::EvalFailed { .. } => "evalFailed",
             Self::EvalCancelled { .. } => "evalCancelled",

@@ -109,8 +109,14 @@ counter! {
     Position
 }
 
+counter! {
+    /// How many commands have changed a session: evals that ran to their end, cancels, resets, other names. A client that
+    /// read it can have a command refused where someone was quicker. Source: protocol page pi, "ifSessionVersion".
+    Version
+}
+
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $allowed:expr) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $allowed:expr, $form:literal) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -130,10 +136,7 @@ macro_rules! name {
                 if text.is_empty() || text.len() > Self::MAX_BYTES || !text.chars().all(allowed) {
                     return Err(Error::InvalidArgument {
                         argument: $what.to_owned(),
-                        reason: format!(
-                            "it must have 1 to {} bytes of letters, digits, or . _ : -",
-                            Self::MAX_BYTES
-                        ),
+                        reason: format!("it must have 1 to {} bytes of {}", Self::MAX_BYTES, $form),
                     });
                 }
                 Ok(Self(text))
@@ -167,23 +170,55 @@ macro_rules! name {
     };
 }
 
+fn is_visible(c: char) -> bool {
+    !c.is_whitespace() && !c.is_control()
+}
+
 fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-')
 }
 
 name! {
     /// The client's name for a command, unique for its principal. The same id always gets the same answer.
-    CommandId, "command id", 128, is_name_char
+    CommandId, "command id", 256, is_visible, "text without white space or control characters"
+}
+
+name! {
+    /// A client's name for what it wants done once in a session, whatever id it sends it under: scoped by principal and
+    /// session. Source: protocol page pi, "idempotencyKey".
+    IdempotencyKey, "idempotency key", 256, is_visible, "text without white space or control characters"
 }
 
 name! {
     /// Who asks: the holder of a token. `local` is whoever may read the daemon's token file.
-    Principal, "principal", 64, is_name_char
+    Principal, "principal", 64, is_name_char, "letters, digits, or . _ : -"
 }
 
 name! {
     /// What does a session's work: `fsharp`, the name of a Jupyter kernel, or of an agent.
-    SessionKind, "kind", 64, is_name_char
+    SessionKind, "kind", 64, is_name_char, "letters, digits, or . _ : -"
+}
+
+impl CommandId {
+    /// How the ids begin that the server gives to commands whose clients gave none. No client may give one.
+    pub const ANONYMOUS: &str = "anon:";
+
+    /// The id of a command whose client gave none; `number` is a version 7 UUID, so that they sort by time.
+    pub fn anonymous(number: Uuid) -> Self {
+        Self(format!("{}{}", Self::ANONYMOUS, number.simple()))
+    }
+
+    /// Checks an id that a client gave its command.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it is one of the server's own.
+    pub fn check_given(&self) -> Result<(), Error> {
+        if self.0.starts_with(Self::ANONYMOUS) {
+            let reason = format!("ids that begin with `{}` are the server's own", Self::ANONYMOUS);
+            return Err(Error::InvalidArgument { argument: "command id".to_owned(), reason });
+        }
+        Ok(())
+    }
 }
 
 impl Principal {
@@ -223,9 +258,21 @@ mod tests {
 
     #[test]
     fn names_refuse_what_could_be_mistaken() {
-        assert!(CommandId::new("anon:1.a_B-2").is_ok());
-        for bad in ["", "a b", "a\n", "é", &"x".repeat(129)] {
+        assert!(SessionKind::new("py:3.a_B-2").is_ok());
+        for bad in ["", "a b", "a\n", "é", &"x".repeat(65)] {
+            assert!(SessionKind::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(CommandId::new("é/{1}").is_ok());
+        for bad in ["", "a b", "a\n", "a\u{7}", "\u{a0}", &"x".repeat(257)] {
             assert!(CommandId::new(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn no_client_gives_an_id_of_the_servers() {
+        let ours = CommandId::anonymous(Uuid::nil());
+        assert_eq!(ours.as_str(), "anon:00000000000000000000000000000000");
+        assert!(ours.check_given().is_err());
+        assert_eq!(CommandId::new("anon").unwrap().check_given(), Ok(()));
     }
 }

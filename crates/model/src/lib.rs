@@ -15,6 +15,7 @@ pub mod fingerprint;
 pub mod id;
 pub mod limits;
 pub mod outcome;
+pub mod rate;
 pub mod replay;
 pub mod session;
 pub mod state;
@@ -26,13 +27,16 @@ pub use decide::{
     Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
-pub use error::{Error, ErrorCode};
+pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
-pub use event::{Blame, Event, EventBody, JobEnd, Kept, Metadata, OutputStream, Source, WarmUpReason};
+pub use event::{
+    Blame, Deadline, Event, EventBody, JobEnd, Kept, Metadata, OutputStream, QueuedCommand, Source,
+    WarmUpReason,
+};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
-pub use id::{CommandId, JobId, Position, Principal, Seq, SessionId, SessionKind};
+pub use id::{CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version};
 pub use limits::Limits;
-pub use outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
 pub use state::{SessionState, Transition, WaitReason, transition};

@@ -14,6 +14,16 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Commands that wait in one session's lane.
     pub lane_commands: usize,
+    /// Commands under way in all sessions together.
+    pub commands: usize,
+    /// Commands that one session accepts in a minute; 0 for as many as come.
+    pub session_commands_per_minute: u32,
+    /// Commands that all sessions together accept in a minute; 0 for as many as come.
+    pub commands_per_minute: u32,
+    /// Commands that one command may depend on.
+    pub dependencies: usize,
+    /// How long a command whose turn has come may wait for those it depends on, in milliseconds.
+    pub dependency_wait_ms: u64,
     /// Sessions that are not at rest at once.
     pub live_sessions: usize,
     /// Connections to the daemon's socket at once.
@@ -51,6 +61,11 @@ impl Default for Limits {
             output_bytes_per_job: 1024 * 1024,
             value_bytes: 256 * 1024,
             lane_commands: 64,
+            commands: 10_000,
+            session_commands_per_minute: 0,
+            commands_per_minute: 0,
+            dependencies: 32,
+            dependency_wait_ms: 30_000,
             live_sessions: 64,
             connections: 256,
             message_bytes: 16 * 1024 * 1024,

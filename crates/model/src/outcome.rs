@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
-use crate::id::{CommandId, JobId, Seq, SessionId};
+use crate::id::{CommandId, JobId, Seq, SessionId, Version};
 
 /// The answer to a command. It is stored in the transaction of the command's last events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,17 @@ pub enum Outcome {
         /// Why.
         error: Error,
     },
+}
+
+/// The answer to a command as its client gets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The one stored answer.
+    pub outcome: Outcome,
+    /// The session's version once the command had ended.
+    pub version: Version,
+    /// Whether an earlier submission of the same command had brought the answer about.
+    pub is_replay: bool,
 }
 
 /// What came of a command that was done.

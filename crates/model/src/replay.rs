@@ -206,6 +206,9 @@ impl ReplayList {
             | EventBody::SessionFaulted { .. }
             | EventBody::SessionStopped
             | EventBody::WorkerExited { blame: None, .. }
+            | EventBody::CommandQueued(_)
+            | EventBody::CommandLeft { .. }
+            | EventBody::EvalTimedOut { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. } => {}
@@ -309,6 +312,8 @@ mod tests {
             job: job(index),
             command: CommandId::from_uuid(job(index).as_uuid()),
             fingerprint: CommandFingerprint::of("", &code),
+            key: None,
+            deadline: None,
             code: code.to_owned(),
             file: None,
         });

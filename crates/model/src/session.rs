@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crate::event::{Event, EventBody, Source, WarmUpReason};
+use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{CommandId, JobId, Principal, Seq, SessionId, SessionKind};
+use crate::id::{CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
 
@@ -41,9 +41,27 @@ pub struct Session {
     pub worker: Option<WorkerInfo>,
     /// When workers were lost, in a row; see [`crate::supervision`].
     pub losses: Vec<Timestamp>,
+    /// How many commands have changed it.
+    #[serde(default)]
+    pub version: Version,
+    /// The commands that wait for their turn, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lane: Vec<Waiting>,
     /// What its last rebuilding left otherwise than before; none where that is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
+}
+
+/// A command that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Waiting {
+    /// Whose.
+    pub principal: Principal,
+    /// Which.
+    pub command: CommandId,
+    /// The event that accepted it, and has the whole of it.
+    pub queued: Seq,
 }
 
 /// A session that was rebuilt, and is not quite what it was.
@@ -120,6 +138,15 @@ pub struct RunningJob {
     pub requested_at: Timestamp,
     /// Whether someone asked for it to stop.
     pub cancel_requested: bool,
+    /// The client's name for what it wants done once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<IdempotencyKey>,
+    /// When its command must have ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+    /// Whether its command has been answered already: it took longer than it may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_answered: bool,
 }
 
 impl RunningJob {
@@ -164,6 +191,8 @@ impl Session {
             failures: 0,
             worker: None,
             losses: Vec::new(),
+            version: Version::ZERO,
+            lane: Vec::new(),
             rebuilt: None,
         })
     }
@@ -200,11 +229,21 @@ impl Session {
     pub fn evolve(&mut self, event: &Event) {
         self.last_seq = event.seq;
         self.last_activity = self.last_activity.max(event.at);
+        self.leave_lane(event);
         match &event.body {
             EventBody::SessionCreated { .. }
             | EventBody::OutputProduced { .. }
-            | EventBody::OutputCut { .. } => {}
-            EventBody::SessionRenamed { name } => self.name.clone_from(name),
+            | EventBody::OutputCut { .. }
+            | EventBody::CommandLeft { .. } => {}
+            EventBody::CommandQueued(queued) => self.lane.push(Waiting {
+                principal: event.metadata.source.principal(),
+                command: queued.command.clone(),
+                queued: event.seq,
+            }),
+            EventBody::SessionRenamed { name } => {
+                self.name.clone_from(name);
+                self.version = self.version.next();
+            }
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
             EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, .. } => {
                 if self.step(Transition::WarmUpCompleted, Life::Ready) {
@@ -234,6 +273,7 @@ impl Session {
             EventBody::SessionReset | EventBody::SessionHardReset => {
                 self.definitions_since = event.seq;
                 self.losses.clear();
+                self.version = self.version.next();
             }
             EventBody::SessionStopped => {
                 self.step(Transition::Stop, Life::Uninitialized);
@@ -248,7 +288,7 @@ impl Session {
                 let surplus = self.losses.len().saturating_sub(keep);
                 self.losses.drain(..surplus);
             }
-            EventBody::EvalRequested { job, command, fingerprint, .. } => {
+            EventBody::EvalRequested { job, command, fingerprint, key, deadline, .. } => {
                 let running = RunningJob {
                     job: *job,
                     command: command.clone(),
@@ -257,6 +297,9 @@ impl Session {
                     requested: event.seq,
                     requested_at: event.at,
                     cancel_requested: false,
+                    key: key.clone(),
+                    deadline: *deadline,
+                    is_answered: false,
                 };
                 if self.step(Transition::StartEval, Life::Evaluating { running }) {
                     self.evals += 1;
@@ -266,14 +309,20 @@ impl Session {
                 }
             }
             EventBody::CancelRequested { job } => {
-                if let Life::Evaluating { running } | Life::Waiting { running, .. } = &mut self.life
-                    && running.job == *job
-                {
+                if let Some(running) = self.running_mut(*job) {
                     running.cancel_requested = true;
+                    self.version = self.version.next();
+                }
+            }
+            EventBody::EvalTimedOut { job, .. } => {
+                if let Some(running) = self.running_mut(*job) {
+                    (running.cancel_requested, running.is_answered) = (true, true);
                 }
             }
             EventBody::EvalCompleted { job, .. } => {
-                self.end_job(*job, Transition::EvalCompleted);
+                if self.end_job(*job, Transition::EvalCompleted) {
+                    self.version = self.version.next();
+                }
             }
             EventBody::EvalFailed { job, .. } => {
                 if self.end_job(*job, Transition::EvalFailed) {
@@ -285,6 +334,40 @@ impl Session {
                     self.failures += 1;
                 }
             }
+        }
+    }
+
+    /// Whether a command waits for its turn.
+    pub fn waits(&self, principal: &Principal, command: &CommandId) -> bool {
+        self.lane.iter().any(|waiting| waiting.command == *command && waiting.principal == *principal)
+    }
+
+    /// A command that waited leaves the lane with the first event of its own.
+    fn leave_lane(&mut self, event: &Event) {
+        if self.lane.is_empty() {
+            return;
+        }
+        let (principal, command) = match (&event.body, &event.metadata) {
+            (EventBody::CommandLeft { principal, command, .. }, _) => (principal, command),
+            (_, Metadata { source: Source::Client { principal, .. }, correlation: Some(command), .. }) => {
+                (principal, command)
+            }
+            _ => return,
+        };
+        self.lane.retain(|waiting| waiting.command != *command || waiting.principal != *principal);
+    }
+
+    fn running_mut(&mut self, job: JobId) -> Option<&mut RunningJob> {
+        match &mut self.life {
+            Life::Evaluating { running } | Life::Waiting { running, .. } if running.job == job => {
+                Some(running)
+            }
+            Life::Evaluating { .. }
+            | Life::Waiting { .. }
+            | Life::Uninitialized
+            | Life::WarmingUp { .. }
+            | Life::Ready
+            | Life::Faulted { .. } => None,
         }
     }
 

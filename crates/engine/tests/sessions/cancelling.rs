@@ -165,7 +165,7 @@ async fn a_command_that_waits_is_withdrawn_and_those_around_it_are_not() {
     let withdrawal = command(id("withdraws"), Admission::Now, cancel(&waiting.id));
     let withdrawn = Outcome::Done { response: Response::Withdrawn { command: waiting.id.clone() } };
     for _ in 0..2 {
-        assert_eq!(daemon.engine.submit(session.id, withdrawal.clone()).await, Ok(withdrawn.clone()));
+        assert_eq!(session.give(withdrawal.clone()).await, Ok(withdrawn.clone()));
     }
     let cancelled = Ok(Outcome::Failed { error: Error::Cancelled });
     assert_eq!(sent.await.unwrap(), cancelled);
@@ -173,7 +173,7 @@ async fn a_command_that_waits_is_withdrawn_and_those_around_it_are_not() {
     session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
     assert_eq!(ending(behind).await, EvalEnding::Completed);
-    assert_eq!(daemon.engine.submit(session.id, waiting).await, cancelled, "its answer stays");
+    assert_eq!(session.give(waiting).await, cancelled, "its answer stays");
     assert_eq!(daemon.workers.ran(), ["loop", "pure 2"]);
 }
 
@@ -200,8 +200,8 @@ async fn the_command_of_another_principal_is_not_cancelled_by_its_id() {
     let ada = Source::Client { principal: Principal::new("ada").unwrap(), name: "cli".to_owned() };
     for target in ["mine", "next"] {
         let body = cancel(&id(target));
-        let theirs = Command { id: next_id(), source: ada.clone(), admission: Admission::Now, body };
-        let error = daemon.engine.submit(session.id, theirs).await.unwrap_err();
+        let theirs = Command::new(next_id(), ada.clone(), body);
+        let error = session.give(theirs).await.unwrap_err();
         assert_eq!(error, Error::NotRunning { command: id(target) });
     }
     session.submit(CANCEL).await.unwrap();

@@ -183,7 +183,7 @@ async fn no_more_sessions_are_live_than_may_be() {
     daemon.session().await;
     assert_eq!(first.submit(SessionCommand::Start).await, full);
     let queued = command(next_id(), Admission::Queue, eval("pure 1"));
-    assert_eq!(daemon.engine.submit(first.id, queued).await, full);
+    assert_eq!(first.give(queued).await, full);
     assert_eq!(first.submit(SessionCommand::HardReset).await, full);
     assert_eq!(first.state().await, SessionState::Uninitialized);
 }

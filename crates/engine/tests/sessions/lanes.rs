@@ -111,7 +111,7 @@ async fn stopping_answers_the_commands_that_wait_and_their_answer_stays() {
     assert_eq!(sent.await.unwrap(), stopped);
     session.submit(SessionCommand::Start).await.unwrap();
     session.until_count("warmUpCompleted", 2).await;
-    assert_eq!(daemon.engine.submit(session.id, waiting).await, stopped);
+    assert_eq!(session.give(waiting).await, stopped);
     assert_eq!(daemon.workers.ran(), ["loop"]);
 }
 
@@ -142,5 +142,5 @@ async fn an_eval_for_a_session_at_rest_starts_it_with_its_definitions() {
     let before = session.now().await;
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     let story = session.story_after(before).await;
-    assert_eq!(story, ["warming up, Started", "ready, 1 replayed", "eval names", "completed"]);
+    assert_eq!(story, ["warming up, Started", "queued", "ready, 1 replayed", "eval names", "completed"]);
 }

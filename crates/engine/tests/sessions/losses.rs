@@ -26,6 +26,7 @@ async fn code_that_ends_its_worker_is_told_so_and_the_session_comes_back() {
         "ended its worker by exit code 3",
         "lost the worker by exit code 3, 0 in a row",
         "warming up, WorkerLost",
+        "queued",
         "ready, 1 replayed",
         "eval names",
         "completed",

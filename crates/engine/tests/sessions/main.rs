@@ -4,6 +4,7 @@
 
 mod anything;
 mod cancelling;
+mod commands;
 mod evals;
 mod following;
 mod lanes;

@@ -23,7 +23,7 @@ async fn a_command_sent_again_while_it_runs_waits_for_the_same_outcome() {
     session.submit(CANCEL).await.unwrap();
     let outcome = first.await.unwrap();
     assert_eq!(second.await.unwrap(), outcome);
-    assert_eq!(daemon.engine.submit(session.id, same()).await, outcome);
+    assert_eq!(session.give(same()).await, outcome);
     assert_eq!(daemon.workers.ran(), ["loop"]);
 }
 
@@ -65,10 +65,10 @@ async fn a_command_sent_again_to_the_next_daemon_gets_the_same_outcome() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let same = || command(id("same"), Admission::Now, eval("define a"));
-    let first = daemon.engine.submit(session.id, same()).await.unwrap();
+    let first = session.give(same()).await.unwrap();
     let session = session.leave();
     let daemon = daemon.crash().await;
-    assert_eq!(daemon.engine.submit(session, same()).await.unwrap(), first);
+    assert_eq!(daemon.client(session).give(same()).await.unwrap(), first);
     let session = daemon.client(session);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     assert_eq!(session.story().await.iter().filter(|event| *event == "eval define a").count(), 1);
@@ -86,9 +86,9 @@ async fn every_kind_of_command_has_its_outcome_stored() {
     ];
     for body in commands {
         let same = command(next_id(), Admission::Now, body);
-        let first = daemon.engine.submit(session.id, same.clone()).await.unwrap();
+        let first = session.give(same.clone()).await.unwrap();
         let seq = session.now().await;
-        assert_eq!(daemon.engine.submit(session.id, same).await.unwrap(), first);
+        assert_eq!(session.give(same).await.unwrap(), first);
         let story = session.story_after(seq).await;
         assert!(story.is_empty() || story == ["ready"], "{story:?}");
     }
@@ -99,9 +99,7 @@ async fn another_command_under_the_same_id_is_a_conflict_and_nothing_runs() {
     let daemon = Daemon::with(patient()).await;
     let session = daemon.session().await;
     let conflict = Err(Error::CommandConflict { command: id("same") });
-    let send = async |code| {
-        daemon.engine.submit(session.id, command(id("same"), Admission::Queue, eval(code))).await
-    };
+    let send = async |code| session.give(command(id("same"), Admission::Queue, eval(code))).await;
     let running = session.send(command(id("same"), Admission::Now, eval("loop")));
     session.until("evalRequested").await;
     assert_eq!(send("pure 1").await, conflict, "while it runs");
@@ -119,10 +117,10 @@ async fn one_id_belongs_to_one_session() {
     let same = || command(id("same"), Admission::Now, eval("loop"));
     let running = one.send(same());
     one.until("evalRequested").await;
-    assert_eq!(daemon.engine.submit(other.id, same()).await, conflict, "while it runs");
+    assert_eq!(other.give(same()).await, conflict, "while it runs");
     one.submit(CANCEL).await.unwrap();
     ending(running).await;
-    assert_eq!(daemon.engine.submit(other.id, same()).await, conflict, "after it");
+    assert_eq!(other.give(same()).await, conflict, "after it");
     assert_eq!(daemon.engine.create(id("same"), cli(), create("third")).await, conflict);
 }
 
@@ -132,8 +130,8 @@ async fn an_id_is_free_again_where_its_command_was_not_accepted() {
     let (one, other) = (daemon.session().await, daemon.session().await);
     let running = one.begin("loop").await;
     let same = || command(id("same"), Admission::Now, eval("pure 1"));
-    assert!(matches!(daemon.engine.submit(one.id, same()).await, Err(Error::NotOffered { .. })));
-    assert_eq!(evaluated(daemon.engine.submit(other.id, same()).await).value.as_deref(), Some("1"));
+    assert!(matches!(one.give(same()).await, Err(Error::NotOffered { .. })));
+    assert_eq!(evaluated(other.give(same()).await).value.as_deref(), Some("1"));
     one.submit(CANCEL).await.unwrap();
     ending(running).await;
 }
@@ -146,7 +144,7 @@ async fn two_principals_may_use_one_id() {
         let mut theirs = command(id("same"), Admission::Now, eval(&format!("pure {value}")));
         let principal = mainstay_model::Principal::new(name).unwrap();
         theirs.source = mainstay_model::Source::Client { principal, name: "cli".to_owned() };
-        let outcome = evaluated(daemon.engine.submit(session.id, theirs).await);
+        let outcome = evaluated(session.give(theirs).await);
         assert_eq!(outcome.value.as_deref(), Some(value));
     }
 }
@@ -156,13 +154,13 @@ async fn a_replay_is_free_of_limits() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let same = || command(id("same"), Admission::Now, eval("pure 12345"));
-    let first = daemon.engine.submit(session.id, same()).await.unwrap();
+    let first = session.give(same()).await.unwrap();
     let session = session.leave();
     let tight = Limits { code_bytes: 1, lane_commands: 0, live_sessions: 0, ..quick() };
     let daemon = daemon.reopen(tight).await;
-    assert_eq!(daemon.engine.submit(session, same()).await.unwrap(), first);
+    assert_eq!(daemon.client(session).give(same()).await.unwrap(), first);
     let longer = command(next_id(), Admission::Queue, eval("pure 12345"));
-    assert!(matches!(daemon.engine.submit(session, longer).await, Err(Error::CodeTooLarge { .. })));
+    assert!(matches!(daemon.client(session).give(longer).await, Err(Error::CodeTooLarge { .. })));
 }
 
 #[tokio::test]
@@ -212,6 +210,7 @@ async fn a_job_cut_off_whose_id_has_an_outcome_already_gets_no_second_and_the_se
     let here = session.leave();
     // As if another session had been given the id while nobody held it.
     let answer = Answer {
+        key: None,
         principal: Principal::local(),
         command: id("taken"),
         fingerprint: CommandFingerprint::of("elsewhere", &()),

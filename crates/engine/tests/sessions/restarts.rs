@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mainstay_model::{Admission, Error, EvalEnding, Limits, SessionCommand, SessionState};
+use mainstay_model::{Admission, Error, EvalEnding, Limits, Outcome, SessionCommand, SessionState};
 
 use crate::scripted::Start;
 use crate::support::{Daemon, breathe, command, ending, eval, evaluated, eventually, id, patient, quick};
@@ -20,13 +20,14 @@ async fn a_job_that_was_cut_off_with_its_daemon_is_interrupted_and_the_session_c
     let session = session.leave();
     let daemon = daemon.crash().await;
     let session = daemon.client(session);
-    let outcome = evaluated(daemon.engine.submit(session.id, same()).await);
+    let outcome = evaluated(session.give(same()).await);
     assert_eq!(outcome.ending, EvalEnding::Interrupted);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     let expected = [
         "eval define b; loop",
         "interrupted",
         "warming up, DaemonLost",
+        "queued",
         "ready, 1 replayed",
         "eval names",
         "completed",
@@ -104,20 +105,44 @@ async fn shutting_down_lets_a_job_end_that_does_so_in_time() {
 }
 
 #[tokio::test]
-async fn shutting_down_turns_waiting_commands_away_and_the_next_daemon_takes_them() {
+async fn shutting_down_answers_waiting_commands_and_their_answer_stays() {
     let daemon = Daemon::with(patient()).await;
     let session = daemon.session().await;
     let running = session.begin("loop").await;
     let waiting = || command(id("waits"), Admission::Queue, eval("pure 1"));
     let sent = session.send(waiting());
-    breathe().await;
+    session.until("commandQueued").await;
     daemon.engine.shut_down().await;
     assert_eq!(ending(running).await, EvalEnding::Interrupted);
-    assert_eq!(sent.await.unwrap(), Err(Error::DaemonStopping));
+    let stopped = Ok(Outcome::Failed { error: Error::SessionStopped });
+    assert_eq!(sent.await.unwrap(), stopped);
     let session = session.leave();
     let daemon = daemon.crash().await;
-    let outcome = evaluated(daemon.engine.submit(session, waiting()).await);
-    assert_eq!(outcome.value.as_deref(), Some("1"));
+    assert_eq!(daemon.client(session).give(waiting()).await, stopped);
+    assert_eq!(daemon.workers.ran(), ["loop"]);
+}
+
+#[tokio::test]
+async fn commands_that_waited_when_the_daemon_was_lost_run_once_and_in_their_order() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let running = session.begin("loop").await;
+    let waiting = |name: &str| command(id(name), Admission::Queue, eval(&format!("define {name}")));
+    let sent = [session.send(waiting("b")), session.send(waiting("c"))];
+    session.until_count("commandQueued", 2).await;
+    running.abort();
+    sent.iter().for_each(tokio::task::JoinHandle::abort);
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    let session = daemon.client(session);
+    let again = session.give(waiting("c")).await;
+    assert_eq!(evaluated(again).ending, EvalEnding::Completed);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a b c"));
+    let told = session.engine.submit(session.id, waiting("b")).await.unwrap();
+    assert!(told.is_replay);
+    assert_eq!(evaluated(Ok(told.outcome)).ending, EvalEnding::Completed);
+    assert_eq!(daemon.workers.ran(), ["define a", "loop", "define a", "define b", "define c", "names"]);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
-use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session, SessionId};
+use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId};
 use tokio::sync::watch;
 
 /// Passes everything on to the real store, unless it is told otherwise.
@@ -63,6 +63,15 @@ impl Log for StoreDouble {
         command: &CommandId,
     ) -> Result<Option<StoredOutcome>, Error> {
         self.inner.outcome(principal, command).await
+    }
+
+    async fn outcome_of_key(
+        &self,
+        principal: &Principal,
+        session: SessionId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        self.inner.outcome_of_key(principal, session, key).await
     }
 
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {

@@ -21,8 +21,8 @@ async fn a_command_whose_append_fails_is_told_and_may_be_sent_again_at_once() {
             SessionCommand::Rename { name: "b".to_owned() },
         );
         daemon.store.refuse_after(0);
-        assert_eq!(daemon.engine.submit(session.id, rename.clone()).await, Err(disk_full()));
-        assert!(daemon.engine.submit(session.id, rename).await.is_ok());
+        assert_eq!(session.give(rename.clone()).await, Err(disk_full()));
+        assert!(session.give(rename).await.is_ok());
     }
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     assert_eq!(daemon.workers.alive(), 1);
@@ -37,9 +37,9 @@ async fn an_eval_whose_acceptance_or_outcome_cannot_be_stored_is_told() {
         session.eval("define a").await;
         daemon.store.refuse_after(skipped);
         let same = || command(id("same"), Admission::Queue, eval("define b"));
-        let refused = daemon.engine.submit(session.id, same()).await;
+        let refused = session.give(same()).await;
         assert!(matches!(refused, Err(Error::StoreFailed { .. })), "{refused:?}");
-        let ending = evaluated(daemon.engine.submit(session.id, same()).await).ending;
+        let ending = evaluated(session.give(same()).await).ending;
         let names = session.eval("names").await.value.unwrap();
         match skipped {
             0 => {

@@ -118,12 +118,17 @@ impl Client {
     }
 
     pub(crate) async fn submit(&self, body: SessionCommand) -> Result<Outcome, Error> {
-        self.engine.submit(self.id, command(next_id(), Admission::Now, body)).await
+        self.give(command(next_id(), Admission::Now, body)).await
+    }
+
+    /// Gives a command, and waits for its outcome.
+    pub(crate) async fn give(&self, command: Command) -> Result<Outcome, Error> {
+        self.engine.submit(self.id, command).await.map(|answered| answered.outcome)
     }
 
     /// Runs code to its end, in its turn.
     pub(crate) async fn eval(&self, code: &str) -> EvalOutcome {
-        evaluated(self.engine.submit(self.id, command(next_id(), Admission::Queue, eval(code))).await)
+        evaluated(self.give(command(next_id(), Admission::Queue, eval(code))).await)
     }
 
     /// Runs code; comes back once it is accepted.
@@ -142,7 +147,7 @@ impl Client {
     /// Sends a command, without waiting for anything.
     pub(crate) fn send(&self, command: Command) -> Running {
         let client = self.clone();
-        tokio::spawn(async move { client.engine.submit(client.id, command).await })
+        tokio::spawn(async move { client.give(command).await })
     }
 
     pub(crate) async fn state(&self) -> SessionState {
@@ -238,7 +243,7 @@ pub(crate) fn cancel(target: &CommandId) -> SessionCommand {
 }
 
 pub(crate) fn command(id: CommandId, admission: Admission, body: SessionCommand) -> Command {
-    Command { id, source: cli(), admission, body }
+    Command { admission, ..Command::new(id, cli(), body) }
 }
 
 pub(crate) fn evaluated(answer: Result<Outcome, Error>) -> EvalOutcome {
@@ -272,6 +277,10 @@ fn told(body: &EventBody) -> String {
         EventBody::WorkerExited { exit, attempt, .. } => {
             format!("lost the worker by {exit}, {attempt} in a row")
         }
+        EventBody::CommandQueued(_) => "queued".to_owned(),
+        EventBody::CommandLeft { error: Some(error), .. } => format!("left the lane: {}", error.code()),
+        EventBody::CommandLeft { error: None, .. } => "left the lane".to_owned(),
+        EventBody::EvalTimedOut { limit_ms, .. } => format!("timed out after {limit_ms} ms"),
         EventBody::EvalRequested { code, .. } => format!("eval {}", code.replace('\n', "; ")),
         EventBody::OutputProduced { stream, text, .. } => format!("{stream:?} {text}"),
         EventBody::OutputCut { limit, .. } => format!("output cut at {limit}"),

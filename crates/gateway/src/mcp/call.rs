@@ -11,15 +11,15 @@ use std::time::Duration;
 use mainstay_engine::Engine;
 use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Action, Admission, Command, CommandId, CreateSession, Error, Outcome, Principal, Response, Session,
-    SessionCommand, SessionId, SessionKind, SessionState, Source,
+    Action, Command, CreateSession, Error, Outcome, Principal, Response, Session, SessionCommand, SessionId,
+    SessionKind, SessionState, Source,
 };
 use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
-use uuid::Uuid;
 
 use super::server::Server;
+use crate::command::anonymous;
 
 /// How long a call waits for a session to get ready: a little less than clients commonly wait for an answer.
 const SETTLE_LIMIT: Duration = Duration::from_secs(55);
@@ -96,7 +96,7 @@ impl<'a> Call<'a> {
 
     /// Creates a session. The connection's next calls take it.
     pub(super) async fn create(&self, create: CreateSession) -> Result<SessionId, Error> {
-        let outcome = self.engine().create(new_command(), self.source.clone(), create).await?;
+        let outcome = self.engine().create(anonymous(), self.source.clone(), create).await?;
         match outcome {
             Outcome::Done { response: Response::Created { session } } => {
                 self.session.get_or_init(|| session);
@@ -134,7 +134,7 @@ impl<'a> Call<'a> {
 
     /// Has a command carried out, or refused at once.
     pub(super) async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Response, Error> {
-        match self.engine().submit(session, self.command(body)).await? {
+        match self.engine().submit(session, self.command(body)).await?.outcome {
             Outcome::Done { response } => Ok(response),
             Outcome::Failed { error } => Err(error),
         }
@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
 
     /// A new command of this client.
     pub(super) fn command(&self, body: SessionCommand) -> Command {
-        Command { id: new_command(), source: self.source.clone(), admission: Admission::Now, body }
+        Command::new(anonymous(), self.source.clone(), body)
     }
 
     /// Waits until the client cancels the call. It does not when it only goes: what it began then goes on.
@@ -179,10 +179,6 @@ impl<'a> Call<'a> {
 /// An answer to a command that no command of its kind has.
 pub(super) fn unexpected(response: &Response) -> Error {
     Error::BadRequest { reason: format!("the command's outcome is {response:?}") }
-}
-
-fn new_command() -> CommandId {
-    CommandId::from_uuid(Uuid::now_v7())
 }
 
 fn client_name(context: &RequestContext<RoleServer>) -> String {

@@ -113,6 +113,18 @@ fn next_step(error: &Error) -> String {
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
         | Error::NotRunning { .. }
+        | Error::CommandNotFound { .. }
+        | Error::KeyConflict { .. }
+        | Error::DependencyUnknown { .. }
+        | Error::DependencyFailed { .. }
+        | Error::DependencyInLane { .. }
+        | Error::DependencyCycle { .. }
+        | Error::DependencyPending { .. }
+        | Error::DependsOnItself { .. }
+        | Error::VersionMismatch { .. }
+        | Error::TimedOut { .. }
+        | Error::RateLimited { .. }
+        | Error::TooManyCommands { .. }
         | Error::Cancelled
         | Error::CodeTooLarge { .. }
         | Error::CodeInvalid { .. }

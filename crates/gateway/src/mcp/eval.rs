@@ -113,7 +113,7 @@ async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<E
             Some(text) = next_output(&mut printed, &id) => call.say(shortened(text, TEXT_BYTES)).await,
         }
     };
-    match outcome {
+    match outcome.outcome {
         Outcome::Done { response: Response::Evaluated(outcome) } => {
             EvalView::load(call.engine(), session, id.clone(), outcome).await
         }

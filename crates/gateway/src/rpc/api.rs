@@ -1,12 +1,13 @@
 //! The methods, `resource/verb`, with their parameters and results.
 
 use mainstay_model::{
-    Admission, CommandId, Event, JobId, Limits, Principal, Seq, SessionId, SessionKind, Timestamp,
+    Admission, CommandId, Event, IdempotencyKey, JobId, Limits, Principal, Seq, SessionId, SessionKind,
+    Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::view::{EvalView, SessionView};
+use crate::view::{CommandView, EvalView, SessionView};
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
@@ -155,7 +156,16 @@ methods! {
         /// What to do where the session cannot run it yet.
         #[serde(default)]
         admission: Admission,
+        /// Under what conditions it runs.
+        #[serde(flatten)]
+        conditions: Conditions,
     } -> EvalView;
+
+    /// How far a command has come.
+    "command/get" GetCommand {
+        /// Its id.
+        command: CommandId,
+    } -> CommandView;
 
     /// Checks code without running it.
     "session/check" Check {
@@ -211,6 +221,24 @@ methods! {
 /// The name of the notification that carries an event.
 pub const EVENT_NOTIFICATION: &str = "session/event";
 
+/// What a command may say beside what it asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Conditions {
+    /// The client's name for what it wants done once, whatever id it sends it under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<IdempotencyKey>,
+    /// Commands that must have succeeded before it begins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<CommandId>,
+    /// The version that the session must have when it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<Version>,
+    /// How long it may take from its acceptance to its end, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
 /// No answer but that it was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
@@ -263,6 +291,8 @@ pub struct DaemonStatus {
     pub resident_bytes: Option<u64>,
     /// The limits in force.
     pub limits: Limits,
+    /// How many commands are under way in all sessions.
+    pub commands: usize,
     /// The sessions that are not at rest.
     pub live: Vec<SessionView>,
     /// How many sessions are stored.

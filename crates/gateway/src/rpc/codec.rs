@@ -89,6 +89,18 @@ fn number(error: &Error) -> i32 {
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
         | Error::NotRunning { .. }
+        | Error::CommandNotFound { .. }
+        | Error::KeyConflict { .. }
+        | Error::DependencyUnknown { .. }
+        | Error::DependencyFailed { .. }
+        | Error::DependencyInLane { .. }
+        | Error::DependencyCycle { .. }
+        | Error::DependencyPending { .. }
+        | Error::DependsOnItself { .. }
+        | Error::VersionMismatch { .. }
+        | Error::TimedOut { .. }
+        | Error::RateLimited { .. }
+        | Error::TooManyCommands { .. }
         | Error::Cancelled
         | Error::SessionStopped
         | Error::KernelUnknown { .. }

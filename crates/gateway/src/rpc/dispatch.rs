@@ -2,22 +2,19 @@
 
 use std::time::Duration;
 
-use mainstay_log::SessionFilter;
-use mainstay_model::{
-    Admission, Command, CommandId, Error, Event, Outcome, Response, SessionCommand, SessionId, Source,
-};
-use serde::Serialize;
-use serde_json::Value;
-use uuid::Uuid;
-
 use super::api::{
-    CancelSession, Cancelling, Check, Complete, CreateSession, DaemonStatus, Eval, Explore, GetSession,
-    GetStatus, ListEvents, ListSessions, Method, Nothing, RenameSession, ResetSession, SettleSession,
-    StartSession, StopDaemon, StopSession,
+    CancelSession, Cancelling, Check, Complete, Conditions, CreateSession, DaemonStatus, Eval, Explore,
+    GetCommand, GetSession, GetStatus, ListEvents, ListSessions, Method, Nothing, RenameSession,
+    ResetSession, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
-use crate::view::{EvalView, SessionView};
+use crate::command::{anonymous, id_of};
+use crate::view::{CommandView, EvalView, SessionView};
+use mainstay_log::SessionFilter;
+use mainstay_model::{Command, Error, Event, Outcome, Response, SessionCommand, SessionId, Source};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Events in one page at most.
 const PAGE_LIMIT: usize = 1000;
@@ -56,6 +53,7 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
         }
         CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
+        GetCommand::NAME => written(call.command(params(request)?).await?),
         Check::NAME => {
             let Check { session, code, file } = params(request)?;
             written(daemon.engine.check(call.resolve(&session).await?, code, file).await?)
@@ -133,6 +131,7 @@ impl Call<'_> {
             home: self.daemon.home.display().to_string(),
             resident_bytes: own_resident_bytes(),
             limits: engine.limits().clone(),
+            commands: engine.commands_under_way(),
             live: views,
             stored: engine.sessions(SessionFilter::default()).await?.len(),
         })
@@ -147,7 +146,7 @@ impl Call<'_> {
     async fn create(&self, create: CreateSession) -> Result<SessionView, Error> {
         let CreateSession { command, kind, working_directory, project, name } = create;
         let create = mainstay_model::CreateSession { kind, working_directory, project, name };
-        let command = command.unwrap_or_else(new_command);
+        let command = id_of(command)?;
         match self.daemon.engine.create(command, self.source.clone(), create).await? {
             Outcome::Done { response: Response::Created { session } } => self.view(session).await,
             outcome => Err(unexpected(&outcome)),
@@ -162,7 +161,7 @@ impl Call<'_> {
 
     async fn change(&self, session: &str, body: SessionCommand) -> Result<SessionView, Error> {
         let session = self.resolve(session).await?;
-        match self.submit(session, new_command(), Admission::Now, body).await? {
+        match self.submit(session, body).await? {
             Outcome::Done { .. } => self.view(session).await,
             Outcome::Failed { error } => Err(error),
         }
@@ -171,7 +170,7 @@ impl Call<'_> {
     async fn cancel(&self, cancel: CancelSession) -> Result<Cancelling, Error> {
         let session = self.resolve(&cancel.session).await?;
         let body = SessionCommand::Cancel { target: cancel.command };
-        let job = match self.submit(session, new_command(), Admission::Now, body).await? {
+        let job = match self.submit(session, body).await? {
             Outcome::Done { response: Response::Cancelling { job } } => Some(job),
             Outcome::Done { response: Response::Withdrawn { .. } } => None,
             outcome => return Err(unexpected(&outcome)),
@@ -180,33 +179,32 @@ impl Call<'_> {
     }
 
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
-        let Eval { session, command, code, file, admission } = eval;
+        let Eval { session, command, code, file, admission, conditions } = eval;
+        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
         let session = self.resolve(&session).await?;
-        let command = command.unwrap_or_else(new_command);
-        let body = SessionCommand::Eval { code, file };
-        match self.submit(session, command.clone(), admission, body).await? {
+        let id = id_of(command)?;
+        let (source, body) = (self.source.clone(), SessionCommand::Eval { code, file });
+        let command =
+            Command { id: id.clone(), key, source, admission, depends_on, if_version, timeout_ms, body };
+        let answered = self.daemon.engine.submit(session, command).await?;
+        match answered.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {
-                EvalView::load(&self.daemon.engine, session, command, outcome).await
+                let view = EvalView::load(&self.daemon.engine, session, id, outcome).await?;
+                Ok(EvalView { version: answered.version, replayed: answered.is_replay, ..view })
             }
             outcome => Err(unexpected(&outcome)),
         }
     }
 
-    async fn submit(
-        &self,
-        session: SessionId,
-        id: CommandId,
-        admission: Admission,
-        body: SessionCommand,
-    ) -> Result<Outcome, Error> {
-        let command = Command { id, source: self.source.clone(), admission, body };
-        self.daemon.engine.submit(session, command).await
+    async fn command(&self, get: GetCommand) -> Result<CommandView, Error> {
+        let status = self.daemon.engine.command(&self.source.principal(), &get.command).await?;
+        Ok(CommandView::new(get.command, status))
     }
-}
 
-/// An id for a command whose client gave none.
-fn new_command() -> CommandId {
-    CommandId::from_uuid(Uuid::now_v7())
+    async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Outcome, Error> {
+        let command = Command::new(anonymous(), self.source.clone(), body);
+        self.daemon.engine.submit(session, command).await.map(|answered| answered.outcome)
+    }
 }
 
 fn unexpected(outcome: &Outcome) -> Error {
@@ -235,6 +233,7 @@ fn own_resident_bytes() -> Option<u64> {
 mod tests {
     use super::*;
     use mainstay_model::{EventBody, Metadata, Position, Seq, Timestamp};
+    use uuid::Uuid;
 
     fn event(bytes: usize) -> Event {
         let metadata =

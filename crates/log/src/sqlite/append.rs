@@ -17,12 +17,14 @@ pub(super) struct Rows {
     creates: bool,
     events: Vec<EventRow>,
     outcomes: Vec<OutcomeRow>,
+    version: i64,
     projection: ProjectionRow,
 }
 
 struct OutcomeRow {
     principal: String,
     command: CommandId,
+    key: Option<String>,
     fingerprint: String,
     response: String,
 }
@@ -62,11 +64,13 @@ impl Rows {
                     Ok(OutcomeRow {
                         principal: answer.principal.as_str().to_owned(),
                         command: answer.command.clone(),
+                        key: answer.key.as_ref().map(|key| key.as_str().to_owned()),
                         fingerprint: answer.fingerprint.as_str().to_owned(),
                         response: to_json(&answer.outcome)?,
                     })
                 })
                 .collect::<Result<_, Error>>()?,
+            version: integer(append.projection.version.0),
             projection: ProjectionRow {
                 name: append.projection.name.clone(),
                 kind: append.projection.kind.as_str().to_owned(),
@@ -99,7 +103,7 @@ impl Rows {
             None => self.create(statements)?,
         };
         let first = self.insert_events(statements, session)?;
-        self.insert_outcomes(statements)?;
+        self.insert_outcomes(statements, session)?;
         Ok(first)
     }
 
@@ -188,13 +192,28 @@ impl Rows {
         Ok(Position(first.unsigned_abs()))
     }
 
-    fn insert_outcomes(&self, statements: &mut Statements<'_>) -> rusqlite::Result<()> {
-        for OutcomeRow { principal, command, fingerprint, response } in &self.outcomes {
+    fn insert_outcomes(&self, statements: &mut Statements<'_>, session: i64) -> rusqlite::Result<()> {
+        for OutcomeRow { principal, command, key, fingerprint, response } in &self.outcomes {
             statements
                 .get(
-                    "INSERT INTO outcome (principal, command, fingerprint, response) VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT INTO outcome (principal, command, fingerprint, response, session, version)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 )?
-                .execute(params![principal, command.as_str(), fingerprint, response])?;
+                .execute(params![
+                    principal,
+                    command.as_str(),
+                    fingerprint,
+                    response,
+                    session,
+                    self.version
+                ])?;
+            if let Some(key) = key {
+                statements
+                    .get(
+                        "INSERT INTO idempotency (principal, session, key, command) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute(params![principal, session, key, command.as_str()])?;
+            }
         }
         Ok(())
     }
@@ -272,6 +291,7 @@ mod tests {
         let outcome = |command: &&str| OutcomeRow {
             principal: "local".to_owned(),
             command: CommandId::new(*command).unwrap(),
+            key: None,
             fingerprint: "ab12".to_owned(),
             response: "{}".to_owned(),
         };
@@ -292,6 +312,7 @@ mod tests {
             creates: false,
             events: vec![event],
             outcomes: commands.iter().map(outcome).collect(),
+            version: 0,
             projection,
         }
     }

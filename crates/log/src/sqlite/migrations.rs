@@ -7,7 +7,8 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::failed;
 
 /// Every step, oldest first. The schema's version is how many there are.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
 
 /// Brings a store from whatever version it has to the newest, each step in a transaction of its own.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), Error> {

@@ -1,6 +1,8 @@
 //! What is read from the tables.
 
-use mainstay_model::{CommandId, Error, Event, Principal, Seq, Session, SessionId, SessionState};
+use mainstay_model::{
+    CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId, SessionState,
+};
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::failed;
@@ -50,6 +52,24 @@ fn head(connection: &Connection, session: SessionId) -> Result<Option<(i64, Seq)
     Ok(found.into_iter().next())
 }
 
+pub(super) fn outcome_of_key(
+    connection: &Connection,
+    principal: &Principal,
+    session: SessionId,
+    key: &IdempotencyKey,
+) -> Result<Option<StoredOutcome>, Error> {
+    let found = collect(
+        connection,
+        "SELECT outcome.fingerprint, outcome.response, outcome.version, session.id
+         FROM session JOIN idempotency ON idempotency.session = session.number
+             JOIN outcome USING (principal, command)
+         WHERE principal = ?1 AND session.id = ?2 AND key = ?3",
+        params![principal.as_str(), session.as_uuid().into_bytes(), key.as_str()],
+        decode_outcome,
+    )?;
+    Ok(found.into_iter().next())
+}
+
 pub(super) fn outcome(
     connection: &Connection,
     principal: &Principal,
@@ -57,7 +77,9 @@ pub(super) fn outcome(
 ) -> Result<Option<StoredOutcome>, Error> {
     let found = collect(
         connection,
-        "SELECT fingerprint, response FROM outcome WHERE principal = ?1 AND command = ?2",
+        "SELECT fingerprint, response, version, session.id
+         FROM outcome LEFT JOIN session ON session.number = outcome.session
+         WHERE principal = ?1 AND command = ?2",
         params![principal.as_str(), command.as_str()],
         decode_outcome,
     )?;

@@ -2,7 +2,7 @@
 
 use mainstay_model::{
     CommandFingerprint, CommandId, Error, Event, EventBody, Metadata, Outcome, Position, Seq, Session,
-    SessionId, Timestamp,
+    SessionId, Timestamp, Version,
 };
 use rusqlite::Row;
 use serde::de::DeserializeOwned;
@@ -68,10 +68,13 @@ pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, E
     event().map_err(unreadable)
 }
 
-/// Reads the columns `fingerprint, response`.
+/// Reads the columns `fingerprint, response, version, session`.
 pub(super) fn decode_outcome(row: &Row<'_>) -> Result<StoredOutcome, Error> {
     let fingerprint = CommandFingerprint::from_stored(text(row, 0)?.to_owned());
-    Ok(StoredOutcome { fingerprint, outcome: from_json::<Outcome>(text(row, 1)?)? })
+    let version = Version(counter(row, 2)?);
+    let session = row.get_ref(3).map_err(failed)?.as_blob_or_null().map_err(failed)?;
+    let session = session.map(Uuid::from_slice).transpose().map_err(failed)?.map(SessionId::from_uuid);
+    Ok(StoredOutcome { fingerprint, outcome: from_json::<Outcome>(text(row, 1)?)?, version, session })
 }
 
 /// A projection as it is stored: what changes with every event has columns of its own, so that the rest need not be

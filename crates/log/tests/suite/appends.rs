@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use mainstay_log::{Append, Epoch, StoredOutcome};
 use mainstay_model::decide::Answer;
-use mainstay_model::{Error, EventBody, Principal, Seq, Session, Timestamp};
+use mainstay_model::{Error, EventBody, IdempotencyKey, Principal, Seq, Session, Timestamp, Version};
 
 use super::{Store, assert_same, begun, events};
 use crate::support::{
@@ -24,8 +24,12 @@ pub async fn what_was_answered_is_what_is_read_back(store: &dyn Store) {
     let log = store.open().await;
     assert_eq!(events(&*log, &line).await, answered);
     assert_same(&*log, &line).await;
-    let stored =
-        StoredOutcome { fingerprint: fingerprint("first"), outcome: answer("first", Seq(2)).outcome };
+    let stored = StoredOutcome {
+        fingerprint: fingerprint("first"),
+        outcome: answer("first", Seq(2)).outcome,
+        version: Version::ZERO,
+        session: Some(line.id),
+    };
     assert_eq!(log.outcome(&Principal::local(), &command_id("first")).await, Ok(Some(stored)));
     assert_eq!(log.outcome(&Principal::local(), &command_id("second")).await, Ok(None));
 }
@@ -46,9 +50,15 @@ pub async fn every_kind_of_event_and_outcome_comes_back_as_it_was(store: &dyn St
         bodies,
         append.events.into_iter().map(|event| (event.metadata, event.body)).collect::<Vec<_>>()
     );
+    let version = append.projection.version;
     assert_eq!(log.session(line.id).await, Ok(Some(append.projection)));
     for answer in append.outcomes {
-        let stored = StoredOutcome { fingerprint: answer.fingerprint, outcome: answer.outcome };
+        let stored = StoredOutcome {
+            fingerprint: answer.fingerprint,
+            outcome: answer.outcome,
+            version,
+            session: Some(line.id),
+        };
         assert_eq!(log.outcome(&answer.principal, &answer.command).await, Ok(Some(stored)));
     }
 }
@@ -106,6 +116,33 @@ pub async fn a_session_that_is_not_there_takes_no_events(store: &dyn Store) {
     assert_eq!(log.claim(creation.session).await, Err(not_found));
     assert_eq!(log.events(creation.session, Seq::ZERO, 10).await, Ok(Vec::new()));
     assert_eq!(log.session(creation.session).await, Ok(None));
+}
+
+pub async fn an_outcome_is_found_by_its_key_of_the_same_principal_and_session(store: &dyn Store) {
+    let log = store.open().await;
+    let (mut one, mut other) = (begun(&*log, 1, 0).await, begun(&*log, 2, 0).await);
+    let key = IdempotencyKey::new("once").unwrap();
+    let keyed = |command: &str| Answer { key: Some(key.clone()), ..answer(command, Seq(2)) };
+    for (line, command) in [(&mut one, "first"), (&mut other, "second")] {
+        let mut append = line.append(vec![output("x")]);
+        append.outcomes = vec![keyed(command), answer(&format!("{command}-plain"), Seq(2))];
+        log.append(append).await.unwrap();
+    }
+    let found = async |principal: &Principal, session, key: &IdempotencyKey| {
+        let stored = log.outcome_of_key(principal, session, key).await.unwrap();
+        stored.map(|stored| stored.fingerprint)
+    };
+    let local = Principal::local();
+    assert_eq!(found(&local, one.id, &key).await, Some(fingerprint("first")));
+    assert_eq!(found(&local, other.id, &key).await, Some(fingerprint("second")));
+    assert_eq!(found(&Principal::new("ada").unwrap(), one.id, &key).await, None);
+    assert_eq!(found(&local, session_id(9), &key).await, None);
+    assert_eq!(found(&local, one.id, &IdempotencyKey::new("twice").unwrap()).await, None);
+
+    let mut again = one.peek(vec![output("y")]);
+    again.outcomes.push(keyed("third"));
+    assert!(log.append(again).await.is_err(), "a key has one outcome");
+    assert_eq!(log.outcome(&local, &command_id("third")).await, Ok(None));
 }
 
 pub async fn an_outcome_is_never_overwritten_and_its_append_fails_whole(store: &dyn Store) {

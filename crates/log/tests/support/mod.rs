@@ -93,6 +93,7 @@ pub fn answer(command: &str, seq: Seq) -> Answer {
     Answer {
         principal: Principal::local(),
         command: command_id(command),
+        key: None,
         fingerprint: fingerprint(command),
         outcome: Outcome::Done { response: Response::Recorded { seq } },
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
-use mainstay_model::session::WorkerInfo;
+use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Binding, Blame, CommandId, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error,
-    EvalEnding, EvalOutcome, EvalResult, EventBody, Failure, JobId, Kept, Life, Metadata, Outcome,
-    OutputStream, Principal, RaisedError, Response, RunningJob, Seq, Session, Severity, Source, TextPosition,
-    WaitReason, WarmUpReason, WorkerExit,
+    Binding, Blame, CommandId, Deadline, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint,
+    Error, EvalEnding, EvalOutcome, EvalResult, EventBody, Failure, IdempotencyKey, JobId, Kept, Life,
+    Metadata, Outcome, OutputStream, Principal, QueuedCommand, RaisedError, Response, RunningJob, Seq,
+    Session, SessionCommand, Severity, Source, TextPosition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use uuid::Uuid;
 
@@ -33,7 +33,14 @@ pub fn bodies() -> Vec<EventBody> {
             reason: Some("the worker did not start".to_owned()),
             blame: Some(Blame { job: job(), is_sure: false }),
         },
+        EventBody::CommandQueued(Box::new(queued())),
+        EventBody::CommandLeft {
+            principal: Principal::local(),
+            command: command_id("b-command"),
+            error: Some(Error::Cancelled),
+        },
         requested(),
+        EventBody::EvalTimedOut { job: job(), limit_ms: 5_000 },
         EventBody::OutputProduced {
             job: Some(job()),
             stream: OutputStream::Stderr,
@@ -54,7 +61,7 @@ pub fn bodies() -> Vec<EventBody> {
         EventBody::EvalInterrupted { job: job() },
         output(""),
     ];
-    assert_eq!(bodies.iter().map(EventBody::kind).collect::<std::collections::BTreeSet<_>>().len(), 17);
+    assert_eq!(bodies.iter().map(EventBody::kind).collect::<std::collections::BTreeSet<_>>().len(), 20);
     bodies
 }
 
@@ -99,6 +106,9 @@ pub fn session(session: &Session) -> Session {
         requested: Seq(2),
         requested_at: session.last_activity,
         cancel_requested: true,
+        key: Some(IdempotencyKey::new("once").unwrap()),
+        deadline: Some(Deadline { at: session.last_activity, limit_ms: 5_000 }),
+        is_answered: true,
     };
     let worker = WorkerInfo {
         kernel: "F# 4.7".to_owned(),
@@ -111,6 +121,12 @@ pub fn session(session: &Session) -> Session {
         worker: Some(worker),
         losses: vec![session.created_at],
         project: Some("/projects/a.fsproj".to_owned()),
+        version: Version(3),
+        lane: vec![Waiting {
+            principal: Principal::local(),
+            command: command_id("b-command"),
+            queued: Seq(2),
+        }],
         ..session.clone()
     }
 }
@@ -135,6 +151,7 @@ pub fn answers() -> Vec<Answer> {
         Outcome::Done { response: Response::Evaluated(EvalOutcome { ending: exited, ..eval.clone() }) },
         Outcome::Done { response: Response::Evaluated(eval) },
         Outcome::Done { response: Response::Cancelling { job: job() } },
+        Outcome::Done { response: Response::Withdrawn { command: command_id("other") } },
         Outcome::Done { response: Response::Recorded { seq: Seq(4) } },
         Outcome::Failed { error: Error::SessionStopped },
         Outcome::Failed { error: Error::CommandConflict { command: command_id("other") } },
@@ -158,11 +175,25 @@ fn warmed_up() -> EventBody {
     }
 }
 
+fn queued() -> QueuedCommand {
+    QueuedCommand {
+        command: command_id("b-command"),
+        fingerprint: fingerprint("b-command"),
+        key: Some(IdempotencyKey::new("once").unwrap()),
+        depends_on: vec![command_id("a-command")],
+        if_version: Some(Version(7)),
+        deadline: None,
+        body: SessionCommand::Reset,
+    }
+}
+
 fn requested() -> EventBody {
     EventBody::EvalRequested {
         job: job(),
         command: command_id("a-command"),
         fingerprint: fingerprint("a-command"),
+        key: None,
+        deadline: None,
         code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
         file: Some("/projects/a.fsx".to_owned()),
     }

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CancelSession, Eval as EvalCall, Subscribe};
+use mainstay_gateway::rpc::api::{CancelSession, Conditions, Eval as EvalCall, Subscribe};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
 use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 
+use super::conditions::ConditionArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::interrupts;
@@ -40,6 +41,9 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
     id: Option<CommandId>,
 
+    #[command(flatten)]
+    conditions: ConditionArgs,
+
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -58,6 +62,7 @@ Examples:
   mainstay eval --file examples/units.fsx
   cat script.fsx | mainstay eval -
   mainstay eval --id nightly-17 'import ()'   # again after a crash: it runs once, and the answer is the same
+  mainstay eval --depends-on nightly-17 --timeout 90s 'report ()'
 
 Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wrong.
 Code that calls `exit` gives its own exit code, and 1 with --json, as for every \"success\": false.";
@@ -73,7 +78,15 @@ struct Source {
 impl Eval {
     /// An eval of a script that was piped in.
     pub(super) fn of_script(target: Target, script: Vec<u8>) -> Self {
-        Self { target, code: None, file: None, id: None, json: false, script: Some(script) }
+        Self {
+            target,
+            code: None,
+            file: None,
+            id: None,
+            conditions: ConditionArgs::default(),
+            json: false,
+            script: Some(script),
+        }
     }
 
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
@@ -92,6 +105,7 @@ impl Eval {
             shown: session.last_seq,
             session,
             command: self.id.unwrap_or_else(new_command),
+            conditions: self.conditions.conditions(),
             show,
             has_begun: false,
             stop: Stop::Unwanted,
@@ -171,6 +185,7 @@ struct Run {
     source: Source,
     session: SessionView,
     command: CommandId,
+    conditions: Conditions,
     show: Show,
     /// The last event that was seen, or that there was before.
     shown: Seq,
@@ -224,6 +239,7 @@ impl Run {
             code: self.source.code.clone(),
             file: self.source.file.clone(),
             admission: Admission::Queue,
+            conditions: self.conditions.clone(),
         });
         tokio::pin!(answer);
         let patience = sleep(PATIENCE);

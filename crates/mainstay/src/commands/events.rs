@@ -153,6 +153,16 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             let why = reason.as_ref().map_or_else(String::new, |reason| format!(" ({})", first_line(reason)));
             (Some(Tone::Warning), format!("the worker ended with {exit}{why}; {next}"))
         }
+        EventBody::CommandQueued(queued) => {
+            (Some(Tone::Faint), format!("queued {} {}", queued.body.action(), queued.command))
+        }
+        EventBody::CommandLeft { command, error, .. } => match error {
+            Some(error) => (Some(Tone::Warning), format!("{command} did not begin: {error}")),
+            None => (Some(Tone::Faint), format!("{command} had nothing to do")),
+        },
+        EventBody::EvalTimedOut { limit_ms, .. } => {
+            (Some(Tone::Warning), format!("took longer than {limit_ms} ms and was told to stop"))
+        }
         EventBody::EvalRequested { code, .. } => (None, format!("eval {}", first_line(code))),
         EventBody::OutputProduced { text, .. } => {
             (Some(Tone::Faint), format!("printed {}", first_line(text)))

@@ -5,7 +5,9 @@
 
 mod attach;
 mod cancel;
+mod command;
 mod completions;
+mod conditions;
 mod daemon;
 mod eval;
 pub(crate) mod events;
@@ -78,6 +80,9 @@ enum Command {
     Session(session::SessionArgs),
     /// Run code in a session
     Eval(eval::Eval),
+    /// Show what became of a command
+    #[command(name = "command")]
+    Commands(command::CommandArgs),
     /// Stop the code that runs in a session
     Cancel(cancel::Cancel),
     /// Show what happened in a session
@@ -131,6 +136,7 @@ impl Command {
             Self::Status(status) => status.run(home).await,
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
+            Self::Commands(command) => command.run(home).await,
             Self::Cancel(cancel) => cancel.run(home).await,
             Self::Events(events) => events.run(home).await,
             Self::Kernel(kernel) => kernel.run(home).await,

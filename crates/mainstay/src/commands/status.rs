@@ -10,7 +10,7 @@ use super::fault::{HardReset, fault_text};
 use super::session::session_line;
 use crate::connect::connect_any_version;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, ago, bytes};
+use crate::terminal::{Paint, Tone, ago, bytes, printable};
 
 /// Shows the daemon and its sessions.
 #[derive(Debug, Args)]
@@ -48,8 +48,13 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
         text.push_str(&format!("  memory {}\n", bytes(resident)));
     }
     text.push_str(&format!("  {} live of {} sessions\n", status.live.len(), status.stored));
+    text.push_str(&format!("  {} commands under way\n", status.commands));
     for session in &status.live {
         text.push_str(&session_line(session, paint, now));
+        for command in &session.waiting {
+            let waits = format!("    waits: {}\n", printable(command.as_str()));
+            text.push_str(&paint.tone(Tone::Faint, &waits));
+        }
         text.push_str(&fault_text(session, HardReset::Command, paint).unwrap_or_default());
         if let Some(usage) = session.worker.as_ref().and_then(|worker| worker.usage) {
             let used = format!(

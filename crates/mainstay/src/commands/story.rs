@@ -31,7 +31,11 @@ impl Story {
         match &event.body {
             EventBody::OutputProduced { job, stream, text } => self.printed(event, *job, *stream, text),
             // The job goes on, and its line with it.
-            EventBody::CancelRequested { .. } | EventBody::SessionRenamed { .. } => self.row(event),
+            EventBody::CancelRequested { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::CommandQueued(_)
+            | EventBody::CommandLeft { .. }
+            | EventBody::EvalTimedOut { .. } => self.row(event),
             EventBody::SessionCreated { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

@@ -66,7 +66,7 @@ fn state(session: &SessionView, paint: Paint) -> String {
 mod tests {
     use super::*;
     use mainstay_gateway::view::WorkerView;
-    use mainstay_model::{Seq, SessionId, SessionKind};
+    use mainstay_model::{Seq, SessionId, SessionKind, Version};
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -82,6 +82,8 @@ mod tests {
             state: "Ready".to_owned(),
             fault: None,
             rebuilt: None,
+            version: Version::ZERO,
+            waiting: Vec::new(),
             offered: Vec::new(),
             working_directory: "/code/harmony".to_owned(),
             project: Some("/code/harmony/Harmony.fsproj".to_owned()),

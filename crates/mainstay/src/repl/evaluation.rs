@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval};
+use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Conditions, Eval};
 use mainstay_gateway::view::EvalView;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, OutputStream};
@@ -80,6 +80,7 @@ impl Repl {
             code: submission.code.clone(),
             file: submission.file.clone(),
             admission: Admission::Queue,
+            conditions: Conditions::default(),
         });
         tokio::pin!(answer);
         let patience = sleep(PATIENCE);

@@ -55,7 +55,10 @@ impl Guests {
                 &EvalResult::default(),
                 Some("cut off: the worker or the daemon was lost".to_owned()),
             ),
+            // What waits is of interest when its turn has come.
+            EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
             EventBody::CancelRequested { .. }
+            | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::SessionReset
@@ -182,6 +185,8 @@ mod tests {
             job: job(),
             command: CommandId::from_uuid(job().as_uuid()),
             fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
+            key: None,
+            deadline: None,
             code: code.to_owned(),
             file: None,
         };

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use mainstay_model::affordance::availability;
-use mainstay_model::decide::LastWords;
+use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
-    Action, Admission, Availability, Blame, Command, CommandFingerprint, Decision, Effect, Error, Event,
-    EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position, Response,
-    RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, Source, decide,
+    Action, Availability, Blame, Command, CommandFingerprint, Deadline, Decision, Effect, Error, EvalResult,
+    Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position,
+    QueuedCommand, Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, Source,
+    Version, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -24,13 +25,34 @@ use crate::support::{
 #[derive(Clone, Debug)]
 enum Step {
     Command(SessionCommand),
+    /// A command that has to wait, with the version it wants.
+    Queue(SessionCommand, Option<Version>),
+    /// The turn of the first that waits has come.
+    Turn,
+    /// The first that waits is not to begin any more.
+    Leave,
+    DeadlineReached {
+        of_running: bool,
+    },
     WarmedUp,
     WarmUpFailed,
-    Output { of_running: bool },
-    OutputCut { of_running: bool },
-    Finished { of_running: bool, report: Box<JobReport> },
-    Exited { exit: mainstay_model::WorkerExit, blame: Option<Blame> },
-    GraceExpired { of_running: bool },
+    Output {
+        of_running: bool,
+    },
+    OutputCut {
+        of_running: bool,
+    },
+    Finished {
+        of_running: bool,
+        report: Box<JobReport>,
+    },
+    Exited {
+        exit: mainstay_model::WorkerExit,
+        blame: Option<Blame>,
+    },
+    GraceExpired {
+        of_running: bool,
+    },
     DaemonLost,
     DaemonStopping,
 }
@@ -38,6 +60,9 @@ enum Step {
 /// A step whose job is settled.
 enum Given {
     Command(SessionCommand),
+    Queue(SessionCommand, Option<Version>),
+    Turn,
+    Leave,
     Notice(Notice),
 }
 
@@ -46,6 +71,10 @@ impl Step {
         let job = |of_running| if of_running { running.unwrap_or(job_id(0)) } else { job_id(0) };
         Given::Notice(match self {
             Self::Command(body) => return Given::Command(body),
+            Self::Queue(body, if_version) => return Given::Queue(body, if_version),
+            Self::Turn => return Given::Turn,
+            Self::Leave => return Given::Leave,
+            Self::DeadlineReached { of_running } => Notice::DeadlineReached { job: job(of_running) },
             Self::WarmedUp => Notice::WarmedUp {
                 runner: RunnerInfo {
                     kernel: "F# 10.0".to_owned(),
@@ -102,6 +131,11 @@ fn any_step() -> impl Strategy<Value = Step> {
     let usually = || prop::bool::weighted(0.8);
     prop_oneof![
         12 => any_session_command().prop_map(Step::Command),
+        3 => (any_session_command(), option::weighted(0.2, (0_u64..4).prop_map(Version)))
+            .prop_map(|(body, version)| Step::Queue(body, version)),
+        4 => Just(Step::Turn),
+        1 => Just(Step::Leave),
+        2 => usually().prop_map(|of_running| Step::DeadlineReached { of_running }),
         8 => Just(Step::WarmedUp),
         1 => Just(Step::WarmUpFailed),
         2 => usually().prop_map(|of_running| Step::Output { of_running }),
@@ -120,7 +154,8 @@ struct Story {
     session: Session,
     events: Vec<Event>,
     answers: BTreeMap<String, Outcome>,
-    accepted_evals: BTreeSet<String>,
+    /// The commands that were accepted.
+    accepted: BTreeSet<String>,
     steps: usize,
 }
 
@@ -128,14 +163,32 @@ impl Story {
     fn begin() -> Self {
         let events = vec![creation()];
         let session = Session::begin(&events[0]).unwrap();
-        Self { session, events, answers: BTreeMap::new(), accepted_evals: BTreeSet::new(), steps: 0 }
+        Self { session, events, answers: BTreeMap::new(), accepted: BTreeSet::new(), steps: 0 }
     }
 
     fn take(&mut self, step: Step) {
         self.steps += 1;
         let running = self.session.running().map(|running| running.job);
         match step.given(running) {
-            Given::Command(body) => self.command(body),
+            Given::Command(body) => self.command(Command::new(command_id(self.steps), client(), body), false),
+            Given::Queue(body, if_version) => self.queue(body, if_version),
+            Given::Turn => {
+                if let Some(queued) = self.next_in_lane() {
+                    let QueuedCommand { command, if_version, body, .. } = queued;
+                    self.command(Command { if_version, ..Command::new(command, client(), body) }, true);
+                }
+            }
+            Given::Leave => {
+                if let Some(queued) = self.next_in_lane() {
+                    let QueuedCommand { command, key, fingerprint, .. } = queued;
+                    let principal = client().principal();
+                    let identity = Identity { principal, command: command.clone(), key, fingerprint };
+                    let leave = Input::Leave { identity, error: Error::Cancelled };
+                    let decision = self.decide(leave).expect("nothing keeps a command in the lane");
+                    self.carry(decision);
+                    assert!(self.answers.contains_key(command.as_str()), "it is answered");
+                }
+            }
             Given::Notice(notice) => {
                 let decision = self.decide(Input::Notice(notice)).expect("a notice is never refused");
                 self.carry(decision);
@@ -143,18 +196,46 @@ impl Story {
         }
     }
 
-    fn command(&mut self, body: SessionCommand) {
-        let (state, action) = (self.session.state(), body.action());
-        let misses = misses(&self.session, &client(), &body);
-        let (id, job) = (command_id(self.steps), job_id(self.steps as u128));
-        let fingerprint = CommandFingerprint::of("s", &body);
+    fn queue(&mut self, body: SessionCommand, if_version: Option<Version>) {
+        let command = command_id(self.steps);
+        let queued = QueuedCommand {
+            fingerprint: CommandFingerprint::of("s", &body),
+            key: None,
+            depends_on: Vec::new(),
+            if_version,
+            deadline: None,
+            body,
+            command: command.clone(),
+        };
+        self.accepted.insert(command.to_string());
+        let decision = self.decide(Input::Queue { source: client(), queued: Box::new(queued) }).unwrap();
+        self.carry(decision);
+        assert!(self.session.waits(&client().principal(), &command));
+    }
+
+    /// The first command that waits, whose state may offer it by now.
+    fn next_in_lane(&self) -> Option<QueuedCommand> {
+        let next = self.session.lane.first()?;
+        match &self.events[usize::try_from(next.queued.0).unwrap() - 1].body {
+            EventBody::CommandQueued(queued) => Some((**queued).clone()),
+            other => panic!("{other:?} queues nothing"),
+        }
+    }
+
+    fn command(&mut self, command: Command, has_waited: bool) {
+        let (state, action) = (self.session.state(), command.body.action());
+        let misses = misses(&self.session, &client(), &command.body);
+        let (id, job) = (command.id.clone(), job_id(self.steps as u128));
+        let fingerprint = CommandFingerprint::of("s", &command.body);
         let is_eval = action == Action::Eval;
-        let command = Command { id: id.clone(), source: client(), admission: Admission::Now, body };
-        match self.decide(Input::Command { command, fingerprint, job }) {
+        let wants_other = command.if_version.is_some_and(|version| version != self.session.version);
+        let version = self.session.version;
+        match self.decide(Input::Command { command, fingerprint, deadline: None, job }) {
             Ok(decision) => {
                 assert_ne!(availability(state, action), Availability::Refused, "{action} in {state}");
-                if is_eval {
-                    self.accepted_evals.insert(id.to_string());
+                self.accepted.insert(id.to_string());
+                if is_eval && !wants_other {
+                    assert!(decision.outcomes.is_empty(), "it has not ended yet");
                 } else {
                     assert!(
                         decision.outcomes.iter().any(|answer| answer.command == id),
@@ -162,7 +243,16 @@ impl Story {
                     );
                 }
                 self.carry(decision);
+                assert!(!self.session.waits(&client().principal(), &id), "it has left the lane");
+                if wants_other {
+                    assert!(matches!(
+                        &self.answers[id.as_str()],
+                        Outcome::Failed { error: Error::VersionMismatch { .. } }
+                    ));
+                    assert_eq!(self.session.version, version, "it has changed nothing");
+                }
             }
+            Err(_) if has_waited => {}
             Err(Error::NotRunning { .. }) => assert!(misses, "only a cancel can miss"),
             Err(error) => {
                 assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
@@ -375,8 +465,9 @@ proptest! {
         steps.into_iter().for_each(|step| story.take(step));
         story.take(rest);
         prop_assert_eq!(story.session.running(), None);
-        for command in &story.accepted_evals {
-            prop_assert!(story.answers.contains_key(command), "{} has no outcome", command);
+        for command in &story.accepted {
+            let waits = story.session.lane.iter().any(|waiting| waiting.command.as_str() == command);
+            prop_assert!(story.answers.contains_key(command) != waits, "{} has no outcome, or waits with one", command);
         }
         prop_assert_eq!(Session::fold(&story.events), Some(story.session));
     }
@@ -421,10 +512,11 @@ proptest! {
                 let fingerprint = CommandFingerprint::of("s", &body);
                 let refused = availability(session.state(), body.action()) == Availability::Refused
                     || misses(&session, &source, &body);
-                let command = Command { id: command_id(1), source, admission: Admission::Now, body };
-                let input = Input::Command { command, fingerprint, job: job_id(9) };
+                let command = Command::new(command_id(1), source, body);
+                let input = Input::Command { command, fingerprint, deadline: None, job: job_id(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);
             }
+            Given::Queue(..) | Given::Turn | Given::Leave => {}
             Given::Notice(notice) => {
                 prop_assert!(decide(&session, Input::Notice(notice), second(0), &Limits::default()).is_ok());
             }
@@ -456,6 +548,64 @@ fn the_job_of_a_stopping_daemon_was_cut_off_and_nobody_cancelled_it() {
     let story = after(ready().into_iter().chain([eval(), Step::DaemonStopping]));
     let kinds: Vec<&str> = story.events.iter().map(|event| event.body.kind()).collect();
     assert_eq!(kinds[4..], ["evalInterrupted", "sessionStopped"]);
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event() {
+    let mut story = after(ready());
+    let command =
+        Command::new(command_id(50), client(), SessionCommand::Eval { code: "1".to_owned(), file: None });
+    let fingerprint = command.fingerprint(story.session.id);
+    let deadline = Some(Deadline::after(second(0), 5_000));
+    let decision = story.decide(Input::Command { command, fingerprint, deadline, job: job_id(50) }).unwrap();
+    story.carry(decision);
+    let decision = story.decide(Input::Notice(Notice::DeadlineReached { job: job_id(50) })).unwrap();
+    assert_eq!(decision.effects, [Effect::Interrupt { job: job_id(50) }]);
+    story.carry(decision);
+    let timed_out = Outcome::Failed { error: Error::TimedOut { limit_ms: 5_000 } };
+    assert_eq!(story.answers[command_id(50).as_str()], timed_out);
+    story.take(Step::DeadlineReached { of_running: true });
+    let version = story.session.version;
+    let report = JobReport {
+        ending: JobEnding::Interrupted { kept: 0 },
+        result: EvalResult::default(),
+        changes_state: true,
+        took: Duration::from_secs(6),
+    };
+    story.take(Step::Finished { of_running: true, report: Box::new(report) });
+    let kinds: Vec<&str> = story.events.iter().map(|event| event.body.kind()).collect();
+    assert_eq!(kinds[3..], ["evalRequested", "evalTimedOut", "evalCancelled"]);
+    assert_eq!((story.session.state(), story.session.version), (SessionState::Ready, version));
+}
+
+#[test]
+fn each_command_that_succeeds_moves_the_version_and_no_other_does() {
+    let mut story = after(ready());
+    let mut versions = Vec::new();
+    let report = |ending| Step::Finished {
+        of_running: true,
+        report: Box::new(JobReport {
+            ending,
+            result: EvalResult::default(),
+            changes_state: true,
+            took: Duration::ZERO,
+        }),
+    };
+    for step in [
+        eval(),
+        report(JobEnding::Completed),
+        eval(),
+        report(JobEnding::Rejected),
+        Step::Command(SessionCommand::Rename { name: "other".to_owned() }),
+        Step::Command(SessionCommand::Stop),
+        Step::Command(SessionCommand::Start),
+        Step::WarmedUp,
+        Step::Command(SessionCommand::Reset),
+    ] {
+        story.take(step);
+        versions.push(story.session.version.0);
+    }
+    assert_eq!(versions, [0, 1, 1, 1, 2, 2, 2, 2, 3]);
 }
 
 #[test]

@@ -33,6 +33,9 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::WorkerExited { .. }
+        | EventBody::CommandQueued(_)
+        | EventBody::CommandLeft { .. }
+        | EventBody::EvalTimedOut { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputCut { .. }
         | EventBody::CancelRequested { .. } => None,

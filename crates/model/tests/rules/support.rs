@@ -2,13 +2,13 @@
 
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::session::{Rebuilt, WorkerInfo};
+use mainstay_model::session::{Rebuilt, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Diagnostic, Divergence,
+    Action, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Deadline, Diagnostic, Divergence,
     DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody,
-    Failure, JobId, Kept, Life, Metadata, Outcome, OutputStream, Position, Principal, RaisedError, Response,
-    RunningJob, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp,
-    Transition, WaitReason, WarmUpReason, WorkerExit,
+    Failure, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome, OutputStream, Position, Principal,
+    QueuedCommand, RaisedError, RateScope, Response, RunningJob, Seq, Session, SessionCommand, SessionId,
+    SessionKind, SessionState, Source, Timestamp, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -71,8 +71,8 @@ fn any_seq() -> impl Strategy<Value = Seq> {
 }
 
 pub(crate) fn any_source() -> impl Strategy<Value = Source> {
-    let client = (select(vec!["local", "ada"]), any_text())
-        .prop_map(|(principal, name)| Source::Client { principal: Principal::new(principal).unwrap(), name });
+    let client =
+        (any_principal(), any_text()).prop_map(|(principal, name)| Source::Client { principal, name });
     prop_oneof![client, Just(Source::Worker), Just(Source::System)]
 }
 
@@ -160,6 +160,38 @@ fn any_kept() -> impl Strategy<Value = Kept> {
     (0_usize..4, vec(any_binding(), 0..3)).prop_map(|(bytes, bindings)| Kept { bytes, bindings })
 }
 
+fn any_principal() -> impl Strategy<Value = Principal> {
+    select(vec!["local", "ada"]).prop_map(|principal| Principal::new(principal).unwrap())
+}
+
+pub(crate) fn any_key() -> impl Strategy<Value = IdempotencyKey> {
+    (0_u32..4).prop_map(|number| IdempotencyKey::new(format!("k{number}")).unwrap())
+}
+
+fn any_deadline() -> impl Strategy<Value = Deadline> {
+    (any_moment(), any_count()).prop_map(|(at, limit_ms)| Deadline { at, limit_ms })
+}
+
+fn any_version() -> impl Strategy<Value = Version> {
+    (0_u64..4).prop_map(Version)
+}
+
+pub(crate) fn any_queued() -> impl Strategy<Value = QueuedCommand> {
+    let known = (any_command_id(), any_fingerprint(), option::of(any_key()));
+    let conditions = (vec(any_command_id(), 0..3), option::of(any_version()), option::of(any_deadline()));
+    (known, conditions, any_session_command()).prop_map(
+        |((command, fingerprint, key), (depends_on, if_version, deadline), body)| QueuedCommand {
+            command,
+            fingerprint,
+            key,
+            depends_on,
+            if_version,
+            deadline,
+            body,
+        },
+    )
+}
+
 fn any_divergence() -> impl Strategy<Value = Divergence> {
     let kind = prop_oneof![
         Just(DivergenceKind::Ending),
@@ -225,14 +257,20 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
 }
 
 fn any_job_body() -> impl Strategy<Value = EventBody> {
-    let requested = (any_job(), any_command_id(), any_fingerprint(), any_text(), option::of(any_text()))
-        .prop_map(|(job, command, fingerprint, code, file)| EventBody::EvalRequested {
+    let said = (any_command_id(), any_fingerprint(), option::of(any_key()), option::of(any_deadline()));
+    let requested = (any_job(), said, any_text(), option::of(any_text())).prop_map(
+        |(job, (command, fingerprint, key, deadline), code, file)| EventBody::EvalRequested {
             job,
             command,
             fingerprint,
+            key,
+            deadline,
             code,
             file,
-        });
+        },
+    );
+    let left = (any_principal(), any_command_id(), option::of(any_error()))
+        .prop_map(|(principal, command, error)| EventBody::CommandLeft { principal, command, error });
     let output = (option::of(any_job()), any_stream(), any_text())
         .prop_map(|(job, stream, text)| EventBody::OutputProduced { job, stream, text });
     let completed = (any_job(), any_result(), any::<bool>(), any_count()).prop_map(
@@ -255,6 +293,9 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
     let ending = prop_oneof![Just(CancelEnding::Yielded), Just(CancelEnding::Killed)];
     prop_oneof![
         3 => requested,
+        2 => any_queued().prop_map(|queued| EventBody::CommandQueued(Box::new(queued))),
+        1 => left,
+        1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => output,
         1 => (any_job(), any_count()).prop_map(|(job, limit)| EventBody::OutputCut { job, limit }),
         1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
@@ -386,6 +427,18 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::CommandConflict { command: command_id(1) },
         Error::NotRunning { command: command_id(1) },
         Error::Cancelled,
+        Error::CommandNotFound { command: command_id(1) },
+        Error::KeyConflict { key: IdempotencyKey::new("once").unwrap() },
+        Error::DependencyUnknown { dependency: command_id(2) },
+        Error::DependencyFailed { dependency: command_id(2), reason: text("rejected") },
+        Error::DependencyInLane { dependency: command_id(2) },
+        Error::DependencyCycle { dependency: command_id(2) },
+        Error::DependencyPending { dependency: command_id(2), limit_ms: 30_000 },
+        Error::DependsOnItself { command: command_id(1) },
+        Error::VersionMismatch { expected: Version(4), actual: Version(5) },
+        Error::TimedOut { limit_ms: 5_000 },
+        Error::RateLimited { scope: RateScope::Session, limit: 100, retry_after_ms: 600 },
+        Error::TooManyCommands { limit: 10_000 },
         Error::SessionStopped,
         Error::CodeTooLarge { bytes: 5, limit: 4 },
         Error::CodeInvalid { reason: text("it has a NUL at byte 9") },
@@ -411,10 +464,25 @@ pub(crate) fn error_examples() -> Vec<Error> {
 }
 
 fn any_running() -> impl Strategy<Value = RunningJob> {
-    (any_job(), any_command_id(), any_source(), any_fingerprint(), any_seq(), any_moment(), any::<bool>())
-        .prop_map(|(job, command, source, fingerprint, requested, requested_at, cancel_requested)| {
-            RunningJob { job, command, source, fingerprint, requested, requested_at, cancel_requested }
-        })
+    let known = (any_command_id(), any_source(), any_fingerprint(), option::of(any_key()));
+    let state = (option::of(any_deadline()), any::<bool>(), any::<bool>());
+    (any_job(), known, any_seq(), any_moment(), state).prop_map(
+        |(job, (command, source, fingerprint, key), requested, requested_at, state)| {
+            let (deadline, cancel_requested, is_answered) = state;
+            RunningJob {
+                job,
+                command,
+                source,
+                fingerprint,
+                requested,
+                requested_at,
+                cancel_requested,
+                key,
+                deadline,
+                is_answered,
+            }
+        },
+    )
 }
 
 fn any_life() -> impl Strategy<Value = Life> {
@@ -435,7 +503,9 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let numbers = (any_seq(), any_seq(), 0_u64..10, 0_u64..10);
     let rebuilt = (vec(any_divergence(), 1..3), any::<bool>())
         .prop_map(|(diverged, is_news)| Rebuilt { diverged, is_news });
-    let history = (vec(any_moment(), 0..4), option::of(rebuilt));
+    let waiting = (any_principal(), any_command_id(), any_seq())
+        .prop_map(|(principal, command, queued)| Waiting { principal, command, queued });
+    let history = (vec(any_moment(), 0..4), option::of(rebuilt), any_version(), vec(waiting, 0..3));
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
             (kind, (name, working_directory, project)),
@@ -444,7 +514,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             life,
             (last_seq, definitions_since, evals, failures),
             worker,
-            (losses, rebuilt),
+            (losses, rebuilt, version, lane),
         )| Session {
             id: session_id(),
             kind,
@@ -461,6 +531,8 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             worker,
             losses,
             rebuilt,
+            version,
+            lane,
         },
     )
 }

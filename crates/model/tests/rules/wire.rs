@@ -10,10 +10,10 @@ use crate::support::{
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Binding, Blame, CommandFingerprint, CreateSession, Diagnostic, Divergence, DivergenceKind,
-    EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure, Kept, Limits, Metadata,
-    Outcome, OutputStream, RaisedError, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
-    WarmUpReason, WorkerExit,
+    Binding, Blame, CommandFingerprint, CreateSession, Deadline, Diagnostic, Divergence, DivergenceKind,
+    EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure, IdempotencyKey, Kept,
+    Limits, Metadata, Outcome, OutputStream, Principal, QueuedCommand, RaisedError, Seq, Session,
+    SessionCommand, SessionKind, SessionState, Source, Version, WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -310,12 +310,29 @@ fn event_examples() -> Vec<EventBody> {
             job,
             command: command_id(1),
             fingerprint: CommandFingerprint::from_stored(text("ab12")),
+            key: None,
+            deadline: None,
             code: text("let x = 1 + 2"),
             file: Some(text("/home/ada/demo/a.fsx")),
+        },
+        EventBody::CommandQueued(Box::new(QueuedCommand {
+            command: command_id(2),
+            fingerprint: CommandFingerprint::from_stored(text("cd34")),
+            key: Some(IdempotencyKey::new("once").unwrap()),
+            depends_on: vec![command_id(1)],
+            if_version: Some(Version(3)),
+            deadline: Some(Deadline { at: second(60), limit_ms: 60_000 }),
+            body: SessionCommand::Reset,
+        })),
+        EventBody::CommandLeft {
+            principal: Principal::local(),
+            command: command_id(2),
+            error: Some(Error::Cancelled),
         },
         EventBody::OutputProduced { job: Some(job), stream: OutputStream::Stdout, text: text("hello\n") },
         EventBody::OutputCut { job, limit: 1_048_576 },
         EventBody::CancelRequested { job },
+        EventBody::EvalTimedOut { job, limit_ms: 5_000 },
         EventBody::EvalCompleted { job, result: result(), changes_state: true, duration_ms: 12 },
         EventBody::EvalFailed {
             job,

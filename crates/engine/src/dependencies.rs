@@ -1,0 +1,117 @@
+//! What a command depends on: its turn has come, and it begins when all of them have succeeded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_log::Log;
+use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Response, SessionId};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::claims::{Claims, CommandKey};
+
+/// A command that waits for those it depends on. Dropping it ends the waiting.
+pub(crate) struct Waiter {
+    key: CommandKey,
+    task: AbortHandle,
+}
+
+/// The end of a wait.
+pub(crate) struct Waited {
+    /// Whose.
+    pub(crate) key: CommandKey,
+    /// Whether all of them have succeeded.
+    pub(crate) result: Result<(), Error>,
+}
+
+/// A command whose turn has come.
+pub(crate) struct Dependant {
+    pub(crate) key: CommandKey,
+    pub(crate) session: SessionId,
+    pub(crate) depends_on: Vec<CommandId>,
+    pub(crate) limit_ms: u64,
+}
+
+impl Waiter {
+    /// Begins to wait.
+    pub(crate) fn start(
+        dependant: Dependant,
+        claims: Arc<Claims>,
+        log: Arc<dyn Log>,
+        tell: mpsc::Sender<Waited>,
+    ) -> Self {
+        let key = dependant.key.clone();
+        let task = tokio::spawn(async move {
+            let result = all_succeeded(&dependant, &claims, log.as_ref()).await;
+            // The session's task may be gone.
+            tell.send(Waited { key: dependant.key, result }).await.ok();
+        });
+        Self { key, task: task.abort_handle() }
+    }
+
+    /// Whether it waits for this command.
+    pub(crate) fn is_of(&self, key: &CommandKey) -> bool {
+        self.key == *key
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn all_succeeded(dependant: &Dependant, claims: &Claims, log: &dyn Log) -> Result<(), Error> {
+    let Dependant { key, session, depends_on, limit_ms } = dependant;
+    let _wait =
+        claims.wait(key, *session, depends_on).map_err(|dependency| Error::DependencyCycle { dependency })?;
+    let deadline = Instant::now() + Duration::from_millis(*limit_ms);
+    for dependency in depends_on {
+        let first = (key.0.clone(), dependency.clone());
+        let outcome = outcome_of(&first, claims, log);
+        let pending = |_| Error::DependencyPending { dependency: dependency.clone(), limit_ms: *limit_ms };
+        let outcome = timeout_at(deadline, outcome).await.map_err(pending)??;
+        let unknown = || Error::DependencyUnknown { dependency: dependency.clone() };
+        succeeded(dependency, outcome.ok_or_else(unknown)?)?;
+    }
+    Ok(())
+}
+
+/// The outcome of a command once it has one; none where it is not known.
+async fn outcome_of(key: &CommandKey, claims: &Claims, log: &dyn Log) -> Result<Option<Outcome>, Error> {
+    loop {
+        // In this order: one that is accepted between the two is found by the second look.
+        let end = claims.end_of(key);
+        if let Some(stored) = log.outcome(&key.0, &key.1).await? {
+            return Ok(Some(stored.outcome));
+        }
+        match end {
+            Some(end) => end.reached().await,
+            None => return Ok(None),
+        }
+    }
+}
+
+fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
+    let failed = |reason: String| Error::DependencyFailed { dependency: dependency.clone(), reason };
+    match outcome {
+        Outcome::Done { response: Response::Evaluated(eval) } => match eval.ending {
+            EvalEnding::Completed => Ok(()),
+            EvalEnding::Cancelled => Err(Error::Cancelled),
+            ending @ (EvalEnding::Rejected
+            | EvalEnding::Raised { .. }
+            | EvalEnding::Interrupted
+            | EvalEnding::WorkerExited { .. }) => Err(failed(ending.name().to_owned())),
+        },
+        Outcome::Done {
+            response:
+                Response::Created { .. }
+                | Response::Cancelling { .. }
+                | Response::Withdrawn { .. }
+                | Response::Recorded { .. },
+        } => Ok(()),
+        Outcome::Failed { error: Error::Cancelled } => Err(Error::Cancelled),
+        Outcome::Failed { error } => Err(failed(error.to_string())),
+    }
+}

@@ -1,0 +1,58 @@
+//! Under what conditions a command is to run.
+
+use clap::Args;
+use jiff::SignedDuration;
+use mainstay_gateway::rpc::api::Conditions;
+use mainstay_model::{CommandId, IdempotencyKey, Version};
+
+/// The flags for what a command may say beside what it asks.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Conditions")]
+pub(super) struct ConditionArgs {
+    /// What is wanted done once, whatever the command's id: the same key gets the first one's answer
+    #[arg(long, value_name = "KEY", value_parser = |text: &str| IdempotencyKey::new(text))]
+    key: Option<IdempotencyKey>,
+
+    /// Run only after this command has succeeded; may be given again
+    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    depends_on: Vec<CommandId>,
+
+    /// Run only if the session has this version (`mainstay session show --json`)
+    #[arg(long, value_name = "N")]
+    if_version: Option<u64>,
+
+    /// Give up, and stop what runs, after this long from now: 90s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    timeout: Option<u64>,
+}
+
+impl ConditionArgs {
+    /// As they are sent.
+    pub(super) fn conditions(&self) -> Conditions {
+        let Self { key, depends_on, if_version, timeout } = self.clone();
+        Conditions { key, depends_on, if_version: if_version.map(Version), timeout_ms: timeout }
+    }
+}
+
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let duration: SignedDuration = text.parse().map_err(|_| "write it as 90s, 500ms or 2m".to_owned())?;
+    match u64::try_from(duration.as_millis()) {
+        Ok(milliseconds @ 1..) => Ok(milliseconds),
+        Ok(0) | Err(_) => Err("it must be at least 1 ms".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_with_their_unit() {
+        for (text, expected) in [("90s", 90_000), ("500ms", 500), ("2m", 120_000), ("1m 30s", 90_000)] {
+            assert_eq!(milliseconds(text), Ok(expected), "{text}");
+        }
+        for bad in ["90", "-1s", "0s", "soon", ""] {
+            assert!(milliseconds(bad).is_err(), "{bad}");
+        }
+    }
+}
