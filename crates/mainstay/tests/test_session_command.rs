@@ -67,17 +67,17 @@ fn a_faulted_session_says_why_and_how_it_is_mended() {
         .unwrap();
     assert_eq!(world.eval("let kept = 42")["success"], true);
     for _ in 0..2 {
-        assert_eq!(world.run(["eval", "exit 3"]).code, 3);
+        assert_eq!(world.run(["eval", "System.Environment.FailFast \"gone\""]).code, 1);
     }
     let id = world.session()["shortId"].as_str().unwrap().to_owned();
     let refused = world.run(["eval", "kept"]);
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.stderr.replace(&id, "ID"), @"
-    error: cannot eval: the session is Faulted: the worker was lost 2 times in a row, last by exit code 3 [not_offered]
+    error: cannot eval: the session is Faulted: the worker was lost 2 times in a row, last by signal 6 [not_offered]
       Stop it with `mainstay session stop ID` and use it again: its definitions are kept. Where they are what breaks it, `mainstay session reset --hard ID` drops them.
     ");
     let said = "
-  the worker was lost 2 times in a row, last by exit code 3
+  the worker was lost 2 times in a row, last by signal 6
   Stop it with `mainstay session stop ID` and use it again: its definitions are kept. Where they are what breaks it, `mainstay session reset --hard ID` drops them.
 ";
     for shown in [world.run(["session", "show"]), world.run(["status"])] {

@@ -155,7 +155,8 @@ impl Drop for World {
 
 /// Progress shows only where the machine is slow.
 fn without_progress(stderr: &str) -> String {
-    stderr.lines().filter(|line| !line.ends_with(" warms up …")).map(|line| format!("{line}\n")).collect()
+    let is_progress = |line: &&str| line.ends_with(" warms up …") || line.starts_with("waits for its turn …");
+    stderr.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
 }
 
 impl Finished {
