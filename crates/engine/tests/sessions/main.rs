@@ -9,6 +9,7 @@ mod evals;
 mod following;
 mod lanes;
 mod losses;
+mod once;
 mod repeats;
 mod resets;
 mod restarts;
