@@ -100,7 +100,10 @@ impl Engine {
             creation: Arc::default(),
         };
         let live = SessionFilter { live: true, ..SessionFilter::default() };
-        for session in engine.shared.log.sessions(live).await? {
+        let live = engine.shared.log.sessions(live).await?;
+        // Before any of them goes on: a command in one may depend on a command in another.
+        live.iter().for_each(|session| engine.claim_accepted(session));
+        for session in live {
             engine.handle(session.id).await?;
         }
         Ok(engine)
@@ -413,6 +416,15 @@ impl Engine {
         let handle = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
         tasks.handles.insert(session, handle.clone());
         Ok(handle)
+    }
+
+    /// Claims what a session has accepted and not answered.
+    fn claim_accepted(&self, session: &Session) {
+        let running = session.running().map(|running| (running.source.principal(), running.command.clone()));
+        let waiting = session.lane.iter().map(|waiting| (waiting.principal.clone(), waiting.command.clone()));
+        for key in running.into_iter().chain(waiting) {
+            self.shared.claims.take(&key, session.id);
+        }
     }
 
     /// The commands that wait for their turn, as their events have them.

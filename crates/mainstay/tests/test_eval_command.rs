@@ -31,7 +31,8 @@ fn an_eval_tells_its_value_its_type_and_its_output() {
       "stdout": "hello\n",
       "success": true,
       "type": "int",
-      "value": "42"
+      "value": "42",
+      "version": 1
     }
     "#);
     insta::assert_json_snapshot!(stable(world.eval("let square x = x * x\nlet name = \"Ada\"")), @r#"
@@ -58,7 +59,8 @@ fn an_eval_tells_its_value_its_type_and_its_output() {
       "stdout": "",
       "success": true,
       "type": null,
-      "value": null
+      "value": null,
+      "version": 2
     }
     "#);
 }
@@ -107,7 +109,8 @@ fn a_failed_eval_exits_with_1_and_keeps_its_output_and_exact_positions() {
       "stdout": "",
       "success": false,
       "type": null,
-      "value": null
+      "value": null,
+      "version": 0
     }
     "#);
     let raised = world.run(["eval", "--json", "printfn \"before\"\n(failwith \"no\" : int)"]);

@@ -91,7 +91,11 @@ fn every_command_has_help_with_an_example() {
         let further = commands(&world, &words).into_iter();
         to_ask.extend(further.map(|name| words.iter().cloned().chain([name]).collect()));
     }
-    assert_eq!(asked, 1 + 11 + 6 + 3, "the first, each command, those of `session` and of `kernel`");
+    assert_eq!(
+        asked,
+        1 + 12 + 6 + 3 + 1,
+        "the first, each command, those of `session`, `kernel` and `command`"
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::terminal::{Paint, Tone, printable};
 
 /// Shows what became of a command.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay command show nightly-import")]
 pub(super) struct CommandArgs {
     #[command(subcommand)]
     command: CommandCommand,
