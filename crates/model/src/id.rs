@@ -208,12 +208,17 @@ impl CommandId {
         Self(format!("{}{}", Self::ANONYMOUS, number.simple()))
     }
 
+    /// Whether it is one of the server's own.
+    pub fn is_anonymous(&self) -> bool {
+        self.0.starts_with(Self::ANONYMOUS)
+    }
+
     /// Checks an id that a client gave its command.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where it is one of the server's own.
     pub fn check_given(&self) -> Result<(), Error> {
-        if self.0.starts_with(Self::ANONYMOUS) {
+        if self.is_anonymous() {
             let reason = format!("ids that begin with `{}` are the server's own", Self::ANONYMOUS);
             return Err(Error::InvalidArgument { argument: "command id".to_owned(), reason });
         }

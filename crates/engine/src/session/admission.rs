@@ -1,0 +1,209 @@
+//! How a command comes in: seen before, refused, carried out at once, or queued. ARCHITECTURE.md, "The road of a command".
+
+use std::sync::{Arc, PoisonError};
+
+use futures::FutureExt;
+use futures::future::ready;
+use mainstay_log::StoredOutcome;
+use mainstay_model::affordance::{Availability, availability};
+use mainstay_model::decide::Answer;
+use mainstay_model::{
+    Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, Outcome, Principal,
+    QueuedCommand, RateScope, SessionCommand, SessionState,
+};
+use uuid::Uuid;
+
+use super::{SessionTask, now};
+use crate::accepted::{Arrival, Incoming, Reply};
+use crate::lane::Queued;
+
+impl SessionTask {
+    /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
+    /// refused. Only a new one counts for the limits.
+    pub(super) async fn admit(&mut self, command: Command, fingerprint: CommandFingerprint, reply: Reply) {
+        let key = (command.source.principal(), command.id.clone());
+        let incoming = Incoming { key, idempotency: command.key.clone(), fingerprint };
+        let reply = match self.accepted.arrive(&incoming, reply) {
+            Arrival::New(reply) => reply,
+            Arrival::Joined => return,
+            Arrival::Follow(reply, outcome) => {
+                return self.hand_over(ready(Ok(Vec::new())).boxed(), Vec::new(), vec![(reply, outcome)]);
+            }
+            Arrival::Copy(reply, outcome) => return self.copy(incoming, reply, outcome),
+            Arrival::Conflict(reply, error) => return reply.refuse(error),
+        };
+        match self.known(&incoming).await {
+            Ok(None) => self.admit_new(command, incoming, reply),
+            Ok(Some(Stored::UnderId(stored))) => {
+                self.accepted.give_up(&incoming.key);
+                reply.replay(stored.outcome, stored.version);
+            }
+            Ok(Some(Stored::UnderKey(stored))) => self.copy(incoming, reply.repeated(), stored.outcome),
+            Err(error) => {
+                self.accepted.give_up(&incoming.key);
+                reply.refuse(error);
+            }
+        }
+    }
+
+    /// What the log knows of a command: by its key, else by its id.
+    async fn known(&self, incoming: &Incoming) -> Result<Option<Stored>, Error> {
+        let Incoming { key: (principal, id), idempotency, fingerprint } = incoming;
+        let log = &self.shared.log;
+        // An id of our own was never there before.
+        let stored = if id.is_anonymous() { None } else { log.outcome(principal, id).await? };
+        if let Some(stored) = stored {
+            return match stored.fingerprint == *fingerprint {
+                true => Ok(Some(Stored::UnderId(stored))),
+                false => Err(Error::CommandConflict { command: id.clone() }),
+            };
+        }
+        let Some(key) = idempotency else { return Ok(None) };
+        match log.outcome_of_key(principal, self.session.id, key).await? {
+            None => Ok(None),
+            Some(stored) if stored.fingerprint == *fingerprint => Ok(Some(Stored::UnderKey(stored))),
+            Some(_) => Err(Error::KeyConflict { key: key.clone() }),
+        }
+    }
+
+    /// Stores an outcome that was found by its key under one more id.
+    fn copy(&mut self, incoming: Incoming, reply: Reply, outcome: Outcome) {
+        let Incoming { key, fingerprint, .. } = incoming.clone();
+        self.accepted.accept(Incoming { idempotency: None, ..incoming }, Some(reply));
+        let (principal, command) = key;
+        self.commit(now(), Vec::new(), vec![Answer { principal, command, key: None, fingerprint, outcome }]);
+    }
+
+    fn admit_new(&mut self, command: Command, incoming: Incoming, reply: Reply) {
+        match self.admissible(&command) {
+            Ok(place) => {
+                let fingerprint = incoming.fingerprint.clone();
+                self.accepted.accept(incoming, Some(reply));
+                let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
+                match place {
+                    Place::Now => self.carry_out(command, fingerprint, deadline),
+                    Place::Lane => self.queue(command, fingerprint, deadline),
+                }
+            }
+            Err(error) => {
+                self.accepted.give_up(&incoming.key);
+                reply.refuse(error);
+            }
+        }
+    }
+
+    /// Where a command goes, if it goes anywhere.
+    fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
+        command.validate(&self.shared.limits)?;
+        let place = self.place(command)?;
+        if command.is_serial() {
+            self.check_rates()?;
+        }
+        self.take_slot(&command.body)?;
+        Ok(place)
+    }
+
+    /// What passes a running job at once counts for none of these: an escape hatch that is shut when it is needed is none.
+    fn check_rates(&mut self) -> Result<(), Error> {
+        let limits = &self.shared.limits;
+        if self.shared.claims.count() > limits.commands {
+            return Err(Error::TooManyCommands { limit: limits.commands });
+        }
+        let limited =
+            |scope, limit| move |retry_after_ms| Error::RateLimited { scope, limit, retry_after_ms };
+        let session = limited(RateScope::Session, limits.session_commands_per_minute);
+        let server = limited(RateScope::Server, limits.commands_per_minute);
+        self.rate.pass(now()).map_err(session)?;
+        self.shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(server)
+    }
+
+    fn place(&self, command: &Command) -> Result<Place, Error> {
+        if self.is_draining {
+            return Err(Error::DaemonStopping);
+        }
+        if let SessionCommand::Cancel { target: Some(target) } = &command.body {
+            return self.place_of_cancel(&command.source.principal(), target);
+        }
+        let (state, action) = (self.session.state(), command.body.action());
+        let is_offered = availability(state, action) != Availability::Refused;
+        if is_offered && !command.is_serial() {
+            return Ok(Place::Now);
+        }
+        if is_offered && self.lane.is_empty() && command.depends_on.is_empty() {
+            return Ok(Place::Now);
+        }
+        // What depends on others waits for them, whatever it says of its turn.
+        let may_wait = command.admission == Admission::Queue
+            || (is_offered && self.lane.is_empty() && !command.depends_on.is_empty());
+        if !command.is_serial() || !may_wait || (!is_offered && state == SessionState::Faulted) {
+            return Err(Error::NotOffered { action, state });
+        }
+        let limit = self.shared.limits.lane_commands;
+        if self.lane.len() >= limit {
+            return Err(Error::LaneFull { limit });
+        }
+        Ok(Place::Lane)
+    }
+
+    /// A cancel that names its command passes everything, as long as that command runs or waits here.
+    fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<Place, Error> {
+        let runs = self.session.running().is_some_and(|running| running.answers(principal, target));
+        if runs || self.lane.has(principal, target) {
+            Ok(Place::Now)
+        } else {
+            Err(Error::NotRunning { command: target.clone() })
+        }
+    }
+
+    /// Takes a place among the live sessions for a session at rest that is to start.
+    fn take_slot(&mut self, command: &SessionCommand) -> Result<(), Error> {
+        let starts = match command {
+            SessionCommand::Start | SessionCommand::HardReset => true,
+            SessionCommand::Eval { .. } | SessionCommand::Reset => true,
+            SessionCommand::Cancel { .. } | SessionCommand::Stop | SessionCommand::Rename { .. } => false,
+        };
+        if starts && self.session.state() == SessionState::Uninitialized {
+            let slot = Arc::clone(&self.shared.live).try_acquire_owned();
+            let full = |_| Error::TooManySessions { limit: self.shared.limits.live_sessions };
+            self.live = Some(slot.map_err(full)?);
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
+        let (state, action) = (self.session.state(), command.body.action());
+        if state == SessionState::Uninitialized && availability(state, action) == Availability::Refused {
+            self.start_for(&command);
+        }
+        let Command { id, key, source, depends_on, if_version, body, .. } = command;
+        let queued = QueuedCommand { command: id, fingerprint, key, depends_on, if_version, deadline, body };
+        let queued = Queued::new(source, queued);
+        self.lane.push(queued.clone());
+        let Queued { source, queued, .. } = queued;
+        self.decide_surely(Input::Queue { source, queued });
+    }
+
+    /// Starts a session at rest because a command waits for it.
+    fn start_for(&mut self, command: &Command) {
+        let id = CommandId::anonymous(Uuid::now_v7());
+        let start = Command::new(id, command.source.clone(), SessionCommand::Start);
+        let fingerprint = start.fingerprint(self.session.id);
+        self.carry_out(start, fingerprint, None);
+    }
+}
+
+/// An outcome that the log has.
+enum Stored {
+    /// Under the command's own id.
+    UnderId(StoredOutcome),
+    /// Under its key.
+    UnderKey(StoredOutcome),
+}
+
+/// Where a command goes.
+enum Place {
+    /// It is carried out.
+    Now,
+    /// It waits for its turn.
+    Lane,
+}
