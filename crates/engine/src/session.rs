@@ -119,6 +119,7 @@ pub(crate) fn spawn(
         session,
         epoch,
         commits,
+        visible: visible.clone(),
         lane: Lane::default(),
         waiter: None,
         waiter_in,
@@ -144,6 +145,8 @@ struct SessionTask {
     session: Session,
     epoch: Epoch,
     commits: Commits,
+    /// The session as committed.
+    visible: watch::Receiver<Arc<Session>>,
     accepted: Accepted,
     lane: Lane,
     /// The wait of the lane's first command for those it depends on.

@@ -8,9 +8,9 @@ use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
     Blame, Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice,
-    Seq, SessionId, WorkerExit,
+    Seq, Session, SessionId, WorkerExit,
 };
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{timeout, timeout_at};
 
 use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
@@ -30,6 +30,10 @@ pub(crate) struct WarmUp {
     pub(crate) after: Duration,
     /// Replay what was requested after this event.
     pub(crate) definitions_since: Seq,
+    /// Replay when all up to this event is in the log: what ended just before the worker was lost is of it.
+    pub(crate) up_to: Seq,
+    /// The session as committed.
+    pub(crate) committed: watch::Receiver<Arc<Session>>,
     /// Where to say what happens.
     pub(crate) tell: mpsc::Sender<FromWorker>,
 }
@@ -88,6 +92,11 @@ impl WarmUp {
         runner: &dyn Runner,
         notices: &mut mpsc::Receiver<RunnerNotice>,
     ) -> Result<Replayed, ReplayFailed> {
+        let is_there = |session: &Arc<Session>| session.last_seq >= self.up_to;
+        if self.committed.clone().wait_for(is_there).await.is_err() {
+            // An append failed, and the session's task with it.
+            return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None });
+        }
         let replay = what_to_replay(self.log.as_ref(), self.spec.session, self.definitions_since).await?;
         let left_out = |requested| Divergence { requested, kind: DivergenceKind::LeftOut };
         let mut replayed =

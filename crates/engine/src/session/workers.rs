@@ -35,6 +35,8 @@ impl SessionTask {
             starts: Arc::clone(&self.shared.starts),
             after,
             definitions_since: self.session.definitions_since,
+            up_to: self.session.last_seq,
+            committed: self.visible.clone(),
             tell: self.worker_in.clone(),
         };
         self.worker = Some(Worker::start(warm_up));

@@ -26,12 +26,11 @@ async fn code_that_ends_its_worker_is_told_so_and_the_session_comes_back() {
         "ended its worker by exit code 3",
         "lost the worker by exit code 3, 0 in a row",
         "warming up, WorkerLost",
-        "queued",
         "ready, 1 replayed",
         "eval names",
         "completed",
     ];
-    assert_eq!(session.story_after(before).await, expected);
+    assert_eq!(session.story_of_work_after(before).await, expected);
 }
 
 #[tokio::test]
@@ -235,7 +234,7 @@ async fn code_that_ends_two_workers_it_is_replayed_in_is_left_out_of_the_next() 
         "ready, 2 replayed, 1 diverged",
     ];
     session.until_count("warmUpCompleted", 2).await;
-    assert_eq!(session.story_after(before).await, expected);
+    assert_eq!(session.story_of_work_after(before).await, expected);
     let left_out = Divergence { requested: deadly.requested, kind: DivergenceKind::LeftOut };
     assert_eq!(diverged(&session).await, [left_out]);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a b"));

@@ -27,12 +27,11 @@ async fn a_job_that_was_cut_off_with_its_daemon_is_interrupted_and_the_session_c
         "eval define b; loop",
         "interrupted",
         "warming up, DaemonLost",
-        "queued",
         "ready, 1 replayed",
         "eval names",
         "completed",
     ];
-    assert_eq!(session.story_after(before).await, expected);
+    assert_eq!(session.story_of_work_after(before).await, expected);
     assert_eq!(daemon.workers.alive(), 1);
 }
 

@@ -164,6 +164,11 @@ impl Client {
         events.iter().map(|event| told(&event.body)).collect()
     }
 
+    /// The same, whether or not commands had to wait for their turn.
+    pub(crate) async fn story_of_work_after(&self, seq: Seq) -> Vec<String> {
+        self.story_after(seq).await.into_iter().filter(|event| event != "queued").collect()
+    }
+
     /// The newest event.
     pub(crate) async fn now(&self) -> Seq {
         self.engine.status(self.id).await.unwrap().session.last_seq
