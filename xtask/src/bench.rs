@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "session"]);
         run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
     })?;
+    step("commands", || run_command(&mut cargo(["bench", "--package", "mainstay-gateway"]), remedy))?;
     step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;
     step("folds", || run_command(&mut cargo(["bench", "--package", "mainstay-model"]), remedy))
 }
