@@ -304,9 +304,12 @@ impl Engine {
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
     pub async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
-        let stored = self.shared.log.session(session).await?;
-        let session = stored.ok_or_else(|| not_found(session))?;
-        Ok(SessionStatus { usage: self.usage(session.id).await, session })
+        let session = match self.committed(session) {
+            Some(session) => (*session).clone(),
+            None => self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?,
+        };
+        let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
+        Ok(SessionStatus { session, usage })
     }
 
     /// The sessions that match, most recently active first.
@@ -446,6 +449,13 @@ impl Engine {
         let key = (running.source.principal(), running.command.clone());
         let outcome = self.shared.log.outcome(&key.0, &key.1).await?;
         Ok(outcome.map(|_| key))
+    }
+
+    /// A session as committed, where its task has it at hand. It is never older than any answer that was given.
+    fn committed(&self, session: SessionId) -> Option<Arc<Session>> {
+        let tasks = self.lock();
+        let handle = tasks.handles.get(&session).filter(|handle| !handle.requests.is_closed())?;
+        Some(Arc::clone(&handle.visible.borrow()))
     }
 
     fn live_handle(&self, session: SessionId) -> Result<Option<SessionHandle>, Error> {
