@@ -12,12 +12,14 @@ use mainstay_model::{
     Seq, Session, SessionId, Timestamp, Version,
 };
 
+pub mod finding;
 pub mod object;
 mod precision;
 pub mod sqlite;
 
+pub use finding::{Examination, Finding, Progress, Stage, Weight};
 pub use object::ObjectHash;
-pub use sqlite::{SqliteLog, SqliteOptions};
+pub use sqlite::{SqliteLog, SqliteOptions, examine};
 
 /// A store of sessions.
 #[async_trait]

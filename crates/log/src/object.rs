@@ -1,6 +1,6 @@
 //! Objects.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// Names an object: BLAKE3 over its bytes, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -10,6 +10,18 @@ impl ObjectHash {
     /// The hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes).to_hex().to_string())
+    }
+
+    /// The hash of all that is read, which is held in memory a piece at a time.
+    pub(crate) fn of_reader(bytes: impl io::Read) -> io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(bytes)?;
+        Ok(Self(hasher.finalize().to_hex().to_string()))
+    }
+
+    /// A hash as it was stored.
+    pub(crate) fn from_stored(digits: String) -> Self {
+        Self(digits)
     }
 
     /// The hexadecimal digits.

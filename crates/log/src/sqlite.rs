@@ -13,6 +13,7 @@ use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Principal, Seq, Se
 use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
 
 mod append;
+mod examine;
 mod files;
 mod index;
 mod lock;
@@ -24,6 +25,8 @@ mod readers;
 mod rows;
 mod statements;
 mod writer;
+
+pub use examine::examine;
 
 use lock::StoreLock;
 use objects::Objects;
@@ -136,6 +139,11 @@ impl Log for SqliteLog {
             None => self.objects.read(hash).await,
         }
     }
+}
+
+/// Why, of an error of the store.
+fn reason_of(error: Error) -> String {
+    if let Error::StoreFailed { reason } = error { reason } else { error.to_string() }
 }
 
 /// The error for what a library below refused.

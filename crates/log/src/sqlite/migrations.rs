@@ -26,7 +26,7 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
 }
 
 /// How many of the `known` steps the store has seen.
-fn steps_done(connection: &Connection, known: usize) -> Result<usize, Error> {
+pub(super) fn steps_done(connection: &Connection, known: usize) -> Result<usize, Error> {
     let found: i64 = connection.query_row("PRAGMA user_version", (), |row| row.get(0)).map_err(failed)?;
     match usize::try_from(found) {
         Ok(done) if done <= known => Ok(done),

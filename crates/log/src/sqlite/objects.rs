@@ -123,7 +123,7 @@ fn read(path: &Path, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
 }
 
 /// Where an object's file is: on one of 256 shelves, by the first two digits.
-fn path(folder: &Path, hash: &ObjectHash) -> PathBuf {
+pub(super) fn path(folder: &Path, hash: &ObjectHash) -> PathBuf {
     let digits = hash.as_str();
     folder.join(digits.get(..2).unwrap_or(digits)).join(digits)
 }

@@ -2,14 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mainstay_model::Error;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{Access, access};
 
 use super::migrations::{MIGRATIONS, migrate};
+use super::rows::integer;
 use super::{SqliteOptions, failed, files};
 
 const PAGE_BYTES: u64 = 4096;
@@ -36,7 +39,7 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     // The writer checkpoints by itself, after it has answered.
     connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
-    connection.pragma_update(None, "journal_size_limit", 8 * CHECKPOINT_PAGES * 4096).map_err(failed)?;
+    connection.pragma_update(None, "journal_size_limit", integer(WRITE_AHEAD_LOG_BYTES)).map_err(failed)?;
     connection.pragma_update(None, "cache_size", -16 * 1024).map_err(failed)?;
     connection.pragma_update(None, "temp_store", "MEMORY").map_err(failed)?;
     migrate(&mut connection, MIGRATIONS)?;
@@ -48,13 +51,38 @@ pub(super) fn writer(database: &Path, options: &SqliteOptions) -> Result<Connect
     Ok(connection)
 }
 
-/// Opens a connection that reads. The writer's must be open.
+/// How large the write-ahead log's file may stay.
+pub(super) const WRITE_AHEAD_LOG_BYTES: u64 = 8 * CHECKPOINT_PAGES.unsigned_abs() * PAGE_BYTES;
+
+/// Opens a connection that reads. The writer's must be open, or nobody's.
 pub(super) fn reader(database: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags).map_err(failed)?;
     prepare_once(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     Ok(connection)
+}
+
+/// Opens a connection that reads a database which nobody can change.
+pub(super) fn unchanging(database: &Path) -> Result<Connection, Error> {
+    let mut uri = String::from("file:");
+    for byte in database.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(char::from(*byte))
+            }
+            byte => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri, flags).map_err(failed)
+}
+
+/// Whether the database's folder cannot be written.
+pub(super) fn is_read_only(database: &Path) -> bool {
+    database.parent().is_some_and(|folder| access(folder, Access::WRITE_OK).is_err())
 }
 
 /// Keeps SQLite from preparing a statement anew for the values that are bound to it, which costs more than to run it.
@@ -65,10 +93,15 @@ fn prepare_once(connection: &Connection) -> Result<(), Error> {
 /// Fills the write-ahead log's file with zeros up to the size it has when it is begun anew. Flushing a file that grows
 /// costs the file system a commit of its own; SQLite takes zeros after its last frame for the end of the log.
 fn reserve_write_ahead_log(database: &Path) -> Result<(), Error> {
+    let path = write_ahead_log(database);
+    fill_up(&path).map_err(|error| files::at(&path, error))
+}
+
+/// Where SQLite keeps the write-ahead log of a database.
+pub(super) fn write_ahead_log(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push("-wal");
-    let path = PathBuf::from(name);
-    fill_up(&path).map_err(|error| files::at(&path, error))
+    PathBuf::from(name)
 }
 
 fn fill_up(path: &Path) -> io::Result<()> {

@@ -36,7 +36,7 @@ const INDEXED_EVENTS: &str = "
     FROM event_index CROSS JOIN event ON event.position = event_index.position
     WHERE event_index.session = ?1 AND event_index.seq > ?2 ORDER BY event_index.seq LIMIT ?3";
 
-const EVENTS_NOT_INDEXED: &str = "
+pub(super) const EVENTS_NOT_INDEXED: &str = "
     SELECT position, seq, at, kind, body, source, correlation, causation, environment
     FROM event WHERE position > (SELECT position FROM indexed) AND session = ?1 AND seq > ?2
     ORDER BY position LIMIT ?3";
@@ -121,13 +121,16 @@ pub(super) fn resolve(connection: &Connection, reference: &str) -> Result<Vec<Se
     // A whole id needs no search over all sessions.
     if let Ok(id) = reference.parse::<SessionId>() {
         let sql = "SELECT id FROM session WHERE id = ?1 OR name = ?2 ORDER BY id";
-        return collect(connection, sql, params![id.as_uuid().into_bytes(), reference], decode_session_id);
+        return collect(connection, sql, params![id.as_uuid().into_bytes(), reference], session_id);
     }
-    let named =
-        collect(connection, "SELECT id FROM session WHERE name = ?1", [reference], decode_session_id)?;
-    let mut found = collect(connection, "SELECT id FROM session ORDER BY id", (), decode_session_id)?;
+    let named = collect(connection, "SELECT id FROM session WHERE name = ?1", [reference], session_id)?;
+    let mut found = collect(connection, "SELECT id FROM session ORDER BY id", (), session_id)?;
     found.retain(|id| id.answers_to(reference) || named.contains(id));
     Ok(found)
+}
+
+fn session_id(row: &Row<'_>) -> Result<SessionId, Error> {
+    decode_session_id(row, 0)
 }
 
 fn collect<T>(

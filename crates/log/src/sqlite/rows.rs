@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::failed;
+use super::{failed, reason_of};
 use crate::{NewEvent, StoredOutcome};
 
 /// An event's own columns; its session and place come beside them.
@@ -47,25 +47,28 @@ impl EventRow {
     }
 }
 
-/// Reads the columns `position, seq, at, kind, body, source, correlation, causation, environment`.
+/// Reads the columns `position, seq, at, kind, body, source, correlation, causation, environment`. An event that cannot be
+/// read is named.
 pub(super) fn decode_event(session: SessionId, row: &Row<'_>) -> Result<Event, Error> {
     let seq = Seq(counter(row, 1)?);
-    let unreadable = |error: Error| {
+    decode_event_at(session, seq, row).map_err(|error| {
         let kind = text(row, 3).unwrap_or("?");
-        let reason = format!("event {seq} of session {session}, of kind `{kind}`, cannot be read: {error}");
+        let reason = reason_of(error);
+        let reason = format!("event {seq} of session {session}, of kind `{kind}`, cannot be read: {reason}");
         Error::StoreFailed { reason }
+    })
+}
+
+/// The same, where whoever asks knows which event it is.
+pub(super) fn decode_event_at(session: SessionId, seq: Seq, row: &Row<'_>) -> Result<Event, Error> {
+    let metadata = Metadata {
+        source: from_json(text(row, 5)?)?,
+        correlation: optional_text(row, 6)?.map(CommandId::new).transpose()?,
+        causation: row.get::<_, Option<i64>>(7).map_err(failed)?.map(|seq| Seq(seq.unsigned_abs())),
+        environment: optional_text(row, 8)?.map(from_json).transpose()?,
     };
-    let event = || {
-        let metadata = Metadata {
-            source: from_json(text(row, 5)?)?,
-            correlation: optional_text(row, 6)?.map(CommandId::new).transpose()?,
-            causation: row.get::<_, Option<i64>>(7).map_err(failed)?.map(|seq| Seq(seq.unsigned_abs())),
-            environment: optional_text(row, 8)?.map(from_json).transpose()?,
-        };
-        let body = decode_body(text(row, 3)?, optional_text(row, 4)?)?;
-        Ok(Event { session, seq, position: Position(counter(row, 0)?), at: moment(row, 2)?, metadata, body })
-    };
-    event().map_err(unreadable)
+    let body = decode_body(text(row, 3)?, optional_text(row, 4)?)?;
+    Ok(Event { session, seq, position: Position(counter(row, 0)?), at: moment(row, 2)?, metadata, body })
 }
 
 /// Reads the columns `fingerprint, response, version, session`.
@@ -95,8 +98,8 @@ pub(super) fn decode_head(row: &Row<'_>) -> Result<(i64, Seq), Error> {
 }
 
 /// Reads the column `id`.
-pub(super) fn decode_session_id(row: &Row<'_>) -> Result<SessionId, Error> {
-    let bytes = row.get_ref(0).map_err(failed)?.as_blob().map_err(failed)?;
+pub(super) fn decode_session_id(row: &Row<'_>, column: usize) -> Result<SessionId, Error> {
+    let bytes = row.get_ref(column).map_err(failed)?.as_blob().map_err(failed)?;
     Uuid::from_slice(bytes).map(SessionId::from_uuid).map_err(failed)
 }
 

@@ -9,6 +9,7 @@ mod command;
 mod completions;
 mod conditions;
 mod daemon;
+mod doctor;
 mod eval;
 pub(crate) mod events;
 pub(crate) mod exit;
@@ -89,6 +90,8 @@ enum Command {
     Events(events::Events),
     /// List, install and examine kernels
     Kernel(kernel::KernelArgs),
+    /// Examine the store
+    Doctor(doctor::Doctor),
     /// Serve MCP over stdio: a bridge to the daemon
     Mcp(mcp::Mcp),
     /// Explain an error code
@@ -118,6 +121,7 @@ impl Cli {
         match self.command {
             Some(Command::Explain(explain)) => explain.run(),
             Some(Command::Completions(completions)) => Ok(completions.run()),
+            Some(Command::Doctor(doctor)) => doctor.run(&Home::open()?),
             Some(Command::Serve(serve)) => serve.run(&Home::open()?),
             Some(command) => block_on(command.run(&Home::open()?)),
             None if self.daemon => {
@@ -142,6 +146,7 @@ impl Command {
             Self::Kernel(kernel) => kernel.run(home).await,
             Self::Mcp(mcp) => mcp.run(home).await,
             Self::Serve(serve) => serve.run(home),
+            Self::Doctor(doctor) => doctor.run(home),
             Self::Explain(explain) => explain.run(),
             Self::Completions(completions) => Ok(completions.run()),
         }

@@ -1,0 +1,504 @@
+//! What an examination of a store says: each thing that is not as it should be, what is lost by it, and what to do next.
+//! How it is found is in [`crate::sqlite`].
+
+use std::fmt;
+
+use mainstay_model::{CommandId, Position, Seq, SessionId};
+use serde::Serialize;
+
+/// How many findings an examination keeps; the others are counted.
+pub const FINDINGS_KEPT: usize = 1000;
+
+/// A store that was examined.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Examination {
+    /// Whether a daemon had it open meanwhile.
+    pub in_use: bool,
+    /// The version of its schema.
+    pub schema: i64,
+    /// How many sessions could be read.
+    pub sessions: u64,
+    /// How many events could be read.
+    pub events: u64,
+    /// How many outcomes could be read.
+    pub outcomes: u64,
+    /// How many objects are whole.
+    pub objects: u64,
+    /// The size of the database's file.
+    pub database_bytes: u64,
+    /// What the disk has left.
+    pub free_bytes: u64,
+    /// How many findings are damages.
+    pub damages: u64,
+    /// How many findings are not.
+    pub notes: u64,
+    /// What is not as it should be; the first [`FINDINGS_KEPT`] of it.
+    #[serde(skip)]
+    pub findings: Vec<Finding>,
+}
+
+impl Examination {
+    /// Takes in what was found.
+    pub(crate) fn add(&mut self, finding: Finding) {
+        match finding.weight() {
+            Weight::Note => self.notes += 1,
+            Weight::Damage => self.damages += 1,
+        }
+        if self.findings.len() < FINDINGS_KEPT {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Whether nothing is damaged.
+    pub fn is_sound(&self) -> bool {
+        self.damages == 0
+    }
+
+    /// How many findings are not among those kept.
+    pub fn further(&self) -> u64 {
+        (self.damages + self.notes).saturating_sub(self.findings.len() as u64)
+    }
+}
+
+/// How far an examination is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is looked at.
+    pub stage: Stage,
+    /// How many of them are done.
+    pub done: u64,
+}
+
+/// What is looked at, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Files, their modes, and the room on the disk.
+    Files,
+    /// The database's pages, by SQLite itself.
+    Pages,
+    /// Every event.
+    Events,
+    /// Every session, with the index of its events and what they fold to.
+    Sessions,
+    /// Every outcome.
+    Outcomes,
+    /// Every object.
+    Objects,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Files => "files",
+            Self::Pages => "pages of the database",
+            Self::Events => "events",
+            Self::Sessions => "sessions",
+            Self::Outcomes => "outcomes",
+            Self::Objects => "objects",
+        })
+    }
+}
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Weight {
+    /// Worth knowing; nothing is lost, and everything works.
+    Note,
+    /// Something is lost, or the daemon cannot work with it.
+    Damage,
+}
+
+/// One thing that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Finding {
+    /// A file or folder may be used by others than its user.
+    Open {
+        /// Which.
+        path: String,
+        /// What may be done with it, as `chmod` writes it.
+        mode: String,
+    },
+    /// A file belongs to another user than the store's folder.
+    OtherOwner {
+        /// Which.
+        path: String,
+    },
+    /// A file or folder cannot be written.
+    NotWritable {
+        /// Which.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The disk has less room than the store takes in its ordinary work.
+    LittleRoom {
+        /// What it has, in bytes.
+        free: u64,
+        /// What would do, in bytes.
+        wanted: u64,
+    },
+    /// The write-ahead log ends with a transaction that was never acknowledged.
+    CommitUnfinished {
+        /// How many pages of it are there.
+        pages: u64,
+    },
+    /// The write-ahead log is damaged before its end.
+    WriteAheadLogDamaged {
+        /// Its first frame that is not as it was written, from 1.
+        frame: u64,
+        /// How many transactions had ended at it or after it.
+        transactions: u64,
+    },
+    /// The store was in use, and its database has nothing in it.
+    DatabaseEmpty,
+    /// The database cannot be opened.
+    DatabaseUnreadable {
+        /// Why.
+        reason: String,
+    },
+    /// SQLite finds the database's pages not as they should be.
+    PagesDamaged {
+        /// What it says.
+        message: String,
+    },
+    /// An older program wrote the store; what only the newest form has was not examined.
+    SchemaOlder {
+        /// Its version.
+        found: i64,
+        /// The newest version.
+        known: i64,
+    },
+    /// A table cannot be read, or not to its end.
+    TableUnreadable {
+        /// Which.
+        table: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The events between two places cannot be read, whosever they are.
+    EventsUnreadable {
+        /// The last place before them.
+        after: Position,
+        /// The first place after them; none where it is the rest.
+        before: Option<Position>,
+        /// Why.
+        reason: String,
+    },
+    /// An event is there and cannot be understood.
+    EventUnreadable {
+        /// Whose.
+        session: SessionId,
+        /// Which.
+        seq: Seq,
+        /// Why.
+        reason: String,
+    },
+    /// A session has events after these, and not these.
+    EventsMissing {
+        /// Whose.
+        session: SessionId,
+        /// The first of them.
+        first: Seq,
+        /// The last of them.
+        last: Seq,
+    },
+    /// An event stands after one of its session that has its seq or a later one.
+    EventOutOfOrder {
+        /// Whose.
+        session: SessionId,
+        /// Which.
+        seq: Seq,
+        /// Where in the log.
+        position: Position,
+    },
+    /// Events of a session that the store does not have.
+    SessionMissing {
+        /// The number it has in the tables.
+        number: i64,
+        /// The place of the first of its events.
+        position: Position,
+    },
+    /// A session is there and cannot be understood.
+    SessionUnreadable {
+        /// Its id, or its number where even that cannot be read.
+        session: String,
+        /// Why.
+        reason: String,
+    },
+    /// A session's head does not name its newest event.
+    HeadWrong {
+        /// Whose.
+        session: SessionId,
+        /// The event it names; none where there is no head.
+        head: Option<Seq>,
+        /// The newest that is there.
+        newest: Seq,
+    },
+    /// A session is stored otherwise than its events tell it.
+    ProjectionWrong {
+        /// Which.
+        session: SessionId,
+        /// What of it differs.
+        fields: Vec<String>,
+    },
+    /// Events are there and the index does not have them.
+    IndexMissing {
+        /// Whose.
+        session: SessionId,
+        /// The first of them.
+        first: Seq,
+        /// The last of them.
+        last: Seq,
+    },
+    /// The index leads to another place than that of the event.
+    IndexWrong {
+        /// Whose.
+        session: SessionId,
+        /// Which.
+        seq: Seq,
+        /// Where it leads.
+        position: Position,
+    },
+    /// An outcome is there and cannot be understood.
+    OutcomeUnreadable {
+        /// Whose command.
+        principal: String,
+        /// Which command.
+        command: String,
+        /// Why.
+        reason: String,
+    },
+    /// An eval has ended, and its command has no outcome.
+    OutcomeMissing {
+        /// In which session.
+        session: SessionId,
+        /// The event that ended it.
+        seq: Seq,
+        /// Which command.
+        command: CommandId,
+    },
+    /// An idempotency key leads to a command that has no outcome.
+    KeyWithoutOutcome {
+        /// Whose key.
+        principal: String,
+        /// Which key.
+        key: String,
+        /// Which command.
+        command: String,
+    },
+    /// An object's bytes are missing or others than were written.
+    ObjectDamaged {
+        /// Which.
+        hash: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Finding {
+    /// How grave it is.
+    pub fn weight(&self) -> Weight {
+        match self {
+            Self::Open { .. }
+            | Self::LittleRoom { .. }
+            | Self::CommitUnfinished { .. }
+            | Self::SchemaOlder { .. } => Weight::Note,
+            Self::OtherOwner { .. }
+            | Self::NotWritable { .. }
+            | Self::WriteAheadLogDamaged { .. }
+            | Self::DatabaseEmpty
+            | Self::DatabaseUnreadable { .. }
+            | Self::PagesDamaged { .. }
+            | Self::TableUnreadable { .. }
+            | Self::EventsUnreadable { .. }
+            | Self::EventUnreadable { .. }
+            | Self::EventsMissing { .. }
+            | Self::EventOutOfOrder { .. }
+            | Self::SessionMissing { .. }
+            | Self::SessionUnreadable { .. }
+            | Self::HeadWrong { .. }
+            | Self::ProjectionWrong { .. }
+            | Self::IndexMissing { .. }
+            | Self::IndexWrong { .. }
+            | Self::OutcomeUnreadable { .. }
+            | Self::OutcomeMissing { .. }
+            | Self::KeyWithoutOutcome { .. }
+            | Self::ObjectDamaged { .. } => Weight::Damage,
+        }
+    }
+
+    /// What is lost by it.
+    pub fn lost(&self) -> &'static str {
+        match self {
+            Self::Open { .. }
+            | Self::LittleRoom { .. }
+            | Self::CommitUnfinished { .. }
+            | Self::SchemaOlder { .. } => "nothing",
+            Self::OtherOwner { .. } | Self::NotWritable { .. } => {
+                "nothing that is stored; a daemon cannot store anything further"
+            }
+            Self::WriteAheadLogDamaged { .. } => "what these transactions stored, though it was acknowledged",
+            Self::DatabaseEmpty | Self::DatabaseUnreadable { .. } => "every session of this home",
+            Self::PagesDamaged { .. } => {
+                "what the other findings name; none beside this one: perhaps nothing"
+            }
+            Self::TableUnreadable { .. } => "what of the table was not read",
+            Self::EventsUnreadable { .. } | Self::EventUnreadable { .. } | Self::EventsMissing { .. } => {
+                "what these events say; a session cannot be replayed over them"
+            }
+            Self::EventOutOfOrder { .. } => "the order of these events",
+            Self::SessionMissing { .. } | Self::SessionUnreadable { .. } => {
+                "the way to this session's events"
+            }
+            Self::HeadWrong { .. } => {
+                "where the head is right, the events after the newest; else nothing, but the session takes no more"
+            }
+            Self::ProjectionWrong { .. } => "nothing of the events; commands are decided on a wrong state",
+            Self::IndexMissing { .. } | Self::IndexWrong { .. } => {
+                "nothing; but whoever reads the session is not given these events"
+            }
+            Self::OutcomeUnreadable { .. } | Self::OutcomeMissing { .. } | Self::KeyWithoutOutcome { .. } => {
+                "the command's answer: sent again, it fails or runs a second time"
+            }
+            Self::ObjectDamaged { .. } => "the object's bytes",
+        }
+    }
+
+    /// What to do about it.
+    pub fn next_step(&self) -> String {
+        const RESTORE: &str =
+            "Keep a copy of the `store` folder, and restore it from a backup; check the disk.";
+        match self {
+            Self::Open { path, .. } => format!("chmod go= '{path}'"),
+            Self::OtherOwner { path } => format!("Give it back to the folder's owner: chown USER '{path}'"),
+            Self::NotWritable { path, .. } => {
+                format!("Make `{path}` writable: look at its mode and at how its disk is mounted.")
+            }
+            Self::LittleRoom { .. } => "Make room on the disk.".to_owned(),
+            Self::CommitUnfinished { .. } => "None: the next start of the daemon leaves it out.".to_owned(),
+            Self::SchemaOlder { .. } => {
+                "Start the daemon once, which brings the store forward; then examine it again.".to_owned()
+            }
+            Self::IndexMissing { .. } | Self::IndexWrong { .. } => {
+                "With the daemon stopped, and a copy kept: sqlite3 mainstay.db 'DELETE FROM event_index; \
+                 INSERT INTO event_index SELECT session, seq, position FROM event WHERE position <= \
+                 (SELECT position FROM indexed)'"
+                    .to_owned()
+            }
+            Self::ObjectDamaged { .. } => {
+                "Restore the object from a backup, or store the same bytes again; check the disk.".to_owned()
+            }
+            Self::WriteAheadLogDamaged { .. }
+            | Self::DatabaseEmpty
+            | Self::DatabaseUnreadable { .. }
+            | Self::PagesDamaged { .. }
+            | Self::TableUnreadable { .. }
+            | Self::EventsUnreadable { .. }
+            | Self::EventUnreadable { .. }
+            | Self::EventsMissing { .. }
+            | Self::EventOutOfOrder { .. }
+            | Self::SessionMissing { .. }
+            | Self::SessionUnreadable { .. }
+            | Self::HeadWrong { .. }
+            | Self::ProjectionWrong { .. }
+            | Self::OutcomeUnreadable { .. }
+            | Self::OutcomeMissing { .. }
+            | Self::KeyWithoutOutcome { .. } => RESTORE.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { path, mode } => write!(f, "`{path}` is open to others (mode {mode})"),
+            Self::OtherOwner { path } => write!(f, "`{path}` belongs to another user than its folder"),
+            Self::NotWritable { path, reason } => write!(f, "`{path}` cannot be written: {reason}"),
+            Self::LittleRoom { free, wanted } => {
+                write!(
+                    f,
+                    "the disk has {free} bytes left; the store takes up to {wanted} more in its ordinary work"
+                )
+            }
+            Self::CommitUnfinished { pages } => {
+                write!(
+                    f,
+                    "the write-ahead log ends in a transaction that was never acknowledged ({pages} pages)"
+                )
+            }
+            Self::WriteAheadLogDamaged { frame, transactions } => write!(
+                f,
+                "the write-ahead log is damaged at frame {frame}; {transactions} transactions at it or after it cannot be read"
+            ),
+            Self::DatabaseEmpty => f.write_str("the database is missing or empty, and the store was in use"),
+            Self::DatabaseUnreadable { reason } => write!(f, "the database cannot be opened: {reason}"),
+            Self::PagesDamaged { message } => write!(f, "the database is damaged: {message}"),
+            Self::SchemaOlder { found, known } => write!(
+                f,
+                "the store has version {found}, the newest is {known}: only the database's pages were examined"
+            ),
+            Self::TableUnreadable { table, reason } => {
+                write!(f, "the table `{table}` cannot be read to its end: {reason}")
+            }
+            Self::EventsUnreadable { after, before: Some(before), reason } => {
+                write!(f, "the events between positions {after} and {before} cannot be read: {reason}")
+            }
+            Self::EventsUnreadable { after, before: None, reason } => {
+                write!(f, "the events after position {after} cannot be read: {reason}")
+            }
+            Self::EventUnreadable { session, seq, reason } => {
+                write!(f, "event {seq} of session {session} cannot be read: {reason}")
+            }
+            Self::EventsMissing { session, first, last } if first == last => {
+                write!(f, "event {first} of session {session} is missing")
+            }
+            Self::EventsMissing { session, first, last } => {
+                write!(f, "events {first} to {last} of session {session} are missing")
+            }
+            Self::EventOutOfOrder { session, seq, position } => {
+                write!(f, "event {seq} of session {session}, at position {position}, is out of order")
+            }
+            Self::SessionMissing { number, position } => {
+                write!(f, "session number {number}, which has events from position {position} on, is missing")
+            }
+            Self::SessionUnreadable { session, reason } => {
+                write!(f, "session {session} cannot be read: {reason}")
+            }
+            Self::HeadWrong { session, head: Some(head), newest } => write!(
+                f,
+                "the head of session {session} says that event {head} is its newest; event {newest} is"
+            ),
+            Self::HeadWrong { session, head: None, newest } => {
+                write!(f, "session {session} has no head; its newest event is {newest}")
+            }
+            Self::ProjectionWrong { session, fields } => write!(
+                f,
+                "session {session} is stored otherwise than its events tell it: {}",
+                fields.join(", ")
+            ),
+            Self::IndexMissing { session, first, last } => {
+                write!(f, "events {first} to {last} of session {session} are not in the index")
+            }
+            Self::IndexWrong { session, seq, position } => {
+                write!(
+                    f,
+                    "the index says that event {seq} of session {session} is at position {position}; it is not"
+                )
+            }
+            Self::OutcomeUnreadable { principal, command, reason } => {
+                write!(f, "the outcome of command `{command}` of `{principal}` cannot be read: {reason}")
+            }
+            Self::OutcomeMissing { session, seq, command } => write!(
+                f,
+                "command `{command}` of session {session} ended with event {seq} and has no outcome"
+            ),
+            Self::KeyWithoutOutcome { principal, key, command } => {
+                write!(f, "key `{key}` of `{principal}` is that of command `{command}`, which has no outcome")
+            }
+            Self::ObjectDamaged { hash, reason } => write!(f, "object {hash} is damaged: {reason}"),
+        }
+    }
+}

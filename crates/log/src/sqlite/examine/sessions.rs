@@ -1,0 +1,186 @@
+//! Every session: whether the index leads to its events, whether its head names the newest of them, whether it is what
+//! they fold to, and whether each eval that ended has its outcome.
+
+use mainstay_model::{Position, RunningJob, Seq, Session, SessionId};
+use rusqlite::{Connection, Row, params};
+use serde_json::Value;
+
+use super::super::queries::EVENTS_NOT_INDEXED;
+use super::super::reason_of;
+use super::super::rows::{decode_event, decode_session, decode_session_id};
+use super::Examiner;
+use super::events::{Seen, SeenSession};
+use crate::finding::{Finding, Stage};
+
+const SESSIONS: &str = "
+    SELECT projection, last_seq, last_activity, id, number
+    FROM session LEFT JOIN head ON head.session = number ORDER BY number";
+
+const INDEXED_EVENTS: &str = "
+    SELECT event.position, event.seq, at, kind, body, source, correlation, causation, environment, event.session,
+           event_index.seq, event_index.position
+    FROM event_index LEFT JOIN event ON event.position = event_index.position
+    WHERE event_index.session = ?1 ORDER BY event_index.seq";
+
+impl Examiner<'_> {
+    pub(super) fn sessions(&mut self, connection: &Connection, seen: &Seen) {
+        let examined = connection.prepare(SESSIONS).and_then(|mut select| {
+            let mut rows = select.query(())?;
+            while let Some(row) = rows.next()? {
+                self.progress(Stage::Sessions, self.report.sessions);
+                self.session(connection, row, seen)?;
+            }
+            Ok(())
+        });
+        self.read("session", examined);
+    }
+
+    fn session(&mut self, connection: &Connection, row: &Row<'_>, seen: &Seen) -> rusqlite::Result<()> {
+        let number: i64 = row.get(4)?;
+        let id = match decode_session_id(row, 3) {
+            Ok(id) => id,
+            Err(error) => {
+                let (session, reason) = (format!("number {number}"), reason_of(error));
+                self.found(Finding::SessionUnreadable { session, reason });
+                return Ok(());
+            }
+        };
+        let events = seen.sessions.get(&number).copied();
+        let newest = Seq(events.map_or(0, |events| events.last.unsigned_abs()));
+        let head = row.get::<_, Option<i64>>(1)?.map(|seq| Seq(seq.unsigned_abs()));
+        if head != Some(newest) {
+            self.found(Finding::HeadWrong { session: id, head, newest });
+        }
+        let folded = match events.filter(|events| events.is_whole) {
+            Some(events) => match self.fold(connection, number, id, events, seen.mark) {
+                Ok(folded) => folded,
+                Err(error) => {
+                    self.read("event_index", Err(error));
+                    None
+                }
+            },
+            None => None,
+        };
+        if head.is_none() {
+            return Ok(());
+        }
+        match (decode_session(row), folded) {
+            (Err(error), _) => {
+                let (session, reason) = (id.to_string(), reason_of(error));
+                self.found(Finding::SessionUnreadable { session, reason });
+            }
+            (Ok(stored), Some(folded)) => {
+                self.report.sessions += 1;
+                let fields = difference(&stored, &folded);
+                if !fields.is_empty() {
+                    self.found(Finding::ProjectionWrong { session: id, fields });
+                }
+            }
+            (Ok(_), None) => self.report.sessions += 1,
+        }
+        Ok(())
+    }
+
+    /// What the events fold to, by way of the index as reads take it; none where that way is broken.
+    fn fold(
+        &mut self,
+        connection: &Connection,
+        number: i64,
+        id: SessionId,
+        events: SeenSession,
+        mark: i64,
+    ) -> rusqlite::Result<Option<Session>> {
+        let mut fold = Fold::default();
+        let mut select = connection.prepare_cached(INDEXED_EVENTS)?;
+        let mut rows = select.query([number])?;
+        let mut next = 1;
+        let mut is_right = true;
+        while let Some(row) = rows.next()? {
+            let (seq, position): (i64, i64) = (row.get(10)?, row.get(11)?);
+            is_right &= self.index_reaches(id, next, seq - 1);
+            next = seq + 1;
+            let there = (row.get::<_, Option<i64>>(9)?, row.get::<_, Option<i64>>(1)?);
+            if there != (Some(number), Some(seq)) || position > mark {
+                is_right = false;
+                let (seq, position) = (Seq(seq.unsigned_abs()), Position(position.unsigned_abs()));
+                self.found(Finding::IndexWrong { session: id, seq, position });
+            }
+            if is_right {
+                self.take(connection, &mut fold, id, row)?;
+            }
+        }
+        is_right &= self.index_reaches(id, next, events.indexed);
+        if !is_right {
+            return Ok(None);
+        }
+        if events.last > events.indexed {
+            let mut select = connection.prepare_cached(EVENTS_NOT_INDEXED)?;
+            let mut rows = select.query(params![number, events.indexed, i64::MAX])?;
+            while let Some(row) = rows.next()? {
+                self.take(connection, &mut fold, id, row)?;
+            }
+        }
+        Ok(fold.session)
+    }
+
+    /// Whether the index misses none of the events from `first` to `last`.
+    fn index_reaches(&mut self, session: SessionId, first: i64, last: i64) -> bool {
+        if first > last {
+            return true;
+        }
+        let (first, last) = (Seq(first.unsigned_abs()), Seq(last.unsigned_abs()));
+        self.found(Finding::IndexMissing { session, first, last });
+        false
+    }
+
+    fn take(
+        &mut self,
+        connection: &Connection,
+        fold: &mut Fold,
+        id: SessionId,
+        row: &Row<'_>,
+    ) -> rusqlite::Result<()> {
+        // One that cannot be read has been found already.
+        let Ok(event) = decode_event(id, row) else { return Ok(()) };
+        match &mut fold.session {
+            Some(session) => session.evolve(&event),
+            None => fold.session = Session::begin(&event),
+        }
+        let running = fold.session.as_ref().and_then(Session::running);
+        if running.map(|running| running.job) == fold.running.as_ref().map(|running| running.job) {
+            return Ok(());
+        }
+        let ended = std::mem::replace(&mut fold.running, running.cloned());
+        if let Some(RunningJob { command, source, .. }) = ended {
+            let answered = connection
+                .prepare_cached("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?
+                .exists(params![source.principal().as_str(), command.as_str()])?;
+            if !answered {
+                self.found(Finding::OutcomeMissing { session: id, seq: event.seq, command });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A session on its way through its events.
+#[derive(Default)]
+struct Fold {
+    session: Option<Session>,
+    /// What runs after them.
+    running: Option<RunningJob>,
+}
+
+/// The fields in which two sessions differ, but for the newest event, which is the head's.
+fn difference(stored: &Session, folded: &Session) -> Vec<String> {
+    let (Ok(Value::Object(stored)), Ok(Value::Object(folded))) =
+        (serde_json::to_value(stored), serde_json::to_value(folded))
+    else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = stored.keys().chain(folded.keys()).cloned().collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| name != "lastSeq" && stored.get(name) != folded.get(name));
+    names
+}
