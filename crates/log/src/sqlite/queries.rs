@@ -1,12 +1,14 @@
 //! What is read from the tables.
 
+use std::fmt::Display;
+
 use mainstay_model::{
     CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId, SessionState,
 };
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
-use super::failed;
 use super::rows::{decode_event, decode_head, decode_outcome, decode_session, decode_session_id, integer};
+use super::{failed, reason_of};
 use crate::{SessionFilter, StoredOutcome};
 
 /// Those that are in the index, then those that are not yet.
@@ -21,7 +23,9 @@ pub(super) fn events(
     let Some((number, last)) = head(&snapshot, session)? else { return Ok(Vec::new()) };
     let read = |sql: &str, after: Seq, limit: usize| {
         let values = params![number, integer(after.0), rows(limit)];
-        collect(&snapshot, sql, values, |row| decode_event(session, row))
+        let unreadable =
+            |error| unreadable(format!("the events of session {session} after {after}"), failed(error));
+        collect_or(&snapshot, sql, values, |row| decode_event(session, row), unreadable)
     };
     let mut events = read(INDEXED_EVENTS, after, limit)?;
     let reached = events.last().map_or(after, |event| event.seq);
@@ -82,7 +86,8 @@ pub(super) fn outcome(
          WHERE principal = ?1 AND command = ?2",
         params![principal.as_str(), command.as_str()],
         decode_outcome,
-    )?;
+    )
+    .map_err(|error| unreadable(format!("the outcome of command `{command}`"), error))?;
     Ok(found.into_iter().next())
 }
 
@@ -94,7 +99,8 @@ pub(super) fn session(connection: &Connection, session: SessionId) -> Result<Opt
          FROM session JOIN head ON head.session = number WHERE id = ?1",
         [id],
         decode_session,
-    )?;
+    )
+    .map_err(|error| unreadable(format!("session {session}"), error))?;
     Ok(found.into_iter().next())
 }
 
@@ -103,7 +109,8 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
     let at_rest = SessionState::Uninitialized.name();
     let mut values: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
     let mut sql = String::from(
-        "SELECT projection, last_seq, last_activity FROM session JOIN head ON head.session = number WHERE TRUE",
+        "SELECT projection, last_seq, last_activity, id
+         FROM session JOIN head ON head.session = number WHERE TRUE",
     );
     if let Some(folder) = &filter.working_directory {
         sql.push_str(" AND working_directory = :folder");
@@ -114,7 +121,7 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
         values.push((":at_rest", &at_rest));
     }
     sql.push_str(" ORDER BY last_activity DESC, id DESC LIMIT :limit");
-    collect(connection, &sql, values.as_slice(), decode_session)
+    collect(connection, &sql, values.as_slice(), named_session)
 }
 
 pub(super) fn resolve(connection: &Connection, reference: &str) -> Result<Vec<SessionId>, Error> {
@@ -133,16 +140,39 @@ fn session_id(row: &Row<'_>) -> Result<SessionId, Error> {
     decode_session_id(row, 0)
 }
 
+/// One of many sessions, named where it cannot be read.
+fn named_session(row: &Row<'_>) -> Result<Session, Error> {
+    decode_session(row).map_err(|error| match decode_session_id(row, 3) {
+        Ok(id) => unreadable(format!("session {id}"), error),
+        Err(_) => error,
+    })
+}
+
+/// The error for what is there and cannot be read.
+fn unreadable(what: impl Display, error: Error) -> Error {
+    Error::StoreFailed { reason: format!("{what} cannot be read: {}", reason_of(error)) }
+}
+
 fn collect<T>(
     connection: &Connection,
     sql: &str,
     values: impl Params,
     decode: impl Fn(&Row<'_>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
-    let mut select = connection.prepare_cached(sql).map_err(failed)?;
-    let mut rows = select.query(values).map_err(failed)?;
+    collect_or(connection, sql, values, decode, failed)
+}
+
+fn collect_or<T>(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    decode: impl Fn(&Row<'_>) -> Result<T, Error>,
+    failed: impl Fn(rusqlite::Error) -> Error,
+) -> Result<Vec<T>, Error> {
+    let mut select = connection.prepare_cached(sql).map_err(&failed)?;
+    let mut rows = select.query(values).map_err(&failed)?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next().map_err(failed)? {
+    while let Some(row) = rows.next().map_err(&failed)? {
         found.push(decode(row)?);
     }
     Ok(found)
