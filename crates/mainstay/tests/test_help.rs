@@ -92,7 +92,11 @@ fn every_command_has_help_with_an_example() {
         let further = commands(&world, &words).into_iter();
         to_ask.extend(further.map(|name| words.iter().cloned().chain([name]).collect()));
     }
-    assert_eq!(asked, 1 + 13 + 6 + 3 + 1, "the first, each command, those of `session`, `kernel` and `command`");
+    assert_eq!(
+        asked,
+        1 + 13 + 6 + 3 + 1,
+        "the first, each command, those of `session`, `kernel` and `command`"
+    );
 }
 
 #[test]
