@@ -9,15 +9,22 @@ use crate::tools::{self, Tools};
 
 const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
+/// The tests that kill a process at the store's failpoints, which are compiled for them alone.
+const FAILPOINTS: [&str; 6] = ["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"];
+
 /// Runs the tests that the arguments after `--` select, all of them where there are none.
 ///
-/// The doc tests come first and only when all tests run: they take no filters of the runner, and its summary is to stand
+/// The doc tests and the crashes at failpoints come first and only when all tests run: they take no filters of the runner, and its summary is to stand
 /// last.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let for_runner = after_dashes(arguments)?;
     let tools = step("what the tests need", tools::provide)?;
     if for_runner.is_empty() {
         step("doc tests", || run_command(&mut cargo(["test", "--doc", "--workspace"]), CARGO_REMEDY))?;
+    }
+    if for_runner.is_empty() {
+        let crashes = FAILPOINTS.map(OsString::from);
+        step("crashes at failpoints", || run_command(&mut runner(&tools, &crashes), CARGO_REMEDY))?;
     }
     step("tests", || run_command(&mut runner(&tools, for_runner), CARGO_REMEDY))
 }

@@ -12,6 +12,8 @@ use mainstay_model::{
     Seq, Session, SessionId, Timestamp, Version,
 };
 
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
 pub mod finding;
 pub mod object;
 mod precision;

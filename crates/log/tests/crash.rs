@@ -1,5 +1,5 @@
-//! What another process does to the store: it is killed while it appends, it comes too late for the lock, its disk fills
-//! up. The other process is this test binary again, told by [`ROLE`] what to do in [`FOLDER`].
+//! What another process does to the store: it is killed while it appends, anywhere or at a failpoint, it comes too late for
+//! the lock, its disk fills up. The other process is this test binary again, told by [`ROLE`] what to do in [`FOLDER`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -31,6 +31,7 @@ fn in_the_other_process() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     match role.as_str() {
         "append until killed" => runtime.block_on(append_until_killed(folder)),
+        "open" => drop(open(folder)),
         "take the lock" => say(&format!("{:?}", SqliteLog::open(folder, &SqliteOptions::default()).err())),
         "fill the disk" => runtime.block_on(fill_the_disk(folder)),
         other => panic!("no role `{other}`"),
@@ -60,6 +61,117 @@ async fn nothing_acknowledged_is_lost_by_a_kill() {
         }
     }
     assert_eq!(acknowledged.len() as u128, SESSIONS);
+}
+
+/// Killed at each failpoint, at the times of passing it that a seed gives; `MAINSTAY_LOG_CRASH_RUNS` says how often at each.
+#[cfg(feature = "failpoints")]
+mod at_failpoints {
+    use std::os::unix::process::ExitStatusExt;
+
+    use mainstay_log::examine;
+    use mainstay_log::failpoint::{Failpoint, VARIABLE};
+    use support::version1::Version1;
+
+    use super::*;
+
+    const RUNS: u64 = 50;
+    /// A store is killed so often before another is begun, so that reading all of it stays cheap.
+    const RUNS_OF_A_STORE: u64 = 10;
+    const LATEST: u64 = 120;
+    const KILLED: Option<i32> = Some(9);
+
+    #[tokio::test]
+    async fn a_kill_before_a_commit_leaves_nothing_of_it() {
+        kill_at(Failpoint::BeforeCommit).await;
+    }
+
+    #[tokio::test]
+    async fn a_kill_after_a_commit_leaves_all_of_it() {
+        kill_at(Failpoint::AfterCommit).await;
+    }
+
+    #[tokio::test]
+    async fn a_kill_between_two_appends_of_a_batch_leaves_neither() {
+        kill_at(Failpoint::DuringBatch).await;
+    }
+
+    #[tokio::test]
+    async fn a_kill_between_a_session_and_its_events_leaves_neither() {
+        kill_at(Failpoint::DuringProjection).await;
+    }
+
+    #[tokio::test]
+    async fn a_kill_during_a_migration_leaves_the_store_as_it_was_before_the_step() {
+        for (steps, is_old) in [(3, false), (2, true)] {
+            for time in 1..=steps {
+                let home = tempfile::tempdir().unwrap();
+                let mut line = Line::new(0);
+                let mut events = Vec::new();
+                if is_old {
+                    let old = Version1::create(&home.path().join("mainstay.db"));
+                    events.extend(old.append(&line.create()));
+                    events.extend(old.append(&line.append(vec![output("one"), output("two")])));
+                }
+                let (said, signal) = killed("open", home.path(), Failpoint::DuringMigration, time);
+                assert_eq!((said.len(), signal), (0, KILLED), "step {time} of {steps}");
+                let log = open(home.path());
+                assert_eq!(log.events(line.id, Seq::ZERO, usize::MAX).await.as_ref(), Ok(&events));
+                assert_eq!(log.session(line.id).await.unwrap(), Session::fold(&events));
+                let next = if is_old { line.append(vec![output("and on")]) } else { line.create() };
+                log.append(next).await.unwrap();
+            }
+        }
+    }
+
+    async fn kill_at(failpoint: Failpoint) {
+        let runs = env::var("MAINSTAY_LOG_CRASH_RUNS").ok().map_or(RUNS, |runs| runs.parse().unwrap());
+        let mut home = tempfile::tempdir().unwrap();
+        let mut acknowledged = BTreeMap::new();
+        let mut all = 0;
+        for run in 0..runs {
+            if run % RUNS_OF_A_STORE == 0 {
+                home = tempfile::tempdir().unwrap();
+                acknowledged.clear();
+            }
+            let time = seeded(run) % LATEST + 1;
+            let (said, signal) = killed("append until killed", home.path(), failpoint, time);
+            assert_eq!(signal, KILLED, "{} in run {run}", failpoint.name());
+            all += said.len();
+            acknowledged.extend(said.iter().filter_map(|line| line.split_once(' ')).map(parsed));
+            see_what_is_there(home.path(), &acknowledged).await;
+        }
+        assert!(all as u64 > runs, "{all} acknowledged in {runs} runs");
+    }
+
+    /// Everything that was acknowledged is there once, and nothing half.
+    async fn see_what_is_there(folder: &Path, acknowledged: &BTreeMap<u128, u64>) {
+        let report = examine(folder, &mut |_| ()).unwrap().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        let log = open(folder);
+        let mut appends = 0;
+        for session in 0..SESSIONS {
+            check(&log, session, acknowledged.get(&session).copied().unwrap_or_default()).await;
+            let events = log.events(support::session_id(session), Seq::ZERO, usize::MAX).await.unwrap();
+            appends += events.get(1..).unwrap_or_default().chunk_by(together).count() as u64;
+        }
+        assert_eq!(report.outcomes, appends, "each append has its outcome, and no other is there");
+    }
+
+    /// What the other process said before it was killed at a failpoint, and the signal that ended it.
+    fn killed(role: &str, folder: &Path, failpoint: Failpoint, time: u64) -> (Vec<String>, Option<i32>) {
+        let mut command = other_process(role, folder);
+        let mut child = command.env(VARIABLE, format!("{}:{time}", failpoint.name())).spawn().unwrap();
+        let said = said(child.stdout.take().unwrap()).collect();
+        (said, child.wait().unwrap().signal())
+    }
+
+    /// The same number in every run of the tests (SplitMix64).
+    fn seeded(run: u64) -> u64 {
+        let mixed = (run + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
 }
 
 #[test]
@@ -182,19 +294,24 @@ fn open(folder: &Path) -> SqliteLog {
     SqliteLog::open(folder, &SqliteOptions::default()).unwrap()
 }
 
-/// Starts the other process in a role, and gives what it says. Where a file may grow no further, a write is to fail, not
-/// to end the process: hence the shell, which ignores that signal for it.
+/// Starts the other process in a role, and gives what it says.
 fn start(role: &str, folder: &Path) -> (Child, impl Iterator<Item = String>) {
-    let mut child = Command::new("sh")
+    let mut child = other_process(role, folder).spawn().unwrap();
+    let said = said(child.stdout.take().unwrap());
+    (child, said)
+}
+
+/// The other process in a role. Where a file may grow no further, a write is to fail, not to end the process: hence the
+/// shell, which ignores that signal for it.
+fn other_process(role: &str, folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command
         .args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#])
         .arg(env::current_exe().unwrap())
         .args(["--exact", "in_the_other_process", "--nocapture"])
         .envs([(ROLE, role.as_ref()), (FOLDER, folder.as_os_str())])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let said = said(child.stdout.take().unwrap());
-    (child, said)
+        .stdout(Stdio::piped());
+    command
 }
 
 /// Says a line to the process that waits for it; the test runner says others.

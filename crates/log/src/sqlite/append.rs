@@ -7,6 +7,8 @@ use super::index;
 use super::rows::{EventRow, encode_projection, integer, to_json};
 use super::statements::Statements;
 use super::writer::Unwritten;
+#[cfg(feature = "failpoints")]
+use crate::failpoint::Failpoint;
 use crate::{Append, Epoch, NewEvent};
 
 /// An append as columns. Encoded on the caller's thread, since the writer's is everybody's.
@@ -102,6 +104,8 @@ impl Rows {
             Some(before) => self.update(statements, &before)?,
             None => self.create(statements)?,
         };
+        #[cfg(feature = "failpoints")]
+        Failpoint::DuringProjection.pass();
         let first = self.insert_events(statements, session)?;
         self.insert_outcomes(statements, session)?;
         Ok(first)

@@ -5,6 +5,8 @@ use mainstay_model::Error;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::failed;
+#[cfg(feature = "failpoints")]
+use crate::failpoint::Failpoint;
 
 /// Every step, oldest first. The schema's version is how many there are.
 pub(super) const MIGRATIONS: &[&str] =
@@ -19,6 +21,8 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Resul
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         transaction.execute_batch(sql).map_err(failed)?;
+        #[cfg(feature = "failpoints")]
+        Failpoint::DuringMigration.pass();
         transaction.execute_batch(&format!("PRAGMA user_version = {version}")).map_err(failed)?;
         transaction.commit().map_err(failed)?;
     }

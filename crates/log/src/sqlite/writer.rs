@@ -20,6 +20,8 @@ use tokio::sync::oneshot;
 use super::failed;
 use super::open::CHECKPOINT_PAGES;
 use super::statements::Statements;
+#[cfg(feature = "failpoints")]
+use crate::failpoint::Failpoint;
 
 /// How much waits, and how much is written together.
 #[derive(Clone, Copy, Debug)]
@@ -232,7 +234,7 @@ impl Worker<'_> {
 
     fn transact(&mut self, apply: impl FnOnce(&mut Self) -> Result<(), Lost>) -> Result<(), Lost> {
         self.execute("BEGIN IMMEDIATE")?;
-        let committed = apply(self).and_then(|()| self.execute("COMMIT"));
+        let committed = apply(self).and_then(|()| self.commit());
         // A full disk can end the transaction by itself.
         if committed.is_err() && !self.statements.connection().is_autocommit() {
             self.execute("ROLLBACK")?;
@@ -240,11 +242,24 @@ impl Worker<'_> {
         committed
     }
 
+    fn commit(&mut self) -> Result<(), Lost> {
+        #[cfg(feature = "failpoints")]
+        Failpoint::BeforeCommit.pass();
+        self.execute("COMMIT")?;
+        #[cfg(feature = "failpoints")]
+        Failpoint::AfterCommit.pass();
+        Ok(())
+    }
+
     /// Applies the batch, and lets it grow by what queues meanwhile: those who were just answered ask again, one by one,
     /// and the first of them alone would cost the others a flush.
     fn apply_queued(&mut self, batch: &mut Vec<Queued>) -> Result<(), Lost> {
         let (mut applied, mut bytes) = (0, 0_usize);
         while let Some(queued) = batch.get_mut(applied) {
+            #[cfg(feature = "failpoints")]
+            if applied > 0 {
+                Failpoint::DuringBatch.pass();
+            }
             self.apply(queued)?;
             applied += 1;
             bytes = bytes.saturating_add(queued.bytes);

@@ -11,6 +11,7 @@ use mainstay_model::{
 use uuid::Uuid;
 
 pub mod samples;
+pub mod version1;
 
 /// A session as its owner sees it: what it appended so far, and its epoch.
 #[derive(Clone, Debug)]
