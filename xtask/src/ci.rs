@@ -7,7 +7,16 @@ use crate::failure::Failure;
 use crate::test;
 
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
-const LINT: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+const LINT: &[&str] = &[
+    "clippy",
+    "--workspace",
+    "--all-targets",
+    "--features",
+    "mainstay-log/failpoints",
+    "--",
+    "-D",
+    "warnings",
+];
 
 /// Checks formatting and lints, then runs every test. Stops at the first that fails.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
