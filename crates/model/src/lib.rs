@@ -11,6 +11,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod eval;
 pub mod event;
+pub mod filter;
 pub mod fingerprint;
 pub mod id;
 pub mod limits;
@@ -30,9 +31,10 @@ pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{
-    Blame, Deadline, Event, EventBody, JobEnd, Kept, Metadata, OutputStream, QueuedCommand, Source,
-    WarmUpReason,
+    Blame, Deadline, Event, EventBody, EventKind, JobEnd, Kept, Metadata, OutputStream, QueuedCommand,
+    Source, WarmUpReason,
 };
+pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 pub use id::{CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version};
 pub use limits::Limits;

@@ -3,5 +3,6 @@
 
 mod decide;
 mod evolve;
+mod filter;
 mod support;
 mod wire;
