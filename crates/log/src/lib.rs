@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome, Principal,
-    Seq, Session, SessionId, Timestamp, Version,
+    CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome, Position,
+    Principal, Seq, Session, SessionId, Timestamp, Version,
 };
 
 #[cfg(feature = "failpoints")]
@@ -50,6 +50,19 @@ pub trait Log: Send + Sync + 'static {
     /// # Errors
     /// [`Error::StoreFailed`]; a session that does not exist has no events.
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error>;
+
+    /// The events of all sessions after `after`, in the order of the log, at most `limit`. Whoever reads on from the last
+    /// of them misses none: an event becomes visible only with, or after, those before it.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error>;
+
+    /// The place of the newest event; [`Position::ZERO`] where there is none.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn last_position(&self) -> Result<Position, Error>;
 
     /// The stored answer to a command.
     ///

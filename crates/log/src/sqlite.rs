@@ -8,7 +8,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId};
+use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
 
 use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
 
@@ -89,6 +89,14 @@ impl Log for SqliteLog {
 
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
         self.readers.run(move |connection| queries::events(connection, session, after, limit)).await
+    }
+
+    async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        self.readers.run(move |connection| queries::all_events(connection, after, limit)).await
+    }
+
+    async fn last_position(&self) -> Result<Position, Error> {
+        self.readers.run(queries::last_position).await
     }
 
     async fn outcome(

@@ -51,6 +51,8 @@ macro_rules! conformance_of {
                 appends::only_the_newest_owner_appends,
                 appends::positions_grow_over_all_sessions,
                 reads::events_come_after_a_cursor_and_up_to_a_limit,
+                reads::the_events_of_all_sessions_come_in_the_order_of_the_log,
+                reads::whoever_reads_all_sessions_on_and_on_misses_nothing,
                 reads::sessions_are_those_that_match_the_most_recent_first,
                 reads::a_session_is_found_by_its_id_the_end_of_it_or_its_name,
                 objects::bytes_come_back_by_their_hash,

@@ -7,24 +7,40 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
-use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId};
+use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
 use tokio::sync::watch;
 
 /// Passes everything on to the real store, unless it is told otherwise.
 pub(crate) struct StoreDouble {
     inner: Arc<dyn Log>,
     refusals: AtomicUsize,
+    read_refusals: AtomicUsize,
     held: watch::Sender<bool>,
 }
 
 impl StoreDouble {
     pub(crate) fn over(inner: Arc<dyn Log>) -> Self {
-        Self { inner, refusals: AtomicUsize::new(0), held: watch::Sender::new(false) }
+        Self {
+            inner,
+            refusals: AtomicUsize::new(0),
+            read_refusals: AtomicUsize::new(0),
+            held: watch::Sender::new(false),
+        }
     }
 
     /// Lets the append after the next `skipped` ones fail.
     pub(crate) fn refuse_after(&self, skipped: usize) {
         self.refusals.store(skipped + 1, Ordering::SeqCst);
+    }
+
+    /// Lets the next read of all sessions' events fail.
+    pub(crate) fn refuse_read_of_all(&self) {
+        self.read_refusals.store(1, Ordering::SeqCst);
+    }
+
+    /// How often a read of all sessions' events may still fail.
+    pub(crate) fn reads_to_refuse(&self) -> usize {
+        self.read_refusals.load(Ordering::SeqCst)
     }
 
     /// Keeps the news of what is durable back, until told otherwise.
@@ -36,8 +52,7 @@ impl StoreDouble {
 #[async_trait]
 impl Log for StoreDouble {
     fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
-        let count_down = |left: usize| left.checked_sub(1);
-        if self.refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, count_down) == Ok(1) {
+        if is_last(&self.refusals) {
             return ready(Err(Error::StoreFailed { reason: "the disk is full".to_owned() })).boxed();
         }
         let appended = self.inner.append(append);
@@ -55,6 +70,17 @@ impl Log for StoreDouble {
 
     async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
         self.inner.events(session, after, limit).await
+    }
+
+    async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        if is_last(&self.read_refusals) {
+            return Err(Error::StoreFailed { reason: "the disk cannot be read".to_owned() });
+        }
+        self.inner.all_events(after, limit).await
+    }
+
+    async fn last_position(&self) -> Result<Position, Error> {
+        self.inner.last_position().await
     }
 
     async fn outcome(
@@ -93,4 +119,9 @@ impl Log for StoreDouble {
     async fn object(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
         self.inner.object(hash).await
     }
+}
+
+/// Counts down to zero; whether this was the last step.
+fn is_last(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) == Ok(1)
 }

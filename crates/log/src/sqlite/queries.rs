@@ -3,11 +3,13 @@
 use std::fmt::Display;
 
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Principal, Seq, Session, SessionId, SessionState,
+    CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId, SessionState,
 };
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
-use super::rows::{decode_event, decode_head, decode_outcome, decode_session, decode_session_id, integer};
+use super::rows::{
+    decode_event, decode_head, decode_outcome, decode_position, decode_session, decode_session_id, integer,
+};
 use super::{failed, reason_of};
 use crate::{SessionFilter, StoredOutcome};
 
@@ -44,6 +46,27 @@ pub(super) const EVENTS_NOT_INDEXED: &str = "
     SELECT position, seq, at, kind, body, source, correlation, causation, environment
     FROM event WHERE position > (SELECT position FROM indexed) AND session = ?1 AND seq > ?2
     ORDER BY position LIMIT ?3";
+
+/// Those of all sessions. The one writer commits in the order of the positions, so a snapshot has all up to its newest.
+pub(super) fn all_events(
+    connection: &Connection,
+    after: Position,
+    limit: usize,
+) -> Result<Vec<Event>, Error> {
+    collect(
+        connection,
+        "SELECT position, seq, at, event.kind, body, source, correlation, causation, environment, session.id
+         FROM event CROSS JOIN session ON session.number = event.session
+         WHERE position > ?1 ORDER BY position LIMIT ?2",
+        params![integer(after.0), rows(limit)],
+        |row| decode_event(decode_session_id(row, 9)?, row),
+    )
+}
+
+pub(super) fn last_position(connection: &Connection) -> Result<Position, Error> {
+    let found = collect(connection, "SELECT coalesce(max(position), 0) FROM event", (), decode_position)?;
+    Ok(found.into_iter().next().unwrap_or(Position::ZERO))
+}
 
 /// A session's number, and the newest of its events.
 fn head(connection: &Connection, session: SessionId) -> Result<Option<(i64, Seq)>, Error> {

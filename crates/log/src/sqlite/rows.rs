@@ -97,7 +97,12 @@ pub(super) fn decode_head(row: &Row<'_>) -> Result<(i64, Seq), Error> {
     Ok((row.get(0).map_err(failed)?, Seq(counter(row, 1)?)))
 }
 
-/// Reads the column `id`.
+/// Reads the column `position`.
+pub(super) fn decode_position(row: &Row<'_>) -> Result<Position, Error> {
+    counter(row, 0).map(Position)
+}
+
+/// Reads a session's id from this column.
 pub(super) fn decode_session_id(row: &Row<'_>, column: usize) -> Result<SessionId, Error> {
     let bytes = row.get_ref(column).map_err(failed)?.as_blob().map_err(failed)?;
     Uuid::from_slice(bytes).map(SessionId::from_uuid).map_err(failed)
