@@ -11,8 +11,8 @@ use mainstay_model::decide::Answer;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Answered, Command, CommandFingerprint, CommandId, CreateSession, Diagnostic, Error, Event, EventBody,
-    Limits, Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionId, SessionState, Source,
-    TextPosition,
+    EventFilter, Limits, Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionId,
+    SessionState, Source, TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, oneshot};
@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::accepted::Reply;
 use crate::claims::{Claim, CommandKey};
-use crate::hub::Subscription;
+use crate::hub::{Cursor, Hub, Subscription};
 use crate::lane::Queued;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Request, SessionHandle, Shared, now, spawn};
@@ -83,9 +83,10 @@ impl Engine {
     ) -> Result<Self, Error> {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
         let rate = RateLimit::new(limits.commands_per_minute);
+        let hub = Arc::new(Hub::new(log.last_position().await?));
         let shared = Shared {
             log,
-            hub: Arc::default(),
+            hub,
             factories,
             starts: Arc::new(Semaphore::new(starts)),
             live: Arc::new(Semaphore::new(limits.live_sessions.min(Semaphore::MAX_PERMITS))),
@@ -206,7 +207,9 @@ impl Engine {
             outcomes: vec![answer],
             projection,
         };
-        self.shared.log.append(append).await.map(drop)
+        let events = self.shared.log.append(append).await?;
+        self.shared.hub.publish(session, events);
+        Ok(())
     }
 
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
@@ -328,9 +331,27 @@ impl Engine {
         self.shared.log.events(session, after, limit).await
     }
 
+    /// The events of all sessions after a cursor, in the order of the log, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        self.shared.log.all_events(after, limit).await
+    }
+
     /// Every event of a session after a cursor, then live ones.
     pub fn subscribe(&self, session: SessionId, after: Seq) -> Subscription {
-        self.shared.hub.subscribe(Arc::clone(&self.shared.log), session, after)
+        self.follow(Cursor::Session { session, after }, EventFilter::default())
+    }
+
+    /// The events after a cursor that the filter lets through, then live ones.
+    pub fn follow(&self, cursor: Cursor, filter: EventFilter) -> Subscription {
+        self.shared.hub.subscribe(Arc::clone(&self.shared.log), cursor, filter)
+    }
+
+    /// How many subscriptions there are.
+    pub fn subscribers(&self) -> usize {
+        self.shared.hub.subscribers()
     }
 
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.

@@ -1,103 +1,165 @@
-//! Live events for those who follow a session, and the cursor that joins them to the log without gap or repetition.
+//! Live events for those who follow sessions, and the cursor that joins them to the log without gap or repetition.
 //!
-//! Only committed events come through here. A follower that is too slow for the live channel reads what it missed from
-//! the log: it costs others nothing, and misses nothing.
+//! Only committed events come through here. What was published last is kept once for all followers of a session
+//! ([`recent`]); a follower is a cursor into that ([`subscription`]), and one that is too far behind reads from the log.
+//! So publishing costs the same however slow anyone is. Those who follow all sessions share one reader of the log
+//! ([`tail`]), because sessions publish side by side, and only the log knows the order of all.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mainstay_log::Log;
-use mainstay_model::{Error, Event, Seq, SessionId};
-use tokio::sync::broadcast;
+use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
+use tokio::sync::watch;
 
-/// How many live events a follower may be behind before it reads from the log.
-const LIVE_EVENTS: usize = 256;
-/// How many events are read from the log at once.
-const PAGE: usize = 256;
+mod recent;
+mod subscription;
+mod tail;
 
-type Live = broadcast::Sender<Arc<Event>>;
+use recent::{Place, Recent};
+use subscription::Sources;
+pub use subscription::{Cursor, Subscription};
+use tail::Tail;
 
-/// The live channels of the sessions that someone follows.
+/// The live channels of what someone follows.
 pub(crate) struct Hub {
     /// None once the daemon goes down.
-    channels: Mutex<Option<HashMap<SessionId, Live>>>,
+    channels: Mutex<Option<Channels>>,
 }
 
-impl Default for Hub {
-    fn default() -> Self {
-        Self { channels: Mutex::new(Some(HashMap::new())) }
-    }
+struct Channels {
+    sessions: HashMap<SessionId, watch::Sender<Recent<Seq>>>,
+    /// The newest position that was published.
+    newest: watch::Sender<Position>,
+    tail: Option<Tail>,
 }
 
 impl Hub {
+    /// A hub over a log whose newest event has this place.
+    pub(crate) fn new(newest: Position) -> Self {
+        let (newest, _) = watch::channel(newest);
+        Self { channels: Mutex::new(Some(Channels { sessions: HashMap::new(), newest, tail: None })) }
+    }
+
     /// Passes committed events on, in the order of the session.
     pub(crate) fn publish(&self, session: SessionId, events: Vec<Event>) {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channels = self.lock();
         let Some(channels) = channels.as_mut() else { return };
-        let Some(live) = channels.get(&session) else { return };
-        if live.receiver_count() == 0 {
-            channels.remove(&session);
-            return;
-        }
-        for event in events {
-            // It fails only when the last follower left just now.
-            live.send(Arc::new(event)).ok();
+        let Some(last) = events.last().map(|event| event.position) else { return };
+        // A session may publish after another whose events come later in the log.
+        channels.newest.send_if_modified(|newest| {
+            let is_newer = last > *newest;
+            *newest = last.max(*newest);
+            is_newer
+        });
+        if let Some(live) = channels.sessions.get(&session) {
+            let events: Vec<_> = events.into_iter().map(Arc::new).collect();
+            live.send_modify(|recent| {
+                for event in events {
+                    recent.push(Seq(event.seq.0.saturating_sub(1)), event);
+                }
+            });
         }
     }
 
-    /// Follows a session from a cursor on.
-    pub(crate) fn subscribe(&self, log: Arc<dyn Log>, session: SessionId, after: Seq) -> Subscription {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        let channel = || broadcast::channel(LIVE_EVENTS).0;
-        let live = match channels.as_mut() {
-            Some(channels) => channels.entry(session).or_insert_with(channel).subscribe(),
-            None => channel().subscribe(),
-        };
-        Subscription { log, session, cursor: after, live, page: VecDeque::new(), caught_up: false }
+    /// Follows from a cursor on what the filter lets through. Must be called within a runtime.
+    pub(crate) fn subscribe(
+        self: &Arc<Self>,
+        log: Arc<dyn Log>,
+        cursor: Cursor,
+        filter: EventFilter,
+    ) -> Subscription {
+        let sources = Sources { hub: Arc::downgrade(self), log, filter };
+        match cursor {
+            Cursor::Session { session, after } => {
+                Subscription::of_session(session, sources, after, self.session(session))
+            }
+            Cursor::Log { after } => {
+                let live = self.tail(&sources.log);
+                Subscription::of_log(sources, after, live)
+            }
+        }
+    }
+
+    /// How many subscriptions there are.
+    pub(crate) fn subscribers(&self) -> usize {
+        self.lock().as_ref().map_or(0, |Channels { sessions, tail, .. }| {
+            let of_sessions: usize = sessions.values().map(watch::Sender::receiver_count).sum();
+            of_sessions + tail.as_ref().map_or(0, Tail::followers)
+        })
     }
 
     /// Ends every live channel: followers get what was published, then the end.
     pub(crate) fn close(&self) {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.lock().take();
+    }
+
+    fn session(&self, session: SessionId) -> watch::Receiver<Recent<Seq>> {
+        match self.lock().as_mut() {
+            Some(channels) => channels.sessions.entry(session).or_default().subscribe(),
+            None => ended(),
+        }
+    }
+
+    fn tail(&self, log: &Arc<dyn Log>) -> watch::Receiver<Recent<Position>> {
+        match self.lock().as_mut() {
+            Some(Channels { newest, tail, .. }) => {
+                tail.get_or_insert_with(|| Tail::start(Arc::clone(log), newest.subscribe())).follow()
+            }
+            None => ended(),
+        }
+    }
+
+    /// Drops the session's channel where nobody follows it any more.
+    fn left_session(&self, session: SessionId) {
+        if let Some(channels) = self.lock().as_mut()
+            && channels.sessions.get(&session).is_some_and(|live| live.receiver_count() == 0)
+        {
+            channels.sessions.remove(&session);
+        }
+    }
+
+    /// Ends the reader of the log where nobody follows all sessions any more.
+    fn left_log(&self) {
+        if let Some(channels) = self.lock().as_mut() {
+            channels.tail.take_if(|tail| tail.followers() == 0).into_iter().for_each(Tail::end);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Channels>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Every event of a session after a cursor, exactly once, in order: first those in the log, then live ones.
-pub struct Subscription {
-    log: Arc<dyn Log>,
-    session: SessionId,
-    cursor: Seq,
-    live: broadcast::Receiver<Arc<Event>>,
-    page: VecDeque<Event>,
-    caught_up: bool,
+/// A channel that gives nothing more.
+fn ended<P: Place>() -> watch::Receiver<Recent<P>> {
+    watch::channel(Recent::default()).1
 }
 
-impl Subscription {
-    /// The next event; waits for it. Dropping the future loses nothing.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`] where the log cannot be read, [`Error::DaemonStopping`] after the last event of a daemon that
-    /// goes down.
-    pub async fn next(&mut self) -> Result<Arc<Event>, Error> {
-        loop {
-            if let Some(event) = self.page.pop_front() {
-                self.cursor = event.seq;
-                return Ok(Arc::new(event));
-            }
-            if !self.caught_up {
-                self.page = self.log.events(self.session, self.cursor, PAGE).await?.into();
-                self.caught_up = self.page.is_empty();
-                continue;
-            }
-            match self.live.recv().await {
-                Ok(event) if event.seq <= self.cursor => {}
-                Ok(event) if event.seq == self.cursor.next() => {
-                    self.cursor = event.seq;
-                    return Ok(event);
-                }
-                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => self.caught_up = false,
-                Err(broadcast::error::RecvError::Closed) => return Err(Error::DaemonStopping),
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_log::{SqliteLog, SqliteOptions};
+    use uuid::Uuid;
+
+    #[tokio::test]
+    async fn a_channel_goes_with_its_last_follower() {
+        let folder = tempfile::tempdir().unwrap();
+        let log: Arc<dyn Log> = Arc::new(SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap());
+        let hub = Arc::new(Hub::new(Position::ZERO));
+        let session = SessionId::from_uuid(Uuid::nil());
+        for cursor in [Cursor::Session { session, after: Seq::ZERO }, Cursor::Log { after: Position::ZERO }] {
+            let follow = || hub.subscribe(Arc::clone(&log), cursor, EventFilter::default());
+            let (one, other) = (follow(), follow());
+            let open = || {
+                let channels = hub.lock();
+                let channels = channels.as_ref().unwrap();
+                channels.sessions.len() + usize::from(channels.tail.is_some())
+            };
+            drop(one);
+            assert_eq!((open(), hub.subscribers()), (1, 1), "{cursor:?}");
+            drop(other);
+            assert_eq!((open(), hub.subscribers()), (0, 0), "{cursor:?}");
         }
     }
 }

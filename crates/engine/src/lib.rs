@@ -18,4 +18,4 @@ mod warm_up;
 mod worker;
 
 pub use engine::{CommandStatus, Engine, SessionStatus};
-pub use hub::Subscription;
+pub use hub::{Cursor, Subscription};
