@@ -13,10 +13,12 @@ use tokio::task::coop::consume_budget;
 use super::Hub;
 use super::recent::{Next, Place, Recent, json_bytes};
 
-/// How many events are read from the log at once, at first and at most.
-const PAGE: std::ops::RangeInclusive<usize> = 16..=256;
+/// How many events are read from the log at once, at first.
+const FIRST_PAGE: usize = 16;
+/// How many at most.
+const LARGEST_PAGE: usize = 256;
 /// Bytes of JSON of the events that one follower holds; a larger event is held alone.
-const PAGE_BYTES: usize = 6 * 1024;
+const PAGE_BYTES: usize = 4 * 1024;
 
 /// What was seen last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +152,7 @@ impl<S: Stream> Follower<S> {
             cursor: after,
             page: VecDeque::new(),
             read: after,
-            page_size: *PAGE.start(),
+            page_size: FIRST_PAGE,
             is_behind: true,
             live: Some(live),
         }
@@ -198,23 +200,26 @@ impl<S: Stream> Follower<S> {
     /// Keeps of what was read what is wanted and not too large together; the rest is read again.
     fn keep(&mut self, events: Vec<Event>) {
         self.is_behind = events.len() >= self.page_size;
-        let (mut used, mut bytes) = (0, 0);
+        let (mut used, mut kept_bytes) = (0, 0);
         for event in events {
             let place = S::Place::of(&event);
             if self.sources.filter.matches(&event) {
-                bytes += json_bytes(&event);
-                if bytes > PAGE_BYTES && !self.page.is_empty() {
+                let bytes = json_bytes(&event);
+                if kept_bytes + bytes > PAGE_BYTES && !self.page.is_empty() {
                     self.is_behind = true;
                     break;
                 }
+                kept_bytes += bytes;
                 self.page.push_back(event);
             }
             self.read = place;
             used += 1;
         }
         self.page.shrink_to_fit();
-        // Small events, and those that are not wanted, are read more at once.
-        self.page_size = (2 * used).clamp(*PAGE.start(), *PAGE.end());
+        if used > 0 {
+            // As many as would be kept of events like these: what is not kept is read twice.
+            self.page_size = (used * PAGE_BYTES / kept_bytes.max(1)).clamp(1, LARGEST_PAGE);
+        }
         if self.page.is_empty() {
             self.cursor = self.cursor.max(self.read);
         }
