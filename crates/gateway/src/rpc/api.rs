@@ -1,8 +1,8 @@
 //! The methods, `resource/verb`, with their parameters and results.
 
 use mainstay_model::{
-    Admission, CommandId, Event, IdempotencyKey, JobId, Limits, Principal, Seq, SessionId, SessionKind,
-    Timestamp, Version,
+    Admission, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Position, Principal, Seq,
+    SessionId, SessionKind, Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -208,14 +208,48 @@ methods! {
         limit: Option<usize>,
     } -> Vec<Event>;
 
-    /// Sends every event after a cursor as a `session/event` notification, then live ones.
-    "session/subscribe" Subscribe {
-        /// Its id, the end of it, or its name.
-        session: String,
-        /// Those after this one.
+    /// A page of the events of all sessions, in the order of the log.
+    "log/events" ListAllEvents {
+        /// Those after this position.
         #[serde(default)]
-        after: Seq,
+        after_position: Position,
+        /// At most so many, at most 1000; a page of large events ends earlier.
+        #[serde(default)]
+        limit: Option<usize>,
+    } -> Vec<Event>;
+
+    /// Sends every event after a cursor that the filter lets through as a `session/event` notification, then live ones. With
+    /// `session` the cursor is `after`, a seq of that session; without, it is `afterPosition`, and all sessions are meant.
+    "session/subscribe" Follow {
+        /// Its id, the end of it, or its name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// Those after this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Seq>,
+        /// Those after this position.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after_position: Option<Position>,
+        /// Which of them.
+        #[serde(flatten)]
+        filter: EventFilter,
     } -> Subscribed;
+}
+
+/// [`Follow`] of one session, all its events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscribe {
+    /// Its id, the end of it, or its name.
+    pub session: String,
+    /// Those after this one.
+    #[serde(default)]
+    pub after: Seq,
+}
+
+impl Method for Subscribe {
+    const NAME: &'static str = Follow::NAME;
+    type Answer = Subscribed;
 }
 
 /// The name of the notification that carries an event.
@@ -269,8 +303,9 @@ pub struct Cancelling {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subscribed {
-    /// Its session.
-    pub session: SessionId,
+    /// Its session; none where all are meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
 }
 
 /// The daemon.

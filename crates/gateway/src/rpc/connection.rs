@@ -13,9 +13,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-use super::api::{Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Method, Subscribe};
+use super::api::{Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Follow, Method};
 use super::codec::{Outgoing, Request, Version, line};
 use super::dispatch::{dispatch, params};
+use super::follow::follow;
 use super::server::Daemon;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
@@ -181,7 +182,7 @@ impl Tasks {
         };
         let id = request.id.clone().unwrap_or(Value::Null);
         let connection = Arc::clone(connection);
-        if request.method != Subscribe::NAME {
+        if request.method != Follow::NAME {
             self.under_way.spawn(async move { connection.serve(&id, &request).await });
         } else if self.subscriptions.len() < SUBSCRIPTIONS {
             self.subscriptions.spawn(async move { connection.subscribe(&id, &request).await });
@@ -211,22 +212,18 @@ impl Connection {
 
     /// Answers, then sends events until the client goes or the daemon stops.
     async fn subscribe(&self, id: &Value, request: &Request) -> Result<(), Error> {
-        let engine = &self.daemon.engine;
-        let subscribed = match params::<Subscribe>(request) {
-            Ok(subscribe) => {
-                engine.resolve(&subscribe.session).await.map(|session| (session, subscribe.after))
-            }
+        let followed = match params::<Follow>(request) {
+            Ok(wanted) => follow(&self.daemon.engine, wanted).await,
             Err(error) => Err(error),
         };
-        let (session, after) = match subscribed {
-            Ok(subscribed) => subscribed,
+        let (subscribed, mut subscription) = match followed {
+            Ok(followed) => followed,
             Err(error) => {
                 self.send(failure(id, error)).await;
                 return Ok(());
             }
         };
-        let mut subscription = engine.subscribe(session, after);
-        self.send(answer(id, Ok(super::api::Subscribed { session }))).await;
+        self.send(answer(id, Ok(subscribed))).await;
         loop {
             let event = match subscription.next().await {
                 Ok(event) => event,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::api::{
     CancelSession, Cancelling, Check, Complete, Conditions, CreateSession, DaemonStatus, Eval, Explore,
-    GetCommand, GetSession, GetStatus, ListEvents, ListSessions, Method, Nothing, RenameSession,
-    ResetSession, SettleSession, StartSession, StopDaemon, StopSession,
+    GetCommand, GetSession, GetStatus, ListAllEvents, ListEvents, ListSessions, Method, Nothing,
+    RenameSession, ResetSession, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -70,6 +70,11 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
             let ListEvents { session, after, limit } = params(request)?;
             let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
             page(&daemon.engine.events(call.resolve(&session).await?, after, limit).await?)
+        }
+        ListAllEvents::NAME => {
+            let ListAllEvents { after_position, limit } = params(request)?;
+            let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
+            page(&daemon.engine.all_events(after_position, limit).await?)
         }
         unknown => Err(Error::BadRequest { reason: format!("there is no method `{unknown}`") }),
     }

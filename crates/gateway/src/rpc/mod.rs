@@ -7,4 +7,5 @@ pub mod client;
 mod codec;
 mod connection;
 mod dispatch;
+mod follow;
 pub mod server;
