@@ -68,6 +68,39 @@ fn the_first_help_shows_every_command_and_examples() {
     "#);
 }
 
+#[test]
+fn the_help_of_events_says_how_to_choose_them() {
+    insta::assert_snapshot!(World::new().run(["events", "--help"]).stdout, @"
+    Show what happened in a session
+
+    Usage: mainstay events [OPTIONS]
+
+    Options:
+      -s, --session <SESSION>    The session: its id, the end of its id, or its name. Without it the
+                                 most recently active one of this folder
+      -k, --session-kind <KIND>  The kind of session to look for: fsharp
+      -p, --project <FILE>       The project whose session to look for
+      -a, --all                  What happened in all sessions, in the order of the log
+          --since <SEQ>          Only what came after this event; with --all, after this position
+                                 [default: 0]
+          --kind <KIND>          Only events of this kind, as `--json` shows it: evalCompleted,
+                                 outputProduced. May be given more than once
+          --source <NAME>        Only what this caused: a client (cli, terminal), worker, or system,
+                                 which is Mainstay itself
+      -c, --command <ID>         Only events of this command
+      -f, --follow               Go on with what happens next, until interrupted
+          --json                 Print one JSON object a line
+      -h, --help                 Print help
+
+    Examples:
+      mainstay events --since 10
+      mainstay events --follow --json | jq .kind
+      mainstay events --kind evalFailed --source cli
+      mainstay events --command my-eval-7
+      mainstay events --all --follow --kind evalCompleted --kind evalFailed
+    ");
+}
+
 /// The commands that the help of these words lists, but for `help` itself.
 fn commands(world: &World, words: &[String]) -> Vec<String> {
     let help = world.run(words.iter().map(String::as_str).chain(["--help"])).stdout;

@@ -1,17 +1,21 @@
-//! `mainstay events`: what happened in a session.
+//! `mainstay events`: what happened in a session, or in all.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{ListEvents, Subscribe};
+use mainstay_gateway::rpc::api::{Follow, ListAllEvents, ListEvents};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::eval::Failure;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::replay::Divergence;
 use mainstay_model::session::DIVERGENCES_KEPT;
-use mainstay_model::{Error, Event, EventBody, Kept, Seq, Source, WarmUpReason};
+use mainstay_model::{
+    CommandId, Error, Event, EventBody, EventFilter, EventKind, Kept, Position, Seq, Source, SourceName,
+    WarmUpReason,
+};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::interrupts;
@@ -26,19 +30,33 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// What shells make of a program that Ctrl-C ends.
 const INTERRUPTED: u8 = 128 + 2;
 
-/// Shows what happened in a session.
+/// Shows what happened in a session, or in all.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  mainstay events --since 10\n  mainstay events --follow --json | jq .kind"
-)]
-#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
+#[command(after_help = EXAMPLES)]
+#[command(mut_arg("kind", |kind| kind.long("session-kind").help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
 pub(super) struct Events {
     #[command(flatten)]
     target: Target,
 
-    /// Only what came after this event
+    /// What happened in all sessions, in the order of the log
+    #[arg(short, long, conflicts_with_all = ["session", "kind", "project"])]
+    all: bool,
+
+    /// Only what came after this event; with --all, after this position
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     since: u64,
+
+    /// Only events of this kind, as `--json` shows it: evalCompleted, outputProduced. May be given more than once
+    #[arg(long = "kind", value_name = "KIND")]
+    event_kinds: Vec<EventKind>,
+
+    /// Only what this caused: a client (cli, terminal), worker, or system, which is Mainstay itself
+    #[arg(long, value_name = "NAME")]
+    source: Option<SourceName>,
+
+    /// Only events of this command
+    #[arg(short, long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    command: Option<CommandId>,
 
     /// Go on with what happens next, until interrupted
     #[arg(short, long)]
@@ -49,41 +67,75 @@ pub(super) struct Events {
     json: bool,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  mainstay events --since 10
+  mainstay events --follow --json | jq .kind
+  mainstay events --kind evalFailed --source cli
+  mainstay events --command my-eval-7
+  mainstay events --all --follow --kind evalCompleted --kind evalFailed";
+
 impl Events {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let connection = connect_or_start(home, "cli").await?;
-        let session = self.target.find(&connection.client).await?;
-        let mut story = Story::new(Paint::stdout());
+        let session = match self.all {
+            true => None,
+            false => Some(self.target.find(&connection.client).await?),
+        };
+        let paint = Paint::stdout();
+        let mut story = session.as_ref().map_or_else(|| Story::of_all_sessions(paint), |_| Story::new(paint));
         let ended = if self.follow {
-            self.follow(connection, &session, &mut story).await
+            self.follow(connection, session.as_ref(), &mut story).await
         } else {
-            let show = |event: &Event| self.show(event, &mut story);
-            for_each_event(&connection.client, &session, Seq(self.since), show)
-                .await
-                .map(|()| ExitCode::SUCCESS)
+            self.look_back(&connection.client, session.as_ref(), &mut story).await
         };
         print!("{}", story.end());
         ended
+    }
+
+    /// Shows what has happened.
+    async fn look_back(
+        &self,
+        client: &Client,
+        session: Option<&SessionView>,
+        story: &mut Story,
+    ) -> Result<ExitCode, Error> {
+        let filter = self.filter();
+        let show = |event: &Event| {
+            if filter.matches(event) {
+                self.show(event, story);
+            }
+        };
+        match session {
+            Some(session) => for_each_event(client, session, Seq(self.since), show).await?,
+            None => for_each_event_of_all(client, Position(self.since), show).await?,
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     /// Shows what happens, until Ctrl-C comes or the connection ends.
     async fn follow(
         &self,
         mut connection: Connection,
-        session: &SessionView,
+        session: Option<&SessionView>,
         story: &mut Story,
     ) -> Result<ExitCode, Error> {
         let mut interrupts = interrupts()?;
-        let subscribe = Subscribe { session: session.session.to_string(), after: Seq(self.since) };
-        connection.client.call(subscribe).await?;
+        let follow = Follow {
+            session: session.map(|session| session.session.to_string()),
+            after: session.map(|_| Seq(self.since)),
+            after_position: session.is_none().then_some(Position(self.since)),
+            filter: self.filter(),
+        };
+        connection.client.call(follow).await?;
         let mut looks = interval(PATIENCE);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut last, mut last_at_look) = (Seq::ZERO, Seq::ZERO);
+        let (mut last, mut last_at_look) = (Position::ZERO, Position::ZERO);
         loop {
             tokio::select! {
                 event = connection.events.recv() => {
                     let Some(event) = event else { return Err(connection.client.lost()) };
-                    last = event.seq;
+                    last = event.position;
                     self.show(&event, story);
                 }
                 _ = looks.tick(), if story.is_inside_line() => {
@@ -92,6 +144,15 @@ impl Events {
                 }
                 _ = interrupts.recv() => return Ok(ExitCode::from(INTERRUPTED)),
             }
+        }
+    }
+
+    fn filter(&self) -> EventFilter {
+        EventFilter {
+            sessions: BTreeSet::new(),
+            kinds: self.event_kinds.iter().copied().collect(),
+            source: self.source.clone(),
+            correlation: self.command.clone(),
         }
     }
 
@@ -116,6 +177,20 @@ pub(crate) async fn for_each_event(
         let events = client.call(page).await?;
         let Some(last) = events.last() else { return Ok(()) };
         after = last.seq;
+        events.iter().for_each(&mut show);
+    }
+}
+
+/// Reads the events of all sessions page by page.
+async fn for_each_event_of_all(
+    client: &Client,
+    mut after_position: Position,
+    mut show: impl FnMut(&Event),
+) -> Result<(), Error> {
+    loop {
+        let events = client.call(ListAllEvents { after_position, limit: None }).await?;
+        let Some(last) = events.last() else { return Ok(()) };
+        after_position = last.position;
         events.iter().for_each(&mut show);
     }
 }

@@ -1,7 +1,7 @@
 //! A session's story: a row for each event, told in order. Output comes in chunks that may end inside a line; a row waits until
 //! its last line is whole, its job has ended, or whoever follows the story has waited long enough.
 
-use mainstay_model::{Event, EventBody, JobId, OutputStream, Seq};
+use mainstay_model::{Event, EventBody, JobId, OutputStream, Position, SessionId};
 
 use super::events::{describe, who};
 use crate::terminal::{Paint, Tone};
@@ -9,7 +9,17 @@ use crate::terminal::{Paint, Tone};
 /// Tells events one after another.
 pub(crate) struct Story {
     paint: Paint,
+    scope: Scope,
     begun: Vec<Begun>,
+}
+
+/// Whose story it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// One session's: its seqs name the events.
+    Session,
+    /// That of all sessions: each row names its session, and positions name the events.
+    Log,
 }
 
 /// The beginning of a line, and the chunk it came with.
@@ -21,9 +31,14 @@ struct Begun {
 }
 
 impl Story {
-    /// Nothing yet.
+    /// Of one session; nothing yet.
     pub(crate) fn new(paint: Paint) -> Self {
-        Self { paint, begun: Vec::new() }
+        Self { paint, scope: Scope::Session, begun: Vec::new() }
+    }
+
+    /// Of all sessions; nothing yet.
+    pub(crate) fn of_all_sessions(paint: Paint) -> Self {
+        Self { paint, scope: Scope::Log, begun: Vec::new() }
     }
 
     /// The rows that an event completes, each with its end of line.
@@ -49,18 +64,26 @@ impl Story {
             | EventBody::EvalCompleted { .. }
             | EventBody::EvalFailed { .. }
             | EventBody::EvalCancelled { .. }
-            | EventBody::EvalInterrupted { .. } => self.end() + &self.row(event),
+            | EventBody::EvalInterrupted { .. } => self.end_of(event.session) + &self.row(event),
         }
     }
 
     /// The rows that still wait for the end of their line.
     pub(crate) fn end(&mut self) -> String {
-        self.end_until(Seq(u64::MAX))
+        self.end_where(|_| true)
     }
 
     /// Those of them to whose line nothing was added after this event.
-    pub(crate) fn end_until(&mut self, last: Seq) -> String {
-        let ended: Vec<Begun> = self.begun.extract_if(.., |begun| begun.chunk.seq <= last).collect();
+    pub(crate) fn end_until(&mut self, last: Position) -> String {
+        self.end_where(|chunk| chunk.position <= last)
+    }
+
+    fn end_of(&mut self, session: SessionId) -> String {
+        self.end_where(|chunk| chunk.session == session)
+    }
+
+    fn end_where(&mut self, is_ended: impl Fn(&Event) -> bool) -> String {
+        let ended: Vec<Begun> = self.begun.extract_if(.., |begun| is_ended(&begun.chunk)).collect();
         ended.into_iter().map(|Begun { text, chunk, .. }| self.row(&holding(&chunk, text))).collect()
     }
 
@@ -70,7 +93,9 @@ impl Story {
     }
 
     fn printed(&mut self, chunk: &Event, job: Option<JobId>, stream: OutputStream, text: &str) -> String {
-        let before = self.begun.iter().position(|begun| (begun.job, begun.stream) == (job, stream));
+        let line = (chunk.session, job, stream);
+        let before =
+            self.begun.iter().position(|begun| (begun.chunk.session, begun.job, begun.stream) == line);
         let mut lines = before.map_or_else(String::new, |at| self.begun.remove(at).text) + text;
         let rest = lines.split_off(lines.rfind('\n').map_or(0, |end| end + 1));
         if !rest.is_empty() {
@@ -83,7 +108,13 @@ impl Story {
         let who = who(&event.metadata.source);
         let (tone, what) = describe(&event.body);
         let what = tone.map_or_else(|| what.clone(), |tone| self.paint.tone(tone, &what));
-        let head = format!("{:>5}  {:.3}  {who:<9}", event.seq.0, event.at);
+        let head = match self.scope {
+            Scope::Session => format!("{:>5}  {:.3}  {who:<9}", event.seq.0, event.at),
+            Scope::Log => {
+                let session = event.session.short();
+                format!("{:>5}  {:.3}  {session}  {who:<9}", event.position.0, event.at)
+            }
+        };
         format!("{} {what}\n", self.paint.tone(Tone::Faint, &head))
     }
 }
@@ -101,7 +132,7 @@ fn holding(chunk: &Event, other: String) -> Event {
 mod tests {
     use super::*;
     use mainstay_model::event::Metadata;
-    use mainstay_model::{EvalResult, Position, Source};
+    use mainstay_model::{EvalResult, Seq, Source};
 
     fn job() -> JobId {
         "019a0000-0000-7000-8000-000000000001".parse().unwrap()
@@ -150,7 +181,7 @@ mod tests {
         let mut story = Story::new(Paint::plain());
         assert_eq!(story.tell(&event(1, out("working..."))), "");
         assert_eq!(story.tell(&event(2, printed(OutputStream::Stderr, "hm"))), "");
-        let told = story.end_until(Seq(1));
+        let told = story.end_until(Position(1));
         insta::assert_snapshot!(told, @"    1  2026-02-13T13:30:20.000Z  worker    printed working...");
         assert!(story.is_inside_line());
         insta::assert_snapshot!(story.tell(&event(3, out(" done\n"))), @"    3  2026-02-13T13:30:20.000Z  worker    printed  done");
@@ -200,5 +231,35 @@ mod tests {
     #[test]
     fn a_line_without_an_end_is_told_at_the_end() {
         insta::assert_snapshot!(told([out("one "), out("line")]), @"    2  2026-02-13T13:30:20.000Z  worker    printed one line");
+    }
+
+    #[test]
+    fn sessions_do_not_end_each_others_lines() {
+        let of = |session: &str, seq: u64, position: u64, body| Event {
+            session: session.parse().unwrap(),
+            position: Position(position),
+            ..event(seq, body)
+        };
+        let (one, other) = ("019a0000-0000-7000-8000-0000a1b2c3d4", "019a0000-0000-7000-8000-00000000beef");
+        let loose = |text: &str| EventBody::OutputProduced {
+            job: None,
+            stream: OutputStream::Stdout,
+            text: text.to_owned(),
+        };
+        let mut story = Story::of_all_sessions(Paint::plain());
+        let told: String = [
+            of(one, 7, 21, loose("one ")),
+            of(other, 3, 22, loose("of the other\n")),
+            of(other, 4, 23, EventBody::SessionReset),
+            of(one, 8, 24, loose("line\n")),
+        ]
+        .iter()
+        .map(|event| story.tell(event))
+        .collect();
+        insta::assert_snapshot!(told, @"
+        22  2026-02-13T13:30:20.000Z  0000beef  worker    printed of the other
+        23  2026-02-13T13:30:20.000Z  0000beef  worker    reset
+        24  2026-02-13T13:30:20.000Z  a1b2c3d4  worker    printed one line
+        ");
     }
 }
