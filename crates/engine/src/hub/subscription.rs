@@ -18,7 +18,7 @@ const FIRST_PAGE: usize = 16;
 /// How many at most.
 const LARGEST_PAGE: usize = 256;
 /// Bytes of JSON of the events that one follower holds; a larger event is held alone.
-const PAGE_BYTES: usize = 4 * 1024;
+const PAGE_BYTES: usize = 3 * 1024;
 
 /// What was seen last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
