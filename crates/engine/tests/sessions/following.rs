@@ -15,16 +15,23 @@ use tokio::sync::watch;
 
 use crate::support::{Client, Daemon, command, eval, eventually, next_id, quick};
 
-/// How a follower goes about it: pauses between its reads, and after how many events it begins anew from its cursor.
+/// How a follower goes about it: pauses between its reads, after how many events it begins anew from its cursor, and after how
+/// many it sleeps until all has happened.
 #[derive(Clone, Debug)]
 struct Manner {
     pauses: Vec<u8>,
     stays: usize,
+    sleeps_after: Option<usize>,
 }
 
 fn any_manner() -> impl Strategy<Value = Manner> {
     let pauses = vec(prop_oneof![3 => Just(0_u8), 1 => any::<u8>()], 1..20);
-    (pauses, prop_oneof![1..40_usize, Just(usize::MAX)]).prop_map(|(pauses, stays)| Manner { pauses, stays })
+    let stays = prop_oneof![1..40_usize, Just(usize::MAX)];
+    (pauses, stays, option::of(0..60_usize)).prop_map(|(pauses, stays, sleeps_after)| Manner {
+        pauses,
+        stays,
+        sleeps_after,
+    })
 }
 
 /// What a follower sees until its cursor has passed `end`, which is told once it is known.
@@ -33,7 +40,7 @@ async fn follow(
     cursor: Cursor,
     filter: EventFilter,
     manner: Manner,
-    end: watch::Receiver<Option<Cursor>>,
+    mut end: watch::Receiver<Option<Cursor>>,
 ) -> Vec<Event> {
     let mut subscription = engine.follow(cursor, filter.clone());
     let mut seen = Vec::new();
@@ -47,6 +54,9 @@ async fn follow(
             seen.push(event.unwrap().as_ref().clone());
             if seen.len() % manner.stays == 0 {
                 subscription = engine.follow(subscription.cursor(), filter.clone());
+            }
+            if Some(seen.len()) == manner.sleeps_after {
+                end.wait_for(Option::is_some).await.unwrap();
             }
         }
     }
