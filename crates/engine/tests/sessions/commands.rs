@@ -6,7 +6,7 @@ use futures::FutureExt;
 use mainstay_engine::CommandStatus;
 use mainstay_model::{
     Admission, Command, CommandId, Error, EvalEnding, IdempotencyKey, Limits, Outcome, Principal, RateScope,
-    Response, SessionCommand, SessionState, Version,
+    Response, SessionCommand, Version,
 };
 
 use crate::support::{
@@ -141,7 +141,8 @@ async fn a_dependant_that_waits_is_withdrawn_and_survives_the_daemon() {
     let daemon = daemon.crash().await;
     let interrupted = Error::DependencyFailed { dependency: id("first"), reason: "interrupted".to_owned() };
     assert_eq!(failed(&daemon.client(other), dependant()).await, interrupted);
-    assert_eq!(daemon.client(one).state().await, SessionState::WarmingUp);
+    let first = evaluated(daemon.client(one).give(queued("first", "loop")).await);
+    assert_eq!(first.ending, EvalEnding::Interrupted);
 }
 
 #[tokio::test]
