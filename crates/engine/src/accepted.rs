@@ -9,13 +9,13 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mainstay_model::decide::Answer;
+use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::{
     Answered, CommandFingerprint, CommandId, Error, IdempotencyKey, Outcome, Principal, SessionId, Version,
 };
 use tokio::sync::oneshot;
 
-use crate::claims::{Claims, CommandKey};
+use crate::claims::{Claims, CommandKey, key_of};
 
 /// Who waits for an outcome.
 #[derive(Debug)]
@@ -64,14 +64,6 @@ pub(crate) struct Accepted {
     durable: Arc<AtomicU64>,
 }
 
-/// A command that is taken in: what it says and is known by.
-#[derive(Clone, Debug)]
-pub(crate) struct Incoming {
-    pub(crate) key: CommandKey,
-    pub(crate) idempotency: Option<IdempotencyKey>,
-    pub(crate) fingerprint: CommandFingerprint,
-}
-
 enum Progress {
     /// No outcome yet.
     Pending {
@@ -113,9 +105,10 @@ impl Accepted {
     }
 
     /// Looks at a command that comes in, and claims its id where it is new.
-    pub(crate) fn arrive(&mut self, incoming: &Incoming, reply: Reply) -> Arrival {
+    pub(crate) fn arrive(&mut self, identity: &Identity, reply: Reply) -> Arrival {
         self.forget_durable();
-        let Incoming { key, idempotency, fingerprint } = incoming;
+        let Identity { key: idempotency, fingerprint, .. } = identity;
+        let key = &key_of(identity);
         let by_key = idempotency.as_ref().and_then(|idempotency| {
             let original = self.keys.get(&(key.0.clone(), idempotency.clone()))?;
             (*original != key.1).then(|| (original.clone(), idempotency))
@@ -182,8 +175,9 @@ impl Accepted {
     }
 
     /// Accepts a command that arrived as new.
-    pub(crate) fn accept(&mut self, incoming: Incoming, reply: Option<Reply>) {
-        let Incoming { key, idempotency, fingerprint } = incoming;
+    pub(crate) fn accept(&mut self, identity: Identity, reply: Option<Reply>) {
+        let key = key_of(&identity);
+        let Identity { key: idempotency, fingerprint, .. } = identity;
         self.claims.take(&key, self.session);
         if let Some(idempotency) = &idempotency {
             self.keys.insert((key.0.clone(), idempotency.clone()), key.1.clone());

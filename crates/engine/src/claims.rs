@@ -4,11 +4,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mainstay_model::decide::Identity;
 use mainstay_model::{CommandId, Principal, SessionId};
 use tokio::sync::watch;
 
 /// Whose command, and which.
 pub(crate) type CommandKey = (Principal, CommandId);
+
+/// Whose command this is, and which.
+pub(crate) fn key_of(identity: &Identity) -> CommandKey {
+    (identity.principal.clone(), identity.command.clone())
+}
 
 /// The commands that were accepted and have no durable outcome yet.
 #[derive(Default)]

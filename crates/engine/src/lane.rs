@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use mainstay_model::decide::Identity;
 use mainstay_model::{Command, CommandId, Deadline, Principal, QueuedCommand, Source, Timestamp};
 
-use crate::accepted::Incoming;
 use crate::claims::CommandKey;
 
 /// A command that waits for its turn.
@@ -42,11 +41,6 @@ impl Queued {
     pub(crate) fn identity(&self) -> Identity {
         let QueuedCommand { command, key, fingerprint, .. } = (*self.queued).clone();
         Identity { principal: self.source.principal(), command, key, fingerprint }
-    }
-
-    pub(crate) fn incoming(&self) -> Incoming {
-        let Identity { principal, command, key, fingerprint } = self.identity();
-        Incoming { key: (principal, command), idempotency: key, fingerprint }
     }
 }
 

@@ -27,7 +27,7 @@ use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use crate::accepted::{Accepted, Reply};
-use crate::claims::{Claims, CommandKey};
+use crate::claims::{Claims, CommandKey, key_of};
 use crate::commit::{Commit, Commits, commit_in_order};
 use crate::dependencies::{Waited, Waiter};
 use crate::hub::Hub;
@@ -175,7 +175,7 @@ impl SessionTask {
     /// command can come again, and a command that waits is known.
     fn take_over(&mut self, lane: Vec<Queued>) {
         for queued in &lane {
-            self.accepted.accept(queued.incoming(), None);
+            self.accepted.accept(queued.identity(), None);
         }
         self.lane = Lane::of(lane);
         self.notice(Notice::DaemonLost);
@@ -244,12 +244,7 @@ impl SessionTask {
     }
 
     fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
-        let identity = Identity {
-            principal: command.source.principal(),
-            command: command.id.clone(),
-            key: command.key.clone(),
-            fingerprint: fingerprint.clone(),
-        };
+        let identity = Identity::of(&command, fingerprint.clone());
         if let SessionCommand::Cancel { target: Some(target) } = &command.body
             && let Some(withdrawn) = self.lane.take(&identity.principal, target)
         {
@@ -260,11 +255,10 @@ impl SessionTask {
             self.hear_out();
         }
         if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, job }) {
-            let key = (identity.principal.clone(), identity.command.clone());
-            if self.session.waits(&key.0, &key.1) {
+            if self.session.waits(&identity.principal, &identity.command) {
                 return self.decide_surely(Input::Leave { identity, error });
             }
-            self.accepted.refuse(&key, &error);
+            self.accepted.refuse(&key_of(&identity), &error);
         }
     }
 

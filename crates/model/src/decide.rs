@@ -68,6 +68,33 @@ pub struct Identity {
     pub fingerprint: CommandFingerprint,
 }
 
+impl Identity {
+    /// Of a command that says what this fingerprint is of.
+    pub fn of(command: &Command, fingerprint: CommandFingerprint) -> Self {
+        Self {
+            principal: command.source.principal(),
+            command: command.id.clone(),
+            key: command.key.clone(),
+            fingerprint,
+        }
+    }
+
+    fn of_running(running: &RunningJob) -> Self {
+        Self {
+            principal: running.source.principal(),
+            command: running.command.clone(),
+            key: running.key.clone(),
+            fingerprint: running.fingerprint.clone(),
+        }
+    }
+
+    /// The answer to the command.
+    pub fn answer(self, outcome: Outcome) -> Answer {
+        let Self { principal, command, key, fingerprint } = self;
+        Answer { principal, command, key, fingerprint, outcome }
+    }
+}
+
 /// What happened to a session's worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -252,8 +279,7 @@ pub enum Effect {
 ///
 /// # Errors
 /// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
-/// nothing of its target. A notice is never refused: one that comes
-/// too late decides nothing.
+/// nothing of its target. A notice is never refused: one that comes too late decides nothing.
 pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) -> Result<Decision, Error> {
     let mut draft = Draft { session, now, decision: Decision::default() };
     match input {
@@ -297,12 +323,7 @@ impl Draft<'_> {
             return Err(Error::NotOffered { action, state });
         }
         let metadata = of_command(command.source.clone(), &command.id);
-        let identity = Identity {
-            principal: command.source.principal(),
-            command: command.id,
-            key: command.key,
-            fingerprint,
-        };
+        let identity = Identity::of(&command, fingerprint);
         if let Some(expected) = command.if_version
             && expected != self.session.version
         {
@@ -468,7 +489,7 @@ impl Draft<'_> {
         let Some(running) = self.running(job).filter(|running| !running.is_answered) else { return };
         let Some(Deadline { limit_ms, .. }) = running.deadline else { return };
         self.record(of_job(Source::System, &running), EventBody::EvalTimedOut { job, limit_ms });
-        self.answer(Identity::of(&running), Outcome::Failed { error: Error::TimedOut { limit_ms } });
+        self.answer(Identity::of_running(&running), Outcome::Failed { error: Error::TimedOut { limit_ms } });
         if !running.cancel_requested {
             self.effect(Effect::Interrupt { job });
         }
@@ -676,7 +697,7 @@ impl Draft<'_> {
             EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
         if !running.is_answered {
             let response = Response::Evaluated(outcome);
-            self.answer(Identity::of(running), Outcome::Done { response });
+            self.answer(Identity::of_running(running), Outcome::Done { response });
         }
     }
 
@@ -694,19 +715,7 @@ impl Draft<'_> {
     }
 
     fn answer(&mut self, identity: Identity, outcome: Outcome) {
-        let Identity { principal, command, key, fingerprint } = identity;
-        self.decision.outcomes.push(Answer { principal, command, key, fingerprint, outcome });
-    }
-}
-
-impl Identity {
-    fn of(running: &RunningJob) -> Self {
-        Self {
-            principal: running.source.principal(),
-            command: running.command.clone(),
-            key: running.key.clone(),
-            fingerprint: running.fingerprint.clone(),
-        }
+        self.decision.outcomes.push(identity.answer(outcome));
     }
 }
 

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::ready;
 use mainstay_log::StoredOutcome;
 use mainstay_model::affordance::{Availability, availability};
-use mainstay_model::decide::Answer;
+use mainstay_model::decide::Identity;
 use mainstay_model::{
     Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, Outcome, Principal,
     QueuedCommand, RateScope, SessionCommand, SessionState,
@@ -14,41 +14,41 @@ use mainstay_model::{
 use uuid::Uuid;
 
 use super::{SessionTask, now};
-use crate::accepted::{Arrival, Incoming, Reply};
+use crate::accepted::{Arrival, Reply};
+use crate::claims::key_of;
 use crate::lane::Queued;
 
 impl SessionTask {
     /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
     /// refused. Only a new one counts for the limits.
     pub(super) async fn admit(&mut self, command: Command, fingerprint: CommandFingerprint, reply: Reply) {
-        let key = (command.source.principal(), command.id.clone());
-        let incoming = Incoming { key, idempotency: command.key.clone(), fingerprint };
-        let reply = match self.accepted.arrive(&incoming, reply) {
+        let identity = Identity::of(&command, fingerprint);
+        let reply = match self.accepted.arrive(&identity, reply) {
             Arrival::New(reply) => reply,
             Arrival::Joined => return,
             Arrival::Follow(reply, outcome) => {
                 return self.hand_over(ready(Ok(Vec::new())).boxed(), Vec::new(), vec![(reply, outcome)]);
             }
-            Arrival::Copy(reply, outcome) => return self.copy(incoming, reply, outcome),
+            Arrival::Copy(reply, outcome) => return self.copy(identity, reply, outcome),
             Arrival::Conflict(reply, error) => return reply.refuse(error),
         };
-        match self.known(&incoming).await {
-            Ok(None) => self.admit_new(command, incoming, reply),
+        match self.known(&identity).await {
+            Ok(None) => self.admit_new(command, identity, reply),
             Ok(Some(Stored::UnderId(stored))) => {
-                self.accepted.give_up(&incoming.key);
+                self.accepted.give_up(&key_of(&identity));
                 reply.replay(stored.outcome, stored.version);
             }
-            Ok(Some(Stored::UnderKey(stored))) => self.copy(incoming, reply.repeated(), stored.outcome),
+            Ok(Some(Stored::UnderKey(stored))) => self.copy(identity, reply.repeated(), stored.outcome),
             Err(error) => {
-                self.accepted.give_up(&incoming.key);
+                self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
             }
         }
     }
 
     /// What the log knows of a command: by its key, else by its id.
-    async fn known(&self, incoming: &Incoming) -> Result<Option<Stored>, Error> {
-        let Incoming { key: (principal, id), idempotency, fingerprint } = incoming;
+    async fn known(&self, identity: &Identity) -> Result<Option<Stored>, Error> {
+        let Identity { principal, command: id, key, fingerprint } = identity;
         let log = &self.shared.log;
         // An id of our own was never there before.
         let stored = if id.is_anonymous() { None } else { log.outcome(principal, id).await? };
@@ -58,7 +58,7 @@ impl SessionTask {
                 false => Err(Error::CommandConflict { command: id.clone() }),
             };
         }
-        let Some(key) = idempotency else { return Ok(None) };
+        let Some(key) = key else { return Ok(None) };
         match log.outcome_of_key(principal, self.session.id, key).await? {
             None => Ok(None),
             Some(stored) if stored.fingerprint == *fingerprint => Ok(Some(Stored::UnderKey(stored))),
@@ -67,18 +67,17 @@ impl SessionTask {
     }
 
     /// Stores an outcome that was found by its key under one more id.
-    fn copy(&mut self, incoming: Incoming, reply: Reply, outcome: Outcome) {
-        let Incoming { key, fingerprint, .. } = incoming.clone();
-        self.accepted.accept(Incoming { idempotency: None, ..incoming }, Some(reply));
-        let (principal, command) = key;
-        self.commit(now(), Vec::new(), vec![Answer { principal, command, key: None, fingerprint, outcome }]);
+    fn copy(&mut self, identity: Identity, reply: Reply, outcome: Outcome) {
+        let copy = Identity { key: None, ..identity };
+        self.accepted.accept(copy.clone(), Some(reply));
+        self.commit(now(), Vec::new(), vec![copy.answer(outcome)]);
     }
 
-    fn admit_new(&mut self, command: Command, incoming: Incoming, reply: Reply) {
+    fn admit_new(&mut self, command: Command, identity: Identity, reply: Reply) {
         match self.admissible(&command) {
             Ok(place) => {
-                let fingerprint = incoming.fingerprint.clone();
-                self.accepted.accept(incoming, Some(reply));
+                let fingerprint = identity.fingerprint.clone();
+                self.accepted.accept(identity, Some(reply));
                 let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
                 match place {
                     Place::Now => self.carry_out(command, fingerprint, deadline),
@@ -86,7 +85,7 @@ impl SessionTask {
                 }
             }
             Err(error) => {
-                self.accepted.give_up(&incoming.key);
+                self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
             }
         }
@@ -113,8 +112,12 @@ impl SessionTask {
             |scope, limit| move |retry_after_ms| Error::RateLimited { scope, limit, retry_after_ms };
         let session = limited(RateScope::Session, limits.session_commands_per_minute);
         let server = limited(RateScope::Server, limits.commands_per_minute);
-        self.rate.pass(now()).map_err(session)?;
-        self.shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(server)
+        let mut rate = self.rate;
+        rate.pass(now()).map_err(session)?;
+        self.shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(server)?;
+        // A command that either refuses counts for neither.
+        self.rate = rate;
+        Ok(())
     }
 
     fn place(&self, command: &Command) -> Result<Place, Error> {
@@ -126,15 +129,12 @@ impl SessionTask {
         }
         let (state, action) = (self.session.state(), command.body.action());
         let is_offered = availability(state, action) != Availability::Refused;
-        if is_offered && !command.is_serial() {
-            return Ok(Place::Now);
-        }
-        if is_offered && self.lane.is_empty() && command.depends_on.is_empty() {
+        let has_turn = is_offered && self.lane.is_empty();
+        if is_offered && !command.is_serial() || has_turn && command.depends_on.is_empty() {
             return Ok(Place::Now);
         }
         // What depends on others waits for them, whatever it says of its turn.
-        let may_wait = command.admission == Admission::Queue
-            || (is_offered && self.lane.is_empty() && !command.depends_on.is_empty());
+        let may_wait = command.admission == Admission::Queue || has_turn;
         if !command.is_serial() || !may_wait || (!is_offered && state == SessionState::Faulted) {
             return Err(Error::NotOffered { action, state });
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mainstay_model::affordance::{Availability, availability};
-use mainstay_model::decide::{Answer, Identity};
+use mainstay_model::decide::Identity;
 use mainstay_model::{Error, Input, Notice, Outcome, Response, RunningJob, SessionState};
 
 use super::{SessionTask, now};
@@ -76,9 +76,7 @@ impl SessionTask {
     pub(super) fn withdraw(&mut self, withdrawn: Queued, cancel: Identity) {
         let response = Response::Withdrawn { command: withdrawn.queued.command.clone() };
         self.leave(withdrawn, Error::Cancelled);
-        let Identity { principal, command, key, fingerprint } = cancel;
-        let outcome = Outcome::Done { response };
-        self.commit(now(), Vec::new(), vec![Answer { principal, command, key, fingerprint, outcome }]);
+        self.commit(now(), Vec::new(), vec![cancel.answer(Outcome::Done { response })]);
     }
 
     /// Answers a command that was taken out of the lane and will not be carried out.
