@@ -1,7 +1,5 @@
 //! What a command may say beside what it asks: its key, what it depends on, the version it wants, how long it may take.
 
-use std::time::Duration;
-
 use futures::FutureExt;
 use mainstay_engine::CommandStatus;
 use mainstay_model::{
@@ -9,6 +7,7 @@ use mainstay_model::{
     Response, SessionCommand, Version,
 };
 
+use crate::scripted::Start;
 use crate::support::{
     CANCEL, Client, Daemon, cancel, command, ending, eval, evaluated, id, next_id, patient, quick,
 };
@@ -233,16 +232,18 @@ async fn waiting_counts_as_time_also_across_a_lost_daemon() {
     let running = session.begin("loop").await;
     let waits = |name: &str, timeout_ms| Command { timeout_ms: Some(timeout_ms), ..queued(name, "pure 1") };
     assert_eq!(failed(&session, waits("short", 20)).await, Error::TimedOut { limit_ms: 20 });
-    let long = session.send(waits("long", 60_000));
-    let short = session.send(waits("later", 300));
+    let sent = [session.send(waits("long", u64::MAX)), session.send(waits("later", 300))];
     session.until_count("commandQueued", 3).await;
-    [running, long, short].iter().for_each(tokio::task::JoinHandle::abort);
+    running.abort();
+    sent.iter().for_each(tokio::task::JoinHandle::abort);
     let session = session.leave();
-    tokio::time::sleep(Duration::from_millis(301)).await;
+    // No turn comes as long as no worker does.
+    daemon.workers.next_starts([Start::Hangs]);
     let daemon = daemon.crash().await;
     let session = daemon.client(session);
     assert_eq!(failed(&session, waits("later", 300)).await, Error::TimedOut { limit_ms: 300 });
-    assert_eq!(evaluated(session.give(waits("long", 60_000)).await).ending, EvalEnding::Completed);
+    session.submit(SessionCommand::HardReset).await.unwrap();
+    assert_eq!(evaluated(session.give(waits("long", u64::MAX)).await).ending, EvalEnding::Completed);
 }
 
 #[tokio::test]
