@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_engine::{Cursor, Subscription};
+use mainstay_engine::{Cursor, Followed};
 use mainstay_model::{Admission, EventFilter, Position, SessionCommand};
 use support::{Client, Daemon, command, next_id};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -67,7 +67,7 @@ async fn measure(scenario: &str, subscribers: usize) -> String {
     let is_slow = scenario.ends_with("slow");
     let before = resident_bytes();
     let begin = if scenario.starts_with("all") {
-        let events = daemon.engine.all_events(Position::ZERO, usize::MAX).await.unwrap();
+        let events = daemon.local.all_events(Position::ZERO, usize::MAX).await.unwrap();
         Cursor::Log { after: events.last().unwrap().position }
     } else {
         Cursor::Session { session: session.id, after: session.now().await }
@@ -75,7 +75,7 @@ async fn measure(scenario: &str, subscribers: usize) -> String {
     let (told, mut hears) = mpsc::channel(1024);
     let (go, goes) = watch::channel(false);
     for _ in 0..subscribers {
-        let subscription = daemon.engine.follow(begin, EventFilter::default());
+        let subscription = daemon.local.follow(begin, EventFilter::default()).await.unwrap();
         tokio::spawn(receive(subscription, is_slow, told.clone(), goes.clone()));
     }
     let mut all_told = async || {
@@ -107,7 +107,7 @@ async fn measure(scenario: &str, subscribers: usize) -> String {
 /// Tells when the first event has come, and when all have. A slow one waits after the first until it may take another, and then
 /// until it may take the rest.
 async fn receive(
-    mut subscription: Subscription,
+    mut subscription: Followed,
     is_slow: bool,
     told: mpsc::Sender<()>,
     mut goes: watch::Receiver<bool>,

@@ -109,6 +109,7 @@ fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
                 Response::Created { .. }
                 | Response::Cancelling { .. }
                 | Response::Withdrawn { .. }
+                | Response::Answered { .. }
                 | Response::Recorded { .. },
         } => Ok(()),
         Outcome::Failed { error: Error::Cancelled } => Err(Error::Cancelled),

@@ -1,40 +1,40 @@
-//! The way in: finding sessions, creating them, and passing on what clients ask of them.
+//! All sessions: finding them, bringing their tasks up, and passing on what clients ask of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
-use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter, StoredOutcome};
-use mainstay_model::command::validate_session_name;
-use mainstay_model::decide::Answer;
+use mainstay_log::{Log, SessionFilter, StoredOutcome};
+use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Answered, Command, CommandFingerprint, CommandId, CreateSession, Diagnostic, Error, Event, EventBody,
-    EventFilter, Limits, Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionId,
-    SessionState, Source, TextPosition,
+    Access, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter, Limits,
+    PendingAsk, Position, Principal, Seq, Session, SessionId, SessionKind, SessionState, TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use crate::accepted::Reply;
-use crate::claims::{Claim, CommandKey};
+use crate::breakers::Breakers;
+use crate::claims::{CommandKey, key_of};
+use crate::client::Client;
+use crate::creation::ServerLane;
 use crate::hub::{Cursor, Hub, Subscription};
 use crate::lane::Queued;
+use crate::presence::ClientInfo;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Request, SessionHandle, Shared, now, spawn};
 
 /// All sessions of one daemon.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     tasks: Arc<Mutex<Tasks>>,
     /// Held while a session's task is brought up, so that each session has one.
     activation: Arc<tokio::sync::Mutex<()>>,
-    /// Held while a session is created, so that a creation sent twice at once happens once.
-    creation: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The tasks of the sessions in use.
@@ -84,30 +84,40 @@ impl Engine {
         let starts = std::thread::available_parallelism().map_or(1, usize::from);
         let rate = RateLimit::new(limits.commands_per_minute);
         let hub = Arc::new(Hub::new(log.last_position().await?));
+        let outcomes = if limits.outcomes > 0 { log.count_outcomes().await? } else { 0 };
         let shared = Shared {
             log,
             hub,
             factories,
             starts: Arc::new(Semaphore::new(starts)),
             live: Arc::new(Semaphore::new(limits.live_sessions.min(Semaphore::MAX_PERMITS))),
+            breakers: Arc::new(Breakers::new(limits.clone())),
+            server_lane: ServerLane::new(limits.lane_commands),
             limits,
             claims: Arc::default(),
             rate: Mutex::new(rate),
+            outcomes: AtomicU64::new(outcomes),
+            clients: Arc::default(),
         };
-        let engine = Self {
-            shared: Arc::new(shared),
-            tasks: Arc::default(),
-            activation: Arc::default(),
-            creation: Arc::default(),
-        };
-        let live = SessionFilter { live: true, ..SessionFilter::default() };
-        let live = engine.shared.log.sessions(live).await?;
+        let engine = Self { shared: Arc::new(shared), tasks: Arc::default(), activation: Arc::default() };
+        let unfinished = engine.unfinished().await?;
         // Before any of them goes on: a command in one may depend on a command in another.
-        live.iter().for_each(|session| engine.claim_accepted(session));
-        for session in live {
+        unfinished.iter().for_each(|session| engine.claim_accepted(session));
+        for session in unfinished {
             engine.handle(session.id).await?;
         }
         Ok(engine)
+    }
+
+    /// The sessions that were live when the last daemon was lost, and those at rest in which asks wait.
+    async fn unfinished(&self) -> Result<Vec<Session>, Error> {
+        let live = SessionFilter { live: true, ..SessionFilter::default() };
+        let asking = SessionFilter { asks: true, ..SessionFilter::default() };
+        let mut unfinished = self.shared.log.sessions(live).await?;
+        let asking = self.shared.log.sessions(asking).await?;
+        unfinished
+            .extend(asking.into_iter().filter(|session| session.state() == SessionState::Uninitialized));
+        Ok(unfinished)
     }
 
     /// The limits in force.
@@ -115,119 +125,39 @@ impl Engine {
         &self.shared.limits
     }
 
-    /// Creates a session and starts it.
-    ///
-    /// # Errors
-    /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
-    /// [`Error::StoreFailed`].
-    pub async fn create(
-        &self,
-        id: CommandId,
-        source: Source,
-        create: CreateSession,
-    ) -> Result<Outcome, Error> {
-        let principal = source.principal();
-        let fingerprint = CommandFingerprint::of("server", &create);
-        let _one_at_a_time = self.creation.lock().await;
-        if let Some(stored) = self.shared.log.outcome(&principal, &id).await? {
-            return replayed(&id, &fingerprint, stored);
-        }
-        self.check_creation(&create)?;
-        let session = SessionId::from_uuid(Uuid::now_v7());
-        let Some(_claim) = Claim::take(&self.shared.claims, (principal.clone(), id.clone()), session) else {
-            return Err(Error::CommandConflict { command: id });
-        };
-        let name = create.name.unwrap_or_else(|| folder_name(&create.working_directory));
-        let metadata = Metadata {
-            source: source.clone(),
-            correlation: Some(id.clone()),
-            causation: None,
-            environment: None,
-        };
-        let body = EventBody::SessionCreated {
-            kind: create.kind,
-            name,
-            working_directory: create.working_directory,
-            project: create.project,
-        };
-        let outcome = Outcome::Done { response: Response::Created { session } };
-        let answer = Answer { principal, command: id, key: None, fingerprint, outcome: outcome.clone() };
-        self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await?;
-        let start =
-            Command::new(CommandId::anonymous(Uuid::now_v7()), source, mainstay_model::SessionCommand::Start);
-        // The session is there, and that is the answer. One that cannot start now does so when it is used.
-        if let Err(error) = self.submit(session, start).await {
-            tracing::warn!(%session, %error, "a new session was not started");
-        }
-        Ok(outcome)
+    /// A client that comes, on whose behalf and what it is.
+    pub fn attach(&self, access: Access, name: &str) -> Client {
+        let presence = self.shared.clients.come(access.principal.clone(), name, now());
+        Client::new(self.clone(), access, presence)
     }
 
-    fn check_creation(&self, create: &CreateSession) -> Result<(), Error> {
-        if !self.shared.factories.iter().any(|factory| factory.serves(&create.kind)) {
-            return Err(Error::KernelUnknown { kind: create.kind.clone() });
-        }
-        if let Some(name) = &create.name {
-            validate_session_name(name)?;
-        }
-        let folder = std::path::Path::new(&create.working_directory);
-        if !folder.is_absolute() || !folder.is_dir() {
-            return Err(Error::InvalidArgument {
-                argument: "workingDirectory".to_owned(),
-                reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
-            });
-        }
-        match self.shared.live.available_permits() {
-            0 => Err(Error::TooManySessions { limit: self.shared.limits.live_sessions }),
-            _ => Ok(()),
-        }
+    /// Who is there.
+    pub(crate) fn clients(&self) -> Vec<ClientInfo> {
+        self.shared.clients.list()
     }
 
-    async fn append_creation(
-        &self,
-        session: SessionId,
-        event: NewEvent,
-        answer: Answer,
-    ) -> Result<(), Error> {
-        let first = Event {
-            session,
-            seq: Seq(1),
-            position: Position::ZERO,
-            at: event.at,
-            metadata: event.metadata.clone(),
-            body: event.body.clone(),
-        };
-        let Some(projection) = Session::begin(&first) else {
-            return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
-        };
-        let append = Append {
-            session,
-            epoch: Epoch::FIRST,
-            first: Seq(1),
-            events: vec![event],
-            outcomes: vec![answer],
-            projection,
-        };
-        let events = self.shared.log.append(append).await?;
-        self.shared.hub.publish(session, events);
-        Ok(())
+    /// Whether runners of the kinds that were used are started.
+    pub fn breakers(&self) -> BTreeMap<SessionKind, BreakerStatus> {
+        self.shared.breakers.list()
+    }
+
+    /// How many creations of sessions wait or are carried out.
+    pub fn creations_under_way(&self) -> usize {
+        self.shared.server_lane.len()
     }
 
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
-    ///
-    /// # Errors
-    /// What `model` refuses; [`Error::SessionNotFound`], [`Error::CommandConflict`], [`Error::LaneFull`],
-    /// [`Error::TooManySessions`], [`Error::TooManyCommands`], [`Error::RateLimited`], [`Error::KeyConflict`],
-    /// [`Error::DaemonStopping`], [`Error::StoreFailed`].
-    pub async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
+    pub(crate) async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
         let fingerprint = command.fingerprint(session);
         self.ask(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) }).await?
     }
 
     /// How far a command has come.
-    ///
-    /// # Errors
-    /// [`Error::CommandNotFound`], [`Error::StoreFailed`].
-    pub async fn command(&self, principal: &Principal, command: &CommandId) -> Result<CommandStatus, Error> {
+    pub(crate) async fn command(
+        &self,
+        principal: &Principal,
+        command: &CommandId,
+    ) -> Result<CommandStatus, Error> {
         // In this order: one that ends between the two is found by the second look.
         let session = self.shared.claims.holder(&(principal.clone(), command.clone()));
         if let Some(stored) = self.shared.log.outcome(principal, command).await? {
@@ -245,11 +175,7 @@ impl Engine {
     }
 
     /// Checks code without running it.
-    ///
-    /// # Errors
-    /// [`Error::NotOffered`], [`Error::Timeout`], [`Error::WorkerFailed`], [`Error::SessionNotFound`], and what is wrong
-    /// with the code's form.
-    pub async fn check(
+    pub(crate) async fn check(
         &self,
         session: SessionId,
         code: String,
@@ -260,10 +186,7 @@ impl Engine {
     }
 
     /// Completes at a cursor.
-    ///
-    /// # Errors
-    /// As [`Engine::check`].
-    pub async fn complete(
+    pub(crate) async fn complete(
         &self,
         session: SessionId,
         code: String,
@@ -274,78 +197,62 @@ impl Engine {
     }
 
     /// Lists what a namespace, module or type holds.
-    ///
-    /// # Errors
-    /// As [`Engine::check`]; [`Error::InvalidArgument`] where nothing has that name.
-    pub async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
+    pub(crate) async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
         self.ask(session, |reply| Request::Explore { name, reply }).await?
     }
 
-    /// The session `reference` names: an id, the end of one, or a name.
-    ///
-    /// # Errors
-    /// [`Error::SessionNotFound`], [`Error::SessionAmbiguous`], [`Error::StoreFailed`].
-    pub async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
+    /// The sessions that `reference` may mean: by its id, the end of it, or a name.
+    pub(crate) async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
         if let Ok(session) = reference.parse::<SessionId>()
             && self.live_handle(session)?.is_some()
         {
-            return Ok(session);
+            return Ok(vec![session]);
         }
-        let candidates = self.shared.log.resolve(reference).await?;
-        match candidates.as_slice() {
-            [] => Err(Error::SessionNotFound { reference: reference.to_owned() }),
-            [session] => Ok(*session),
-            [_, ..] => Err(Error::SessionAmbiguous {
-                reference: reference.to_owned(),
-                candidates: candidates.iter().map(SessionId::short).collect(),
-            }),
+        self.shared.log.resolve(reference).await
+    }
+
+    /// A session as committed.
+    pub(crate) async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        match self.committed(session) {
+            Some(session) => Ok(Some((*session).clone())),
+            None => self.shared.log.session(session).await,
         }
     }
 
     /// A session as committed, and what its worker uses.
-    ///
-    /// # Errors
-    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
-    pub async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
-        let session = match self.committed(session) {
-            Some(session) => (*session).clone(),
-            None => self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?,
-        };
+    pub(crate) async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
+        let session = self.session(session).await?.ok_or_else(|| not_found(session))?;
         let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
         Ok(SessionStatus { session, usage })
     }
 
     /// The sessions that match, most recently active first.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+    pub(crate) async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
         self.shared.log.sessions(filter).await
     }
 
+    /// How many sessions match.
+    pub(crate) async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
+        self.shared.log.count_sessions(filter).await
+    }
+
     /// The events of a session after a cursor, at most `limit`.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+    pub(crate) async fn events(
+        &self,
+        session: SessionId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>, Error> {
         self.shared.log.events(session, after, limit).await
     }
 
     /// The events of all sessions after a cursor, in the order of the log, at most `limit`.
-    ///
-    /// # Errors
-    /// [`Error::StoreFailed`].
-    pub async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+    pub(crate) async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
         self.shared.log.all_events(after, limit).await
     }
 
-    /// Every event of a session after a cursor, then live ones.
-    pub fn subscribe(&self, session: SessionId, after: Seq) -> Subscription {
-        self.follow(Cursor::Session { session, after }, EventFilter::default())
-    }
-
     /// The events after a cursor that the filter lets through, then live ones.
-    pub fn follow(&self, cursor: Cursor, filter: EventFilter) -> Subscription {
+    pub(crate) fn follow(&self, cursor: Cursor, filter: EventFilter) -> Subscription {
         self.shared.hub.subscribe(Arc::clone(&self.shared.log), cursor, filter)
     }
 
@@ -355,10 +262,7 @@ impl Engine {
     }
 
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
-    ///
-    /// # Errors
-    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
-    pub async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
+    pub(crate) async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
         let mut visible = self.handle(session).await?.visible;
         let has_settled = |session: &Arc<Session>| match session.state() {
             SessionState::Uninitialized | SessionState::WarmingUp => false,
@@ -373,7 +277,7 @@ impl Engine {
     }
 
     /// What a live session's worker uses.
-    pub async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
+    pub(crate) async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
         let handle = self.lock().handles.get(&session).cloned()?;
         let (reply, answer) = oneshot::channel();
         handle.requests.send(Request::Usage { reply }).await.ok()?;
@@ -446,7 +350,8 @@ impl Engine {
     fn claim_accepted(&self, session: &Session) {
         let running = session.running().map(|running| (running.source.principal(), running.command.clone()));
         let waiting = session.lane.iter().map(|waiting| (waiting.principal.clone(), waiting.command.clone()));
-        for key in running.into_iter().chain(waiting) {
+        let asking = session.asks.iter().filter_map(PendingAsk::identity).map(|identity| key_of(&identity));
+        for key in running.into_iter().chain(waiting).chain(asking) {
             self.shared.claims.take(&key, session.id);
         }
     }
@@ -501,25 +406,6 @@ async fn drained(handle: &SessionHandle) {
     }
 }
 
-fn replayed(
-    command: &CommandId,
-    fingerprint: &CommandFingerprint,
-    stored: mainstay_log::StoredOutcome,
-) -> Result<Outcome, Error> {
-    if stored.fingerprint == *fingerprint {
-        Ok(stored.outcome)
-    } else {
-        Err(Error::CommandConflict { command: command.clone() })
-    }
-}
-
 fn not_found(session: SessionId) -> Error {
     Error::SessionNotFound { reference: session.to_string() }
-}
-
-/// The name of a session that was given none: its folder's, as far as that can be a name.
-fn folder_name(path: &str) -> String {
-    let folder = std::path::Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
-    let name: String = folder.chars().filter(|c| !c.is_control()).take(120).collect();
-    if name.trim().is_empty() { "session".to_owned() } else { name }
 }

@@ -17,8 +17,9 @@ mod subscription;
 mod tail;
 
 use recent::{Place, Recent};
+pub use subscription::Cursor;
 use subscription::Sources;
-pub use subscription::{Cursor, Subscription};
+pub(crate) use subscription::Subscription;
 use tail::Tail;
 
 /// The live channels of what someone follows.

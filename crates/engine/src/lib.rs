@@ -1,21 +1,27 @@
 //! Sessions at run time: admission, the serial lane and the immediate one, jobs, supervision of workers, subscriptions.
 //!
-//! [`Engine`] is the only way in. Each session that is not at rest is one task ([`session`]), the sole owner of its state
+//! [`Engine::attach`] is the way in, and a [`Client`] what comes of it. Each session that is not at rest is one task ([`session`]), the sole owner of its state
 //! and its worker; what it decides is committed, published and answered in order by [`commit`]. The engine knows
 //! no protocol and no language: languages come in through [`runner::RunnerFactory`], protocols call [`Engine`].
 
 mod accepted;
+mod breakers;
 mod claims;
+mod client;
 mod commit;
+mod creation;
 mod dependencies;
 mod engine;
 mod hub;
 mod lane;
 mod output;
+mod presence;
 pub mod runner;
 mod session;
 mod warm_up;
 mod worker;
 
+pub use client::{Client, Followed, WaitingAsk};
 pub use engine::{CommandStatus, Engine, SessionStatus};
-pub use hub::{Cursor, Subscription};
+pub use hub::Cursor;
+pub use presence::ClientInfo;

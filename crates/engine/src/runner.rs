@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    Diagnostic, Error, JobId, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition,
+    AskId, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// Starts runners of some kinds of session.
@@ -60,6 +61,9 @@ pub trait Runner: Send + Sync {
 
     /// Runs code. Done once the worker has it; what it prints, and its end, come as notices.
     async fn run(&self, submission: Submission);
+
+    /// Passes on the answer to an ask of the running job, or why there is none. Done once the worker has it.
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>);
 
     /// Asks the running job to stop. Done once the worker has been told, so that no job after this one is meant; whether
     /// the job stops shows in its end.

@@ -9,7 +9,7 @@ mod admission;
 mod turns;
 mod workers;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,20 +19,23 @@ use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Action, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event, EventBody,
-    Input, JobId, Limits, Metadata, Notice, Outcome, Position, RunnerNotice, Session, SessionCommand,
-    SessionState, TextPosition, Timestamp, decide,
+    Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk, Position, RunnerNotice, Session,
+    SessionCommand, SessionState, TextPosition, Timestamp, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use crate::accepted::{Accepted, Reply};
+use crate::breakers::Breakers;
 use crate::claims::{Claims, CommandKey, key_of};
 use crate::commit::{Commit, Commits, commit_in_order};
+use crate::creation::ServerLane;
 use crate::dependencies::{Waited, Waiter};
 use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
+use crate::presence::Clients;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::warm_up::FromWorker;
 use crate::worker::{Order, Worker};
@@ -86,6 +89,30 @@ pub(crate) struct Shared {
     pub(crate) claims: Arc<Claims>,
     /// The commands of all sessions together.
     pub(crate) rate: Mutex<RateLimit>,
+    /// How many outcomes are stored, where that is limited.
+    pub(crate) outcomes: AtomicU64,
+    /// Whether runners are started.
+    pub(crate) breakers: Arc<Breakers>,
+    /// Where sessions are created.
+    pub(crate) server_lane: ServerLane,
+    /// Who is there.
+    pub(crate) clients: Arc<Clients>,
+}
+
+impl Shared {
+    /// Refuses where as many outcomes are stored as may be.
+    pub(crate) fn check_outcomes(&self) -> Result<(), Error> {
+        let limit = self.limits.outcomes;
+        match limit > 0 && self.outcomes.load(Ordering::Relaxed) >= limit {
+            true => Err(Error::TooManyOutcomes { limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes that so many more outcomes are on their way to the disk.
+    pub(crate) fn count_outcomes(&self, count: u64) {
+        self.outcomes.fetch_add(count, Ordering::Relaxed);
+    }
 }
 
 /// Starts the task of a session that was read from the log, or has just been created.
@@ -172,10 +199,13 @@ struct SessionTask {
 
 impl SessionTask {
     /// Goes on where an earlier daemon was lost. Before anyone can ask: a job that was cut off has its outcome before its
-    /// command can come again, and a command that waits is known.
+    /// command can come again, and a command that waits, for its turn or an answer, is known.
     fn take_over(&mut self, lane: Vec<Queued>) {
         for queued in &lane {
             self.accepted.accept(queued.identity(), None);
+        }
+        for identity in self.session.asks.iter().filter_map(PendingAsk::identity) {
+            self.accepted.accept(identity, None);
         }
         self.lane = Lane::of(lane);
         self.notice(Notice::DaemonLost);
@@ -250,11 +280,11 @@ impl SessionTask {
         {
             return self.withdraw(withdrawn, identity);
         }
-        let job = JobId::from_uuid(Uuid::now_v7());
+        let fresh = Uuid::now_v7();
         if matches!(command.body, SessionCommand::HardReset | SessionCommand::Stop) {
             self.hear_out();
         }
-        if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, job }) {
+        if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, fresh }) {
             if self.session.waits(&identity.principal, &identity.command) {
                 return self.decide_surely(Input::Leave { identity, error });
             }
@@ -272,7 +302,9 @@ impl SessionTask {
     fn next_timer(&self) -> Option<Instant> {
         let running = self.session.running().filter(|running| !running.is_answered);
         let overdue = running.and_then(|running| running.deadline).map(|deadline| deadline.at);
-        let deadline = overdue.into_iter().chain(self.lane.next_deadline()).min();
+        let unanswered =
+            self.session.asks.iter().filter_map(|pending| pending.ask.deadline).map(|deadline| deadline.at);
+        let deadline = overdue.into_iter().chain(self.lane.next_deadline()).chain(unanswered).min();
         let deadline = deadline.map(|at| Instant::now() + until(at));
         [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
     }
@@ -349,6 +381,7 @@ impl SessionTask {
             let waiting = self.accepted.decided(answer);
             replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
         }
+        self.shared.count_outcomes(outcomes.len() as u64);
         let appended = self.shared.log.append(Append {
             session: self.session.id,
             epoch: self.epoch,
@@ -377,6 +410,10 @@ impl SessionTask {
             Effect::ResetWorker => self.reset_worker(),
             Effect::KillWorker => self.drop_worker(),
             Effect::Run { job, code, file } => self.run_job(job, code, file),
+            Effect::Answer { ask, answer } => {
+                // Where no worker takes it, the job that asked is gone with its worker.
+                self.order(Order::Answer { ask, answer });
+            }
             Effect::Interrupt { job } => {
                 let grace = Duration::from_millis(self.shared.limits.cancel_grace_ms);
                 self.grace = Some((Instant::now() + grace, job));

@@ -10,9 +10,11 @@ use mainstay_model::{
     Blame, Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice,
     Seq, Session, SessionId, WorkerExit,
 };
+use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{timeout, timeout_at};
 
+use crate::breakers::Breakers;
 use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
 
 /// How many events are read from the log at once.
@@ -26,6 +28,8 @@ pub(crate) struct WarmUp {
     pub(crate) limits: Limits,
     /// How many workers may start at once.
     pub(crate) starts: Arc<Semaphore>,
+    /// Whether any may.
+    pub(crate) breakers: Arc<Breakers>,
     /// How long to wait first.
     pub(crate) after: Duration,
     /// Replay what was requested after this event.
@@ -79,7 +83,23 @@ impl WarmUp {
         }
     }
 
+    /// Starts it. What fails counts for the breaker of its kind, what is only slow does not.
     async fn start(&self) -> Result<StartedRunner, Error> {
+        let leave = self.breakers.leave(&self.spec.kind).await;
+        match self.start_now().await {
+            Ok(started) => {
+                leave.succeeded();
+                Ok(started)
+            }
+            Err(NotStarted::Failed(error)) => {
+                leave.failed(error.to_string());
+                Err(error)
+            }
+            Err(NotStarted::Late(error)) => Err(error),
+        }
+    }
+
+    async fn start_now(&self) -> Result<StartedRunner, NotStarted> {
         within(self.limits.prepare_ms, "the kernel was not prepared", self.factory.prepare()).await?;
         // The semaphore is never closed.
         let _permit = self.starts.acquire().await;
@@ -135,13 +155,24 @@ pub(crate) fn exited(exit: WorkerExit) -> Notice {
     Notice::Runner(RunnerNotice::Exited { exit, last_words: None })
 }
 
+/// Why a worker did not start.
+enum NotStarted {
+    /// It could not.
+    Failed(Error),
+    /// It took too long.
+    Late(Error),
+}
+
 async fn within<T>(
     limit_ms: u64,
     complaint: &str,
     work: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    let too_late = |_| Err(Error::WorkerFailed { reason: format!("{complaint} within {limit_ms} ms") });
-    timeout(Duration::from_millis(limit_ms), work).await.unwrap_or_else(too_late)
+) -> Result<T, NotStarted> {
+    let too_late = || Error::WorkerFailed { reason: format!("{complaint} within {limit_ms} ms") };
+    match timeout(Duration::from_millis(limit_ms), work).await {
+        Ok(done) => done.map_err(NotStarted::Failed),
+        Err(_) => Err(NotStarted::Late(too_late())),
+    }
 }
 
 struct Replayed {
@@ -172,7 +203,8 @@ async fn what_to_replay(log: &dyn Log, session: SessionId, since: Seq) -> Result
     }
 }
 
-/// Runs one submission again, and says how it differs from its first run. What it prints was recorded then, and is dropped.
+/// Runs one submission again, and says how it differs from its first run. What it prints was recorded
+/// then, and is dropped.
 async fn run_again(
     runner: &dyn Runner,
     notices: &mut mpsc::Receiver<RunnerNotice>,
@@ -180,15 +212,26 @@ async fn run_again(
     limits: &Limits,
 ) -> Result<Option<Divergence>, ReplayFailed> {
     let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
+    let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
     runner.run(Submission { job, code, file }).await;
-    let report = end_of(job, notices).await?;
+    let report = end_of(job, answers, runner, notices).await?;
     Ok(item.divergence(report, limits))
 }
 
-async fn end_of(job: JobId, notices: &mut mpsc::Receiver<RunnerNotice>) -> Result<JobReport, ReplayFailed> {
+/// Hears of a job's end. What it asks is answered as it was the first time.
+async fn end_of(
+    job: JobId,
+    mut answers: impl Iterator<Item = Result<Value, Error>>,
+    runner: &dyn Runner,
+    notices: &mut mpsc::Receiver<RunnerNotice>,
+) -> Result<JobReport, ReplayFailed> {
     loop {
         match notices.recv().await {
             Some(RunnerNotice::Output { .. }) => {}
+            Some(RunnerNotice::Asks { ask, .. }) => {
+                let answer = answers.next().unwrap_or(Err(Error::Cancelled));
+                runner.answer(ask, answer).await;
+            }
             Some(RunnerNotice::Finished { job: finished, report }) if finished == job => return Ok(report),
             Some(RunnerNotice::Finished { .. }) => {}
             Some(RunnerNotice::Exited { exit, last_words }) => {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_model::{Error, Notice, WorkerExit};
+use mainstay_model::{AskId, Error, Notice, WorkerExit};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -27,6 +28,13 @@ struct Up {
 pub(crate) enum Order {
     /// Run code.
     Run(Submission),
+    /// Take the answer to an ask, or hear why there is none.
+    Answer {
+        /// Which.
+        ask: AskId,
+        /// The answer.
+        answer: Result<Value, Error>,
+    },
     /// Stop running it.
     Interrupt,
 }
@@ -69,6 +77,7 @@ async fn deliver(runner: Arc<dyn Runner>, grace: Duration, mut orders: mpsc::Unb
     while let Some(order) = orders.recv().await {
         match order {
             Order::Run(submission) => runner.run(submission).await,
+            Order::Answer { ask, answer } => runner.answer(ask, answer).await,
             // A job that still runs then costs the worker its life; one that has ended must not block the next.
             Order::Interrupt => timeout(grace, runner.interrupt()).await.unwrap_or_default(),
         }

@@ -18,10 +18,11 @@ use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::rpc::server::{Daemon, listen, serve};
+use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::{
-    CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata, Position, Principal, Seq,
+    Access, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata, Position, Seq,
     Session, SessionId, SessionKind, Source, Timestamp,
 };
 use tokio_util::sync::CancellationToken;
@@ -91,7 +92,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
     let socket = folder.join("socket");
     let daemon = Daemon {
         engine,
-        token: "secret".into(),
+        tokens: Arc::new(Tokens::new("secret", [])),
         version: "0.0.0",
         port: 0,
         started_at: Timestamp::now(),
@@ -109,10 +110,6 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
     connected
 }
 
-fn local() -> Source {
-    Source::Client { principal: Principal::local(), name: "bench".to_owned() }
-}
-
 fn create(command: &str) -> CreateSession {
     CreateSession {
         command: Some(CommandId::new(command).unwrap()),
@@ -125,14 +122,15 @@ fn create(command: &str) -> CreateSession {
 
 async fn commands(folder: &Path) {
     let engine = open(folder).await;
+    let local = engine.attach(Access::local(), "bench");
     let most = CLIENTS[CLIENTS.len() - 1];
     for number in 0..most {
         let command = CommandId::new(format!("create-{number}")).unwrap();
         let (kind, working_directory) = (SessionKind::fsharp(), "/".to_owned());
         let create = Create { kind, working_directory, project: None, name: None };
-        engine.create(command, local(), create).await.unwrap();
+        local.create(command, create).await.unwrap();
     }
-    let sessions: Vec<String> = engine
+    let sessions: Vec<String> = local
         .sessions(Default::default())
         .await
         .unwrap()
@@ -225,7 +223,7 @@ fn creation(number: usize) -> Append {
         working_directory: format!("/work/{}", number % 100),
         project: None,
     };
-    let metadata = Metadata { source: local(), correlation: None, causation: None, environment: None };
+    let metadata = Metadata { source: Source::System, correlation: None, causation: None, environment: None };
     let at = Timestamp::from_microsecond(Timestamp::now().as_microsecond()).unwrap();
     let event = Event {
         session,

@@ -2,10 +2,11 @@
 //!
 //! [`rpc`] is JSON-RPC 2.0 over the daemon's local socket: the command line and the terminal client. [`mcp`] is for AI agents,
 //! over streamable HTTP and over the same socket. [`http`] is the loopback port: who may come in, and where each path leads.
-//! [`view`] is what all of them show of sessions and evals.
+//! [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals.
 
 mod command;
 pub mod http;
 pub mod mcp;
 pub mod rpc;
+pub mod tokens;
 pub mod view;

@@ -1,11 +1,12 @@
 //! What clients see of sessions, evals and errors, whatever the protocol.
 
 use mainstay_engine::runner::ResourceUsage;
-use mainstay_engine::{CommandStatus, Engine, SessionStatus};
+use mainstay_engine::{Client, CommandStatus, SessionStatus, WaitingAsk};
 use mainstay_model::session::Rebuilt;
 use mainstay_model::{
-    Action, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody, JobId, Life,
-    Outcome, OutputStream, RaisedError, Seq, Session, SessionId, SessionKind, Timestamp, Version,
+    Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody,
+    JobId, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Seq, Session,
+    SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,12 @@ pub struct SessionView {
     /// The commands that wait for their turn, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<CommandId>,
+    /// Who created it.
+    #[serde(default = "Principal::local")]
+    pub owner: Principal,
+    /// How many asks wait for an answer.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub asks: usize,
     /// What may be done now.
     pub offered: Vec<Action>,
     /// The folder its code runs in.
@@ -91,6 +98,8 @@ impl SessionView {
             rebuilt: session.rebuilt.clone(),
             version: session.version,
             waiting: session.lane.iter().map(|waiting| waiting.command.clone()).collect(),
+            owner: session.owner.clone(),
+            asks: session.asks.len(),
             offered: mainstay_model::affordance::offered(session.state()),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
@@ -106,6 +115,59 @@ impl SessionView {
                 pid: worker.pid,
                 usage,
             }),
+        }
+    }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// An ask that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskView {
+    /// Which.
+    pub ask: AskId,
+    /// The end of its id, enough to name it.
+    pub short_id: String,
+    /// Its session.
+    pub session: SessionId,
+    /// What people call that.
+    pub session_name: String,
+    /// What is asked, and what an answer must be.
+    #[serde(flatten)]
+    pub question: Question,
+    /// Who asks: a client by its command, or the worker for its job.
+    pub source: Source,
+    /// The job that waits for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// When it was raised.
+    pub raised_at: Timestamp,
+    /// When it must have been answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+}
+
+impl From<WaitingAsk> for AskView {
+    fn from(WaitingAsk { session, pending }: WaitingAsk) -> Self {
+        let PendingAsk { ask, raised: _, raised_at, source } = pending;
+        let Ask { ask, raiser, question, deadline } = ask;
+        let job = match raiser {
+            Raiser::Job { job } => Some(job),
+            Raiser::Command { .. } => None,
+        };
+        Self {
+            ask,
+            short_id: ask.short(),
+            session: session.id,
+            session_name: session.name,
+            question,
+            source,
+            job,
+            raised_at,
+            deadline: deadline.map(|deadline| deadline.at),
         }
     }
 }
@@ -231,7 +293,7 @@ impl EvalView {
     /// # Errors
     /// [`Error::StoreFailed`].
     pub async fn load(
-        engine: &Engine,
+        client: &Client,
         session: SessionId,
         command: CommandId,
         outcome: EvalOutcome,
@@ -239,7 +301,7 @@ impl EvalView {
         let mut printed = Printed::default();
         let mut after = outcome.requested;
         while after.next() < outcome.completed {
-            let page = engine.events(session, after, PAGE).await?;
+            let page = client.events(session, after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = last.seq;
             page.iter()
@@ -309,6 +371,8 @@ impl Printed {
             | EventBody::WorkerExited { .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }
+            | EventBody::AskRaised(_)
+            | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::EvalRequested { .. }
             | EventBody::CancelRequested { .. }

@@ -116,6 +116,7 @@ pub(crate) async fn greet(
             | FromWorker::Diagnostics { .. }
             | FromWorker::Completions { .. }
             | FromWorker::Members { .. }
+            | FromWorker::Asks { .. }
             | FromWorker::Interrupted { .. }
             | FromWorker::Ending { .. } => {}
         }

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use mainstay_engine::runner::{CompletionItem, Member};
-use mainstay_model::{Binding, Diagnostic, Error, JobId, RaisedError, TextPosition};
+use mainstay_model::{AskId, Binding, Diagnostic, Error, JobId, Question, RaisedError, TextPosition};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::codec::LengthDelimitedCodec;
 
 /// The version of the protocol spoken here.
@@ -37,6 +38,8 @@ pub(crate) enum ToWorker {
     Explore { id: u64, name: String },
     /// Ask an eval to stop, whether it runs or has yet to begin.
     Interrupt { id: u64, eval: u64 },
+    /// Take the answer to an ask; without a value there is none, and why.
+    Answer { id: u64, ask: AskId, value: Option<Value>, refused: Option<String> },
     /// Start afresh.
     Reset { id: u64 },
 }
@@ -59,6 +62,14 @@ pub(crate) enum FromWorker {
     Completions { id: u64, items: Vec<CompletionItem>, start: TextPosition },
     /// The answer to an exploration.
     Members { id: u64, name: String, kind: String, members: Vec<Member> },
+    /// Code of a job asks, and waits for the answer.
+    Asks {
+        ask: AskId,
+        job: JobId,
+        #[serde(flatten)]
+        question: Question,
+        timeout_ms: Option<u64>,
+    },
     /// The interrupt was tried.
     Interrupted { id: u64 },
     /// Code of a job is about to end the process.
@@ -134,7 +145,7 @@ impl FromWorker {
     /// The request it answers, where it answers one.
     pub(crate) fn answers(&self) -> Option<u64> {
         match self {
-            Self::Attach { .. } | Self::Progress { .. } | Self::Ending { .. } => None,
+            Self::Attach { .. } | Self::Progress { .. } | Self::Asks { .. } | Self::Ending { .. } => None,
             Self::Ready { id, .. }
             | Self::Diagnostics { id, .. }
             | Self::Completions { id, .. }

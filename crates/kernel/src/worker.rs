@@ -14,9 +14,10 @@ use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{Completions, Members, ResourceUsage, Runner, StartedRunner, Submission};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError, RunnerInfo,
-    RunnerNotice, TextPosition, WorkerExit,
+    AskId, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
+    RunnerInfo, RunnerNotice, TextPosition, WorkerExit,
 };
+use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
@@ -202,6 +203,17 @@ impl Runner for Worker {
         }
     }
 
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+        let (value, refused) = match answer {
+            Ok(value) => (Some(value), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let id = self.calls.next_id();
+        if let Err(error) = self.send(&ToWorker::Answer { id, ask, value, refused }).await {
+            tracing::warn!(%error, "an answer could not be sent");
+        }
+    }
+
     async fn interrupt(&self) {
         if let Some((eval, _)) = self.calls.running() {
             // A worker that cannot be asked is killed when its grace ends.
@@ -315,6 +327,11 @@ impl Reader {
             },
             Ok(FromWorker::Ending { job, reason }) => {
                 self.last_words = Some(LastWords { blame: Blame { job, is_sure: true }, reason });
+            }
+            Ok(FromWorker::Asks { ask, job, question, timeout_ms }) => {
+                // What was printed before it explains what is asked.
+                self.drain_pipes().await;
+                self.tell(RunnerNotice::Asks { job, ask, question, timeout_ms }).await;
             }
             Ok(message) => match message.answers() {
                 Some(id) => self.calls.answer(id, message),

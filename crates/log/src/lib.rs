@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome, Position,
-    Principal, Seq, Session, SessionId, Timestamp, Version,
+    Access, CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome,
+    Position, Principal, Seq, Session, SessionId, Timestamp, Version,
 };
 
 #[cfg(feature = "failpoints")]
@@ -85,6 +85,12 @@ pub trait Log: Send + Sync + 'static {
         key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error>;
 
+    /// How many outcomes are stored. It looks at each.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn count_outcomes(&self) -> Result<u64, Error>;
+
     /// A session's projection.
     ///
     /// # Errors
@@ -96,6 +102,12 @@ pub trait Log: Send + Sync + 'static {
     /// # Errors
     /// [`Error::StoreFailed`].
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error>;
+
+    /// How many sessions match, whatever the filter's limit.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error>;
 
     /// The sessions whose id, end of id (four hexadecimal digits or more) or name is `reference`.
     ///
@@ -173,6 +185,10 @@ pub struct SessionFilter {
     pub working_directory: Option<String>,
     /// Only those that are not at rest.
     pub live: bool,
+    /// Only those in which an ask waits for an answer.
+    pub asks: bool,
+    /// Only those that this principal sees.
+    pub seen_by: Option<Access>,
     /// At most so many; all where absent.
     pub limit: Option<usize>,
 }

@@ -128,6 +128,14 @@ impl Log for SqliteLog {
         self.readers.run(move |connection| queries::sessions(connection, &filter)).await
     }
 
+    async fn count_outcomes(&self) -> Result<u64, Error> {
+        self.readers.run(queries::count_outcomes).await
+    }
+
+    async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
+        self.readers.run(move |connection| queries::count_sessions(connection, &filter)).await
+    }
+
     async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
         let reference = reference.to_owned();
         self.readers.run(move |connection| queries::resolve(connection, &reference)).await

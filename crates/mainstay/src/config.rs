@@ -1,10 +1,12 @@
 //! The user's settings, `config.toml` in Mainstay's home. Every one has a default.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use mainstay_model::{Error, Limits};
-use serde::Deserialize;
+use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
+use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 
@@ -21,6 +23,22 @@ pub(crate) struct Config {
     pub(crate) fsharp: FsharpConfig,
     /// What is accepted and kept at most.
     pub(crate) limits: Limits,
+    /// Who may come in besides the user the daemon runs as.
+    pub(crate) principals: BTreeMap<Principal, PrincipalConfig>,
+}
+
+/// A principal with a token of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct PrincipalConfig {
+    /// The SHA-256 of its token.
+    pub(crate) token_sha256: TokenHash,
+    /// The names of sessions it may see, besides those it may drive.
+    #[serde(default)]
+    pub(crate) see: Vec<NamePattern>,
+    /// The names of sessions it may drive, besides its own.
+    #[serde(default)]
+    pub(crate) drive: Vec<NamePattern>,
 }
 
 /// Settings of the daemon.
@@ -48,6 +66,15 @@ pub(crate) struct FsharpConfig {
 }
 
 impl Config {
+    /// The tokens that are accepted: the daemon's own, and those of the principals.
+    pub(crate) fn tokens(&self, own: &str) -> Tokens {
+        let access = |(principal, config): (&Principal, &PrincipalConfig)| {
+            let PrincipalConfig { token_sha256, see, drive } = config.clone();
+            (token_sha256, Access { principal: principal.clone(), rights: Rights::Some { see, drive } })
+        };
+        Tokens::new(own, self.principals.iter().map(access))
+    }
+
     /// Reads the settings; the defaults where there is no file.
     pub(crate) fn load(home: &Home) -> Result<Self, Error> {
         let file = home.config_file();
@@ -69,6 +96,8 @@ impl Config {
 const COUNT: RangeInclusive<u64> = 1..=100_000;
 /// How often something may happen in a minute; 0 as often as it likes.
 const RATE: RangeInclusive<u64> = 0..=100_000_000;
+/// What a number that grows for ever may be; 0 without a limit.
+const ANY: RangeInclusive<u64> = 0..=u64::MAX;
 /// What a size may be, in bytes.
 const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
 /// What a time may be, in milliseconds: a day at most.
@@ -76,6 +105,11 @@ const TIME: RangeInclusive<u64> = 0..=24 * 60 * 60 * 1000;
 
 /// Refuses settings that nothing could work with, and says which.
 fn check(config: &Config) -> Result<(), String> {
+    if config.principals.contains_key(&Principal::local()) {
+        return Err(
+            "`local` is the user the daemon runs as, and may do everything: it has no entry".to_owned()
+        );
+    }
     let DaemonConfig { port: _, log_bytes } = config.daemon;
     let Limits {
         code_bytes,
@@ -85,10 +119,18 @@ fn check(config: &Config) -> Result<(), String> {
         commands,
         session_commands_per_minute,
         commands_per_minute,
+        asks,
+        ask_bytes,
+        ask_ms,
+        outcomes,
+        breaker_failures,
+        breaker_open_ms,
         dependencies,
         dependency_wait_ms,
         live_sessions,
         connections,
+        connection_requests,
+        connection_subscriptions,
         message_bytes,
         cancel_grace_ms,
         drain_ms,
@@ -112,10 +154,18 @@ fn check(config: &Config) -> Result<(), String> {
         ("commands", wide(commands), COUNT),
         ("session-commands-per-minute", u64::from(session_commands_per_minute), RATE),
         ("commands-per-minute", u64::from(commands_per_minute), RATE),
+        ("asks", wide(asks), COUNT),
+        ("ask-bytes", wide(ask_bytes), SIZE),
+        ("ask-ms", ask_ms, TIME),
+        ("outcomes", outcomes, ANY),
+        ("breaker-failures", u64::from(breaker_failures), RATE),
+        ("breaker-open-ms", breaker_open_ms, TIME),
         ("dependencies", wide(dependencies), COUNT),
         ("dependency-wait-ms", dependency_wait_ms, TIME),
         ("live-sessions", wide(live_sessions), COUNT),
         ("connections", wide(connections), COUNT),
+        ("connection-requests", wide(connection_requests), COUNT),
+        ("connection-subscriptions", wide(connection_subscriptions), COUNT),
         ("message-bytes", wide(message_bytes), SIZE),
         ("cancel-grace-ms", cancel_grace_ms, TIME),
         ("drain-ms", drain_ms, TIME),
@@ -173,6 +223,19 @@ mod tests {
         {
             assert!(shown.contains(&format!("{name} = ")), "{name}");
         }
+    }
+
+    #[test]
+    fn a_principal_has_a_token_and_is_not_the_local_one() {
+        let of = |name: &str, token: &str| {
+            let lines = format!("[principals.{name}]\ntoken-sha256 = \"{token}\"\n");
+            toml::from_str::<Config>(&lines)
+                .map_err(|error| error.to_string())
+                .and_then(|config| check(&config))
+        };
+        assert_eq!(of("ci", &"ab".repeat(32)), Ok(()));
+        assert!(of("local", &"ab".repeat(32)).unwrap_err().contains("`local`"));
+        assert!(of("ci", "secret").unwrap_err().contains("64 hexadecimal digits"));
     }
 
     #[test]

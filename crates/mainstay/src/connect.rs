@@ -11,7 +11,7 @@ use mainstay_model::{Error, Event};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::home::{DaemonRecord, Home};
+use crate::home::{DaemonRecord, Home, TOKEN_VARIABLE};
 
 /// This program's version; the daemon must have the same.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -50,7 +50,7 @@ pub(crate) struct StartOptions {
 /// Connects to the daemon that runs, of whatever version.
 pub(crate) async fn connect_any_version(home: &Home, name: &str) -> Result<Connection, Error> {
     let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
-    let token = home.token().ok_or(Error::Unauthorized)?;
+    let token = home.shown_token().ok_or(Error::Unauthorized)?;
     let (client, events) = Client::connect(&record.socket, token, name).await?;
     Ok(Connection { client, events })
 }
@@ -110,6 +110,7 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .current_dir("/")
+        .env_remove(TOKEN_VARIABLE)
         .process_group(0)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;

@@ -36,6 +36,14 @@ pub(crate) struct DaemonRecord {
     pub(crate) socket: PathBuf,
 }
 
+/// Has the token of the principal that a client stands for.
+pub(crate) const TOKEN_VARIABLE: &str = "MAINSTAY_TOKEN";
+
+/// A secret that nobody guesses.
+pub(crate) fn new_token() -> String {
+    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}
+
 impl Home {
     /// The user's, made if it is not there.
     pub(crate) fn open() -> Result<Self, Error> {
@@ -129,6 +137,11 @@ impl Home {
         }
     }
 
+    /// The token that clients show: the one in the environment, else the daemon's own.
+    pub(crate) fn shown_token(&self) -> Option<String> {
+        std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()).or_else(|| self.token())
+    }
+
     /// The secret that clients show, if a daemon has made it.
     pub(crate) fn token(&self) -> Option<String> {
         let token = std::fs::read_to_string(self.token_file()).ok()?;
@@ -144,7 +157,7 @@ impl Home {
             }
             return Ok(token);
         }
-        let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+        let token = new_token();
         write_atomically(&self.token_file(), token.as_bytes())?;
         Ok(token)
     }

@@ -4,14 +4,16 @@
 //! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
 //!
 //! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
-//! it, in four ways:
+//! it, in five ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
 //! - Stop and Rename, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
+//! - Ask and Answer, which the seed does not know, are permitted everywhere.
 //!
-//! Waiting, which the seed does not know either, affords what Evaluating does: its job runs.
+//! Waiting, which the seed does not know either, affords what Evaluating does, since its job runs, and an answer. Elsewhere
+//! asks are raised and answered too: a client's ask waits whatever the session does.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,10 @@ pub enum Action {
     Stop,
     /// Give the session another name.
     Rename,
+    /// Raise an ask.
+    Ask,
+    /// Answer an ask.
+    Answer,
 }
 
 /// Whether an action may be taken in a state.
@@ -61,7 +67,8 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
+        Self::Answer,
         Self::Cancel,
         Self::Eval,
         Self::Check,
@@ -74,6 +81,7 @@ impl Action {
         Self::Start,
         Self::Stop,
         Self::Rename,
+        Self::Ask,
     ];
 
     /// Its name in messages.
@@ -91,6 +99,8 @@ impl Action {
             Self::Start => "start",
             Self::Stop => "stop",
             Self::Rename => "rename",
+            Self::Ask => "ask",
+            Self::Answer => "answer",
         }
     }
 }
@@ -108,7 +118,10 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
     use SessionState as S;
     match (state, action) {
         (_, A::Status) => Offered,
-        (_, A::Stop | A::Rename) => Permitted,
+        (_, A::Stop | A::Rename | A::Ask) => Permitted,
+
+        (S::Waiting(_), A::Answer) => Offered,
+        (S::Uninitialized | S::WarmingUp | S::Ready | S::Evaluating | S::Faulted, A::Answer) => Permitted,
 
         (S::Uninitialized, A::Start) => Offered,
         (S::WarmingUp | S::Ready | S::Evaluating | S::Waiting(_) | S::Faulted, A::Start) => Refused,

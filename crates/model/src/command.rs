@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
+use crate::ask::Question;
 use crate::error::Error;
 use crate::event::Source;
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{CommandId, IdempotencyKey, SessionId, SessionKind, Version};
+use crate::id::{AskId, CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
 
 /// A client's request to change a session.
@@ -130,6 +131,15 @@ pub enum SessionCommand {
         /// The new one.
         name: String,
     },
+    /// Ask whoever is attached; the answer is this command's outcome.
+    Ask(Question),
+    /// Answer an ask.
+    Answer {
+        /// Which.
+        ask: AskId,
+        /// What its schema wants.
+        value: serde_json::Value,
+    },
 }
 
 /// A client's request for a new session.
@@ -159,6 +169,8 @@ impl SessionCommand {
             Self::Start => Action::Start,
             Self::Stop => Action::Stop,
             Self::Rename { .. } => Action::Rename,
+            Self::Ask(_) => Action::Ask,
+            Self::Answer { .. } => Action::Answer,
         }
     }
 
@@ -166,18 +178,26 @@ impl SessionCommand {
     const fn is_serial(&self) -> bool {
         match self {
             Self::Eval { .. } | Self::Reset => true,
-            Self::Cancel { .. } | Self::HardReset | Self::Start | Self::Stop | Self::Rename { .. } => false,
+            Self::Cancel { .. }
+            | Self::HardReset
+            | Self::Start
+            | Self::Stop
+            | Self::Rename { .. }
+            | Self::Ask(_)
+            | Self::Answer { .. } => false,
         }
     }
 
     /// Checks what can be checked without the session.
     ///
     /// # Errors
-    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name.
+    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name, a question or an answer.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         match self {
             Self::Eval { code, .. } => validate_code(code, limits),
             Self::Rename { name } => validate_session_name(name),
+            Self::Ask(question) => question.validate(limits),
+            Self::Answer { value, .. } => validate_answer(value, limits),
             Self::Cancel { .. } | Self::Reset | Self::HardReset | Self::Start | Self::Stop => Ok(()),
         }
     }
@@ -195,6 +215,15 @@ pub fn validate_code(code: &str, limits: &Limits) -> Result<(), Error> {
         Some(offset) => Err(Error::CodeInvalid { reason: format!("it has a NUL at byte {offset}") }),
         None => Ok(()),
     }
+}
+
+fn validate_answer(value: &serde_json::Value, limits: &Limits) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(value).map_or(0, |written| written.len());
+    if bytes > limits.ask_bytes {
+        let reason = format!("it has {bytes} bytes as JSON; `ask-bytes` allows {}", limits.ask_bytes);
+        return Err(Error::InvalidArgument { argument: "value".to_owned(), reason });
+    }
+    Ok(())
 }
 
 /// Checks what people want to call a session.

@@ -2,26 +2,32 @@
 //!
 //! [`decide`] is a pure function to events and effects. The engine appends the events with the outcomes in one
 //! transaction, takes the events into the session, and carries out the effects.
+//!
+//! Here is what goes in and what comes out. What follows from a command is in [`commands`], from what the worker says in
+//! [`notices`]; how jobs end, workers are lost and asks are answered has a file each.
+
+mod asks;
+mod commands;
+mod ends;
+mod losses;
+mod notices;
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::Timestamp;
-use crate::affordance::{Availability, availability};
-use crate::command::{Command, SessionCommand};
+use crate::ask::Question;
+use crate::command::Command;
 use crate::error::Error;
-use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
-use crate::event::{
-    Blame, CancelEnding, Deadline, EventBody, Kept, Metadata, OutputStream, QueuedCommand, Source,
-    WarmUpReason,
-};
+use crate::eval::{EvalResult, RaisedError, WorkerExit};
+use crate::event::{Blame, Deadline, EventBody, Metadata, OutputStream, QueuedCommand, Source};
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{CommandId, IdempotencyKey, JobId, Principal, Seq};
+use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
-use crate::outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+use crate::outcome::Outcome;
 use crate::replay::Divergence;
-use crate::session::{Life, RunningJob, Session};
-use crate::state::SessionState;
-use crate::supervision::{Verdict, elapsed_ms, judge};
+use crate::session::{RunningJob, Session};
 
 /// What a session is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +40,8 @@ pub enum Input {
         fingerprint: CommandFingerprint,
         /// When it must have ended.
         deadline: Option<Deadline>,
-        /// The job that will run it, where it needs one.
-        job: JobId,
+        /// Names what it brings about, where it does: a job, or an ask.
+        fresh: Uuid,
     },
     /// A client's command that has to wait for its turn.
     Queue {
@@ -138,6 +144,11 @@ pub enum Notice {
         /// The job.
         job: JobId,
     },
+    /// An ask has not been answered in time.
+    AskOverdue {
+        /// Which.
+        ask: AskId,
+    },
     /// The daemon was lost with it, and is back.
     DaemonLost,
     /// The daemon goes down in order.
@@ -155,6 +166,17 @@ pub enum RunnerNotice {
         stream: OutputStream,
         /// What.
         text: String,
+    },
+    /// A job asks, and waits for the answer.
+    Asks {
+        /// The job.
+        job: JobId,
+        /// Names the ask.
+        ask: AskId,
+        /// What is asked.
+        question: Question,
+        /// How long the answer may take, in milliseconds.
+        timeout_ms: Option<u64>,
     },
     /// A job ended.
     Finished {
@@ -268,6 +290,13 @@ pub enum Effect {
         /// The file whose text it is.
         file: Option<String>,
     },
+    /// Give the running job the answer to its ask, or say why there is none.
+    Answer {
+        /// Which.
+        ask: AskId,
+        /// The answer.
+        answer: Result<serde_json::Value, Error>,
+    },
     /// Ask the running job to stop; give [`Notice::GraceExpired`] if it does not in time.
     Interrupt {
         /// The job.
@@ -279,428 +308,32 @@ pub enum Effect {
 ///
 /// # Errors
 /// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
-/// nothing of its target. A notice is never refused: one that comes too late decides nothing.
+/// nothing of its target, [`Error::AskNotPending`] and [`Error::AnswerInvalid`] for an answer, [`Error::TooManyAsks`] for
+/// an ask. A notice is never refused: one that comes too late decides nothing.
 pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) -> Result<Decision, Error> {
-    let mut draft = Draft { session, now, decision: Decision::default() };
+    let mut draft = Draft { session, now, limits, decision: Decision::default() };
     match input {
-        Input::Command { command, fingerprint, deadline, job } => {
-            draft.command(command, fingerprint, deadline, job)?;
+        Input::Command { command, fingerprint, deadline, fresh } => {
+            draft.command(command, fingerprint, deadline, fresh)?;
         }
         Input::Queue { source, queued } => {
             draft.record(of_command(source, &queued.command), EventBody::CommandQueued(queued));
         }
         Input::Leave { identity, error } => draft.turn_down(identity, error),
-        Input::Notice(notice) => draft.notice(notice, limits),
+        Input::Notice(notice) => draft.notice(notice),
     }
     Ok(draft.decision)
-}
-
-/// How a worker was lost.
-struct Loss {
-    exit: WorkerExit,
-    reason: Option<String>,
-    blame: Option<Blame>,
 }
 
 /// A decision in the making.
 struct Draft<'a> {
     session: &'a Session,
     now: Timestamp,
+    limits: &'a Limits,
     decision: Decision,
 }
 
 impl Draft<'_> {
-    fn command(
-        &mut self,
-        command: Command,
-        fingerprint: CommandFingerprint,
-        deadline: Option<Deadline>,
-        job: JobId,
-    ) -> Result<(), Error> {
-        let state = self.session.state();
-        let action = command.body.action();
-        if availability(state, action) == Availability::Refused {
-            return Err(Error::NotOffered { action, state });
-        }
-        let metadata = of_command(command.source.clone(), &command.id);
-        let identity = Identity::of(&command, fingerprint);
-        if let Some(expected) = command.if_version
-            && expected != self.session.version
-        {
-            let error = Error::VersionMismatch { expected, actual: self.session.version };
-            self.turn_down(identity, error);
-            return Ok(());
-        }
-        let response = match command.body {
-            SessionCommand::Eval { code, file } => {
-                let Identity { command, key, fingerprint, .. } = identity;
-                let (code_to_run, file_to_run) = (code.clone(), file.clone());
-                let requested =
-                    EventBody::EvalRequested { job, command, fingerprint, key, deadline, code, file };
-                self.record(metadata, requested);
-                self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
-                return Ok(());
-            }
-            SessionCommand::Cancel { target } => self.cancel(metadata, state, target)?,
-            SessionCommand::Reset => {
-                self.record(metadata.clone(), EventBody::SessionReset);
-                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Reset });
-                self.effect(Effect::ResetWorker);
-                Response::Recorded { seq }
-            }
-            SessionCommand::HardReset => {
-                self.end_running_by_kill();
-                self.record(metadata.clone(), EventBody::SessionHardReset);
-                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::HardReset });
-                self.effect(Effect::KillWorker);
-                self.effect(Effect::StartWorker { after: Duration::ZERO });
-                Response::Recorded { seq }
-            }
-            SessionCommand::Start => {
-                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Started });
-                self.effect(Effect::StartWorker { after: Duration::ZERO });
-                Response::Recorded { seq }
-            }
-            SessionCommand::Stop => {
-                self.end_running_by_kill();
-                let seq = match state {
-                    SessionState::Uninitialized => self.session.last_seq,
-                    SessionState::WarmingUp
-                    | SessionState::Ready
-                    | SessionState::Evaluating
-                    | SessionState::Waiting(_)
-                    | SessionState::Faulted => self.record(metadata, EventBody::SessionStopped),
-                };
-                self.effect(Effect::KillWorker);
-                Response::Recorded { seq }
-            }
-            SessionCommand::Rename { name } => {
-                let seq = self.record(metadata, EventBody::SessionRenamed { name });
-                Response::Recorded { seq }
-            }
-        };
-        self.leave_lane_silently(&identity);
-        self.answer(identity, Outcome::Done { response });
-        Ok(())
-    }
-
-    /// Answers a command that is accepted and does not begin.
-    fn turn_down(&mut self, identity: Identity, error: Error) {
-        if self.session.waits(&identity.principal, &identity.command) {
-            let (principal, command) = (identity.principal.clone(), identity.command.clone());
-            self.record(
-                of(Source::System),
-                EventBody::CommandLeft { principal, command, error: Some(error.clone()) },
-            );
-        }
-        self.answer(identity, Outcome::Failed { error });
-    }
-
-    /// A command that waited and changes nothing leaves the lane all the same.
-    fn leave_lane_silently(&mut self, identity: &Identity) {
-        let tells = self
-            .decision
-            .events
-            .iter()
-            .any(|(metadata, _)| metadata.correlation.as_ref() == Some(&identity.command));
-        if !tells && self.session.waits(&identity.principal, &identity.command) {
-            let (principal, command) = (identity.principal.clone(), identity.command.clone());
-            self.record(of(Source::System), EventBody::CommandLeft { principal, command, error: None });
-        }
-    }
-
-    fn cancel(
-        &mut self,
-        metadata: Metadata,
-        state: SessionState,
-        target: Option<CommandId>,
-    ) -> Result<Response, Error> {
-        let Some(running) = self.session.running() else {
-            return Err(Error::NotOffered { action: crate::Action::Cancel, state });
-        };
-        if let Some(command) = target
-            && !running.answers(&metadata.source.principal(), &command)
-        {
-            return Err(Error::NotRunning { command });
-        }
-        let job = running.job;
-        if !running.cancel_requested {
-            self.record(metadata, EventBody::CancelRequested { job });
-            self.effect(Effect::Interrupt { job });
-        }
-        Ok(Response::Cancelling { job })
-    }
-
-    fn notice(&mut self, notice: Notice, limits: &Limits) {
-        match notice {
-            Notice::WarmedUp { runner, replayed, diverged, took } => {
-                if matches!(self.session.life, Life::WarmingUp { .. }) {
-                    let RunnerInfo { kernel, runtime, pid } = runner;
-                    let duration_ms = milliseconds(took);
-                    let body =
-                        EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
-                    self.record(of(Source::Worker), body);
-                }
-            }
-            Notice::WarmUpFailed { error } => {
-                if matches!(self.session.life, Life::WarmingUp { .. }) {
-                    let message = format!("{error}. {}", error.next_step());
-                    self.record(of(Source::System), EventBody::SessionFaulted { message });
-                    self.effect(Effect::KillWorker);
-                }
-            }
-            Notice::StartFailed { reason } => {
-                let loss = Loss { exit: WorkerExit::Unknown, reason: Some(reason), blame: None };
-                self.worker_lost(loss, limits);
-            }
-            Notice::Runner(notice) => self.runner_notice(notice, limits),
-            Notice::OutputCut { job, limit } => {
-                if let Some(running) = self.running(job) {
-                    self.record(of_job(Source::Worker, &running), EventBody::OutputCut { job, limit });
-                }
-            }
-            Notice::GraceExpired { job } => {
-                if self.running(job).is_some_and(|running| running.cancel_requested) {
-                    self.end_running_by_kill();
-                    self.record(
-                        of(Source::System),
-                        EventBody::WarmUpStarted { reason: WarmUpReason::Cancelled },
-                    );
-                    self.effect(Effect::KillWorker);
-                    self.effect(Effect::StartWorker { after: Duration::ZERO });
-                }
-            }
-            Notice::DeadlineReached { job } => self.time_out(job),
-            Notice::DaemonLost => self.daemon_lost(),
-            Notice::DaemonStopping => {
-                if let Some(running) = self.session.running().cloned() {
-                    self.interrupt_running(&running);
-                }
-                if self.session.state() != SessionState::Uninitialized {
-                    self.record(of(Source::System), EventBody::SessionStopped);
-                }
-                self.effect(Effect::KillWorker);
-            }
-        }
-    }
-
-    /// Answers the running command; its job is told to stop, and its end is an event and no second outcome.
-    fn time_out(&mut self, job: JobId) {
-        let Some(running) = self.running(job).filter(|running| !running.is_answered) else { return };
-        let Some(Deadline { limit_ms, .. }) = running.deadline else { return };
-        self.record(of_job(Source::System, &running), EventBody::EvalTimedOut { job, limit_ms });
-        self.answer(Identity::of_running(&running), Outcome::Failed { error: Error::TimedOut { limit_ms } });
-        if !running.cancel_requested {
-            self.effect(Effect::Interrupt { job });
-        }
-    }
-
-    fn runner_notice(&mut self, notice: RunnerNotice, limits: &Limits) {
-        match notice {
-            RunnerNotice::Output { job, stream, text } => {
-                let metadata = match self.session.running() {
-                    Some(running) if job == Some(running.job) => of_job(Source::Worker, running),
-                    Some(_) | None => of(Source::Worker),
-                };
-                self.record(metadata, EventBody::OutputProduced { job, stream, text });
-            }
-            RunnerNotice::Finished { job, report } => {
-                if let Some(running) = self.running(job) {
-                    self.finish(&running, report, limits);
-                }
-            }
-            RunnerNotice::Exited { exit, last_words } => {
-                let (reason, blame) = match last_words {
-                    Some(LastWords { blame, reason }) => (reason, Some(blame)),
-                    None => (None, None),
-                };
-                self.worker_lost(Loss { exit, reason, blame }, limits);
-            }
-        }
-    }
-
-    fn finish(&mut self, running: &RunningJob, report: JobReport, limits: &Limits) {
-        let JobReport { ending, result, changes_state, took } = report;
-        let result = result.cut(limits.value_bytes);
-        let (job, duration_ms) = (running.job, milliseconds(took));
-        let failed = |failure| EventBody::EvalFailed {
-            job,
-            failure,
-            result: result.clone(),
-            changes_state,
-            duration_ms,
-        };
-        let (body, ending) = match ending {
-            JobEnding::Completed => (
-                EventBody::EvalCompleted { job, result: result.clone(), changes_state, duration_ms },
-                EvalEnding::Completed,
-            ),
-            JobEnding::Rejected => (failed(Failure::Rejected), EvalEnding::Rejected),
-            JobEnding::Raised(error) => {
-                let error = error.cut(limits.value_bytes);
-                (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
-            }
-            JobEnding::Interrupted { kept } if running.cancel_requested => {
-                let bindings = || result.bindings.clone();
-                let kept = (kept > 0).then(|| Kept { bytes: kept, bindings: bindings() });
-                (EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept }, EvalEnding::Cancelled)
-            }
-            JobEnding::Interrupted { .. } => {
-                let error = RaisedError {
-                    kind: "Interrupted".to_owned(),
-                    message: "the code interrupted itself".to_owned(),
-                    stack: None,
-                };
-                (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
-            }
-        };
-        self.end_running(running, Source::Worker, body, ending, result, duration_ms);
-    }
-
-    fn worker_lost(&mut self, loss: Loss, limits: &Limits) {
-        match self.session.state() {
-            SessionState::Uninitialized | SessionState::Faulted => return,
-            SessionState::WarmingUp
-            | SessionState::Ready
-            | SessionState::Evaluating
-            | SessionState::Waiting(_) => {}
-        }
-        let verdict = self.verdict(&loss, limits);
-        let Loss { exit, reason, blame } = loss;
-        if let Some(running) = self.session.running().cloned() {
-            self.end_running_by_exit(&running, exit, blame);
-        }
-        match verdict {
-            Verdict::Restart { attempt, after_ms } => {
-                let restart_after_ms = Some(after_ms);
-                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blame };
-                self.record(of(Source::System), exited);
-                self.record(
-                    of(Source::System),
-                    EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost },
-                );
-                self.effect(Effect::KillWorker);
-                self.effect(Effect::StartWorker { after: Duration::from_millis(after_ms) });
-            }
-            Verdict::GiveUp { attempt } => {
-                let last = reason.clone().unwrap_or_else(|| exit.to_string());
-                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason, blame };
-                self.record(of(Source::System), exited);
-                let message = format!("the worker was lost {attempt} times in a row, last by {last}");
-                self.record(of(Source::System), EventBody::SessionFaulted { message });
-                self.effect(Effect::KillWorker);
-            }
-        }
-    }
-
-    /// Code that ends its worker with an exit code means to: the next worker is started at once, and it counts for nothing.
-    fn verdict(&self, loss: &Loss, limits: &Limits) -> Verdict {
-        let ends_itself = |running: &RunningJob| {
-            matches!(loss.exit, WorkerExit::Code(_))
-                && !loss.exit.is_from_outside()
-                && loss.blame.is_none_or(|blame| blame.job == running.job)
-        };
-        if self.session.running().is_some_and(ends_itself) {
-            return Verdict::Restart { attempt: 0, after_ms: 0 };
-        }
-        let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
-        judge(&self.session.losses, ready_at, self.now, limits)
-    }
-
-    fn daemon_lost(&mut self) {
-        match self.session.state() {
-            SessionState::Uninitialized | SessionState::Faulted => {}
-            SessionState::WarmingUp
-            | SessionState::Ready
-            | SessionState::Evaluating
-            | SessionState::Waiting(_) => {
-                if let Some(running) = self.session.running().cloned() {
-                    self.interrupt_running(&running);
-                }
-                self.record(
-                    of(Source::System),
-                    EventBody::WarmUpStarted { reason: WarmUpReason::DaemonLost },
-                );
-                self.effect(Effect::StartWorker { after: Duration::ZERO });
-            }
-        }
-    }
-
-    /// A job whose worker was ended from outside, or by what another job had left running, was cut off. Everything
-    /// else its code brought about itself.
-    fn end_running_by_exit(&mut self, running: &RunningJob, exit: WorkerExit, blame: Option<Blame>) {
-        if running.cancel_requested {
-            self.end_running_by_kill();
-        } else if exit.is_from_outside() || blame.is_some_and(|blame| blame.job != running.job) {
-            self.interrupt_running(running);
-        } else {
-            let duration_ms = elapsed_ms(running.requested_at, self.now);
-            let body = EventBody::EvalFailed {
-                job: running.job,
-                failure: Failure::WorkerExited { exit },
-                result: EvalResult::default(),
-                changes_state: false,
-                duration_ms,
-            };
-            self.end_running(
-                running,
-                Source::System,
-                body,
-                EvalEnding::WorkerExited { exit },
-                EvalResult::default(),
-                duration_ms,
-            );
-        }
-    }
-
-    fn interrupt_running(&mut self, running: &RunningJob) {
-        let duration_ms = elapsed_ms(running.requested_at, self.now);
-        let body = EventBody::EvalInterrupted { job: running.job };
-        self.end_running(
-            running,
-            Source::System,
-            body,
-            EvalEnding::Interrupted,
-            EvalResult::default(),
-            duration_ms,
-        );
-    }
-
-    fn end_running_by_kill(&mut self) {
-        if let Some(running) = self.session.running().cloned() {
-            let body =
-                EventBody::EvalCancelled { job: running.job, ending: CancelEnding::Killed, kept: None };
-            let duration_ms = elapsed_ms(running.requested_at, self.now);
-            self.end_running(
-                &running,
-                Source::System,
-                body,
-                EvalEnding::Cancelled,
-                EvalResult::default(),
-                duration_ms,
-            );
-        }
-    }
-
-    /// `ender` brought the end about: the worker that ran the job, or the daemon that killed it or found it gone.
-    fn end_running(
-        &mut self,
-        running: &RunningJob,
-        ender: Source,
-        body: EventBody,
-        ending: EvalEnding,
-        result: EvalResult,
-        duration_ms: u64,
-    ) {
-        let completed = self.record(of_job(ender, running), body);
-        let outcome =
-            EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
-        if !running.is_answered {
-            let response = Response::Evaluated(outcome);
-            self.answer(Identity::of_running(running), Outcome::Done { response });
-        }
-    }
-
     fn running(&self, job: JobId) -> Option<RunningJob> {
         self.session.running().filter(|running| running.job == job).cloned()
     }

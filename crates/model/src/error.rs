@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
 use crate::affordance::{self, Action};
-use crate::id::{CommandId, IdempotencyKey, SessionKind, Version};
+use crate::id::{CommandId, IdempotencyKey, Principal, SessionKind, Version};
 use crate::state::{SessionState, Transition};
 
 /// What went wrong.
@@ -76,9 +76,59 @@ pub enum Error {
         /// Which.
         command: CommandId,
     },
-    /// The command was accepted, and taken back before its turn came.
-    #[error("the command was cancelled before its turn came; it did not run")]
+    /// The command was accepted, and taken back before its turn came, or before its ask was answered.
+    #[error("the command was cancelled; nothing came of it")]
     Cancelled,
+    /// No ask that waits for an answer answers to the reference.
+    #[error("no ask `{reference}` waits for an answer")]
+    AskNotPending {
+        /// What was given.
+        reference: String,
+    },
+    /// The answer is not what the ask's schema wants.
+    #[error("this is no answer: {reason}")]
+    AnswerInvalid {
+        /// Why.
+        reason: String,
+    },
+    /// As many asks of the session wait for an answer as may.
+    #[error("{limit} asks of this session wait for an answer already")]
+    TooManyAsks {
+        /// How many may wait.
+        limit: usize,
+    },
+    /// As many outcomes are stored as may be.
+    #[error("{limit} outcomes are stored already")]
+    TooManyOutcomes {
+        /// How many may be.
+        limit: u64,
+    },
+    /// One connection has as many requests, or subscriptions, under way as it may.
+    #[error("{limit} {what} of this connection are under way already")]
+    TooManyRequests {
+        /// Of which there are too many: `requests` or `subscriptions`.
+        what: String,
+        /// How many may be.
+        limit: usize,
+    },
+    /// The client's principal may not do this.
+    #[error("the principal `{principal}` may not {what}")]
+    NotPermitted {
+        /// Whose right is missing.
+        principal: Principal,
+        /// What it may not do, as in `drive this session`.
+        what: String,
+    },
+    /// Runners of this kind failed to start too often in a row; none is started for a while.
+    #[error("runners of kind `{kind}` do not start: {reason}")]
+    RunnerUnavailable {
+        /// The kind.
+        kind: SessionKind,
+        /// How the last one failed.
+        reason: String,
+        /// When the next one is tried, in milliseconds.
+        retry_after_ms: u64,
+    },
     /// No command has this id.
     #[error("there is no command `{command}`")]
     CommandNotFound {
@@ -341,6 +391,13 @@ codes! {
     CommandConflict => "command_conflict",
     NotRunning => "not_running",
     Cancelled => "cancelled",
+    AskNotPending => "ask_not_pending",
+    AnswerInvalid => "answer_invalid",
+    TooManyAsks => "too_many_asks",
+    TooManyOutcomes => "too_many_outcomes",
+    TooManyRequests => "too_many_requests",
+    NotPermitted => "not_permitted",
+    RunnerUnavailable => "runner_unavailable",
     CommandNotFound => "command_not_found",
     KeyConflict => "key_conflict",
     DependencyUnknown => "dependency_unknown",
@@ -397,6 +454,26 @@ impl Error {
                 "It has ended, or never came; without a command's id, cancelling ends what runs.".into()
             }
             Self::Cancelled => "Send it again under a new id if it should run after all.".into(),
+            Self::AskNotPending { .. } => {
+                "It has been answered, has ended, or never was; `mainstay ask list` has those that wait."
+                    .into()
+            }
+            Self::AnswerInvalid { .. } => {
+                "Answer as the ask's schema wants; `mainstay ask list --json` has it.".into()
+            }
+            Self::TooManyAsks { .. } => {
+                "Answer some of them with `mainstay ask answer`, or raise `asks`.".into()
+            }
+            Self::TooManyOutcomes { .. } => "Raise `outcomes`; none that is stored is ever dropped.".into(),
+            Self::TooManyRequests { .. } => {
+                "Send it again when some have ended, or open another connection.".into()
+            }
+            Self::NotPermitted { .. } => {
+                "Use a token with that right; `principals` in `config.toml` has who may what.".into()
+            }
+            Self::RunnerUnavailable { retry_after_ms, .. } => {
+                format!("Mend that, and send it again in {retry_after_ms} ms; see `mainstay status`.")
+            }
             Self::CommandNotFound { .. } => {
                 "Check the id; `mainstay events --json` has it as `correlation`.".into()
             }
@@ -467,6 +544,13 @@ impl Error {
             | Self::CommandConflict { .. }
             | Self::NotRunning { .. }
             | Self::Cancelled
+            | Self::AskNotPending { .. }
+            | Self::AnswerInvalid { .. }
+            | Self::TooManyAsks { .. }
+            | Self::TooManyOutcomes { .. }
+            | Self::TooManyRequests { .. }
+            | Self::NotPermitted { .. }
+            | Self::RunnerUnavailable { .. }
             | Self::CommandNotFound { .. }
             | Self::KeyConflict { .. }
             | Self::DependencyUnknown { .. }

@@ -5,12 +5,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::ask::{Ask, AskEnding};
 use crate::command::SessionCommand;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 use crate::id::{
-    CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
+    AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
 use crate::replay::Divergence;
 
@@ -222,6 +223,17 @@ pub enum EventBody {
         error: Option<Error>,
     },
 
+    /// A running job, or a client's command, asks whoever is attached.
+    AskRaised(Box<Ask>),
+    /// An ask ended. The source is who answered.
+    AskEnded {
+        /// Which.
+        ask: AskId,
+        /// How.
+        #[serde(flatten)]
+        ending: AskEnding,
+    },
+
     /// Code was accepted for running.
     EvalRequested {
         /// The job that runs it.
@@ -386,6 +398,8 @@ impl EventBody {
             | Self::WorkerExited { .. }
             | Self::CommandQueued(_)
             | Self::CommandLeft { .. }
+            | Self::AskRaised(_)
+            | Self::AskEnded { .. }
             | Self::EvalRequested { .. }
             | Self::OutputProduced { .. }
             | Self::OutputCut { .. }
@@ -467,6 +481,8 @@ kinds! {
     WorkerExited => "workerExited",
     CommandQueued => "commandQueued",
     CommandLeft => "commandLeft",
+    AskRaised => "askRaised",
+    AskEnded => "askEnded",
     EvalRequested => "evalRequested",
     OutputProduced => "outputProduced",
     OutputCut => "outputCut",

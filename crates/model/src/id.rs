@@ -31,6 +31,12 @@ macro_rules! uuid_id {
                 let text = self.0.simple().to_string();
                 text[text.len() - 8..].to_owned()
             }
+
+            /// Whether `reference` names it: the UUID, or the last four or more hexadecimal digits of it.
+            pub fn answers_to(&self, reference: &str) -> bool {
+                let digits = reference.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase();
+                digits.len() >= 4 && self.0.simple().to_string().ends_with(&digits)
+            }
         }
 
         impl fmt::Display for $name {
@@ -65,12 +71,9 @@ uuid_id! {
     JobId
 }
 
-impl SessionId {
-    /// Whether `reference` names this session: its UUID, or the last four or more hexadecimal digits of it.
-    pub fn answers_to(&self, reference: &str) -> bool {
-        let digits: String = reference.chars().filter(|c| *c != '-').collect::<String>().to_ascii_lowercase();
-        digits.len() >= 4 && self.0.simple().to_string().ends_with(&digits)
-    }
+uuid_id! {
+    /// Names one ask: a UUID.
+    AskId
 }
 
 macro_rules! counter {

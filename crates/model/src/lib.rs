@@ -4,7 +4,10 @@
 //! The rules live in [`decide`](decide::decide) (a command or a notice from the worker → events and effects) and in
 //! [`Session::evolve`] (an event → the session after it). The engine does what the effects say.
 
+pub mod access;
 pub mod affordance;
+pub mod ask;
+pub mod breaker;
 pub mod command;
 pub mod decide;
 pub mod diagnostic;
@@ -22,7 +25,9 @@ pub mod session;
 pub mod state;
 pub mod supervision;
 
+pub use access::{Access, NamePattern, Rights};
 pub use affordance::{Action, Availability};
+pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use command::{Admission, Command, CreateSession, SessionCommand};
 pub use decide::{
     Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
@@ -36,7 +41,9 @@ pub use event::{
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
-pub use id::{CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version};
+pub use id::{
+    AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
+};
 pub use limits::Limits;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use replay::{Divergence, DivergenceKind};

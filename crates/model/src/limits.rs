@@ -20,6 +20,18 @@ pub struct Limits {
     pub session_commands_per_minute: u32,
     /// Commands that all sessions together accept in a minute; 0 for as many as come.
     pub commands_per_minute: u32,
+    /// Asks of one session that wait for an answer.
+    pub asks: usize,
+    /// Bytes of one ask's question, and of an answer, as JSON.
+    pub ask_bytes: usize,
+    /// How long an ask of a running job waits for an answer where the job does not say, in milliseconds.
+    pub ask_ms: u64,
+    /// Outcomes that are stored; 0 for as many as the disk takes. None is ever dropped: further commands are refused.
+    pub outcomes: u64,
+    /// How many starts of a kind of runner may fail in a row before none is made for a while; 0 for any number.
+    pub breaker_failures: u32,
+    /// How long none is made then, in milliseconds.
+    pub breaker_open_ms: u64,
     /// Commands that one command may depend on.
     pub dependencies: usize,
     /// How long a command whose turn has come may wait for those it depends on, in milliseconds.
@@ -28,6 +40,10 @@ pub struct Limits {
     pub live_sessions: usize,
     /// Connections to the daemon's socket at once.
     pub connections: usize,
+    /// Requests of one connection under way at once.
+    pub connection_requests: usize,
+    /// Subscriptions of one connection at once.
+    pub connection_subscriptions: usize,
     /// Bytes of one message from a client.
     pub message_bytes: usize,
     /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
@@ -64,10 +80,18 @@ impl Default for Limits {
             commands: 10_000,
             session_commands_per_minute: 0,
             commands_per_minute: 0,
+            asks: 32,
+            ask_bytes: 64 * 1024,
+            ask_ms: 600_000,
+            outcomes: 0,
+            breaker_failures: 5,
+            breaker_open_ms: 30_000,
             dependencies: 32,
             dependency_wait_ms: 30_000,
             live_sessions: 64,
             connections: 256,
+            connection_requests: 256,
+            connection_subscriptions: 64,
             message_bytes: 16 * 1024 * 1024,
             cancel_grace_ms: 250,
             drain_ms: 5_000,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
-use crate::id::{CommandId, JobId, Seq, SessionId, Version};
+use crate::event::Source;
+use crate::id::{AskId, CommandId, JobId, Seq, SessionId, Version};
 
 /// The answer to a command. It is stored in the transaction of the command's last events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +55,15 @@ pub enum Response {
     Withdrawn {
         /// Which.
         command: CommandId,
+    },
+    /// An ask was answered, or its default was taken.
+    Answered {
+        /// Which.
+        ask: AskId,
+        /// What.
+        value: serde_json::Value,
+        /// By whom; the daemon took the default.
+        by: Source,
     },
     /// The session's event at `seq` says it all.
     Recorded {

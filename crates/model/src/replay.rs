@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::ask::{Ask, AskEnding, Raiser};
 use crate::decide::{JobEnding, JobReport};
+use crate::error::Error;
 use crate::eval::EvalResult;
 use crate::event::{Blame, Event, EventBody, Kept};
-use crate::id::{JobId, Seq};
+use crate::id::{AskId, JobId, Seq};
 use crate::limits::Limits;
 
 /// What must run again.
@@ -19,6 +22,14 @@ pub struct Replay {
     pub items: Vec<ReplayItem>,
     /// The requests of those left out because they had ended a worker.
     pub left_out: Vec<Seq>,
+}
+
+/// What a submission asked when it first ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    ask: AskId,
+    /// What it was answered, or why there was no answer.
+    pub answer: Result<Value, Error>,
 }
 
 /// One submission to run again.
@@ -32,6 +43,8 @@ pub struct ReplayItem {
     pub code: String,
     /// The file whose text it is.
     pub file: Option<String>,
+    /// What it asked the first time, and was answered: it is not asked anew.
+    pub asked: Vec<Asked>,
     /// Whether it ran to its end the first time.
     pub succeeded: bool,
     /// What it gave the first time, where that is known.
@@ -187,8 +200,12 @@ impl ReplayList {
         match event.body {
             EventBody::EvalRequested { job, code, file, .. } => {
                 let requested = event.seq;
-                self.pending = Some(ReplayItem { job, requested, code, file, succeeded: false, gave: None });
+                let asked = Vec::new();
+                self.pending =
+                    Some(ReplayItem { job, requested, code, file, asked, succeeded: false, gave: None });
             }
+            EventBody::AskRaised(ask) => self.asked(*ask),
+            EventBody::AskEnded { ask, ending } => self.answered(ask, &ending),
             EventBody::EvalCompleted { job, result, changes_state, .. } => {
                 self.end(job, changes_state, true, &result);
             }
@@ -218,6 +235,21 @@ impl ReplayList {
     /// What must run again.
     pub fn finish(self) -> Replay {
         Replay { items: self.candidates.into_iter().flatten().collect(), left_out: self.left_out }
+    }
+
+    fn asked(&mut self, Ask { ask, raiser, .. }: Ask) {
+        if let (Some(pending), Raiser::Job { job }) = (&mut self.pending, raiser)
+            && pending.job == job
+        {
+            pending.asked.push(Asked { ask, answer: Err(Error::Cancelled) });
+        }
+    }
+
+    fn answered(&mut self, ask: AskId, ending: &AskEnding) {
+        let pending = self.pending.iter_mut().flat_map(|pending| &mut pending.asked);
+        for asked in pending.filter(|asked| asked.ask == ask) {
+            asked.answer = ending.answer();
+        }
     }
 
     fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool, result: &EvalResult) {

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::ask::{Ask, PendingAsk, Raiser};
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
+use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
 
@@ -19,6 +20,9 @@ pub struct Session {
     pub kind: SessionKind,
     /// What people call it.
     pub name: String,
+    /// Who created it.
+    #[serde(default = "Principal::local", skip_serializing_if = "is_local")]
+    pub owner: Principal,
     /// The folder its code runs in.
     pub working_directory: String,
     /// The project it is for.
@@ -47,6 +51,9 @@ pub struct Session {
     /// The commands that wait for their turn, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lane: Vec<Waiting>,
+    /// The asks that wait for an answer, in the order in which they were raised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<PendingAsk>,
     /// What its last rebuilding left otherwise than before; none where that is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
@@ -170,6 +177,10 @@ pub struct WorkerInfo {
     pub ready_at: Timestamp,
 }
 
+fn is_local(owner: &Principal) -> bool {
+    *owner == Principal::local()
+}
+
 impl Session {
     /// The session that its first event begins; none where the event is not a creation.
     pub fn begin(event: &Event) -> Option<Self> {
@@ -180,6 +191,7 @@ impl Session {
             id: event.session,
             kind: kind.clone(),
             name: name.clone(),
+            owner: event.metadata.source.principal(),
             working_directory: working_directory.clone(),
             project: project.clone(),
             created_at: event.at,
@@ -193,6 +205,7 @@ impl Session {
             losses: Vec::new(),
             version: Version::ZERO,
             lane: Vec::new(),
+            asks: Vec::new(),
             rebuilt: None,
         })
     }
@@ -240,6 +253,8 @@ impl Session {
                 command: queued.command.clone(),
                 queued: event.seq,
             }),
+            EventBody::AskRaised(ask) => self.ask_raised(ask, event),
+            EventBody::AskEnded { ask, .. } => self.ask_ended(*ask),
             EventBody::SessionRenamed { name } => {
                 self.name.clone_from(name);
                 self.version = self.version.next();
@@ -337,6 +352,46 @@ impl Session {
         }
     }
 
+    /// The ask with this id, while it waits for an answer.
+    pub fn ask(&self, ask: AskId) -> Option<&PendingAsk> {
+        self.asks.iter().find(|pending| pending.ask.ask == ask)
+    }
+
+    /// The ask that this command raised, while it waits for an answer.
+    pub fn ask_of(&self, principal: &Principal, command: &CommandId) -> Option<&PendingAsk> {
+        self.asks.iter().find(|pending| pending.answers(principal, command))
+    }
+
+    fn ask_raised(&mut self, ask: &Ask, event: &Event) {
+        let pending = PendingAsk {
+            ask: ask.clone(),
+            raised: event.seq,
+            raised_at: event.at,
+            source: event.metadata.source.clone(),
+        };
+        match &ask.raiser {
+            Raiser::Command { .. } => self.asks.push(pending),
+            Raiser::Job { job } => {
+                // One of a job that does not run is over before it began.
+                if let Some(running) = self.running().filter(|running| running.job == *job).cloned() {
+                    self.asks.push(pending);
+                    self.step(
+                        Transition::StartWait(WaitReason::Ask),
+                        Life::Waiting { running, reason: WaitReason::Ask },
+                    );
+                }
+            }
+        }
+    }
+
+    fn ask_ended(&mut self, ask: AskId) {
+        self.asks.retain(|pending| pending.ask.ask != ask);
+        let Some(running) = self.running().cloned() else { return };
+        if !self.asks.iter().any(|pending| pending.is_of_job(running.job)) {
+            self.step(Transition::EndWait, Life::Evaluating { running });
+        }
+    }
+
     /// Whether a command waits for its turn.
     pub fn waits(&self, principal: &Principal, command: &CommandId) -> bool {
         self.lane.iter().any(|waiting| waiting.command == *command && waiting.principal == *principal)
@@ -394,6 +449,11 @@ impl Session {
         let allowed = transition(self.state(), change).is_ok();
         if allowed {
             self.life = next;
+            let running = self.running().map(|running| running.job);
+            self.asks.retain(|pending| match pending.ask.raiser {
+                Raiser::Job { job } => running == Some(job),
+                Raiser::Command { .. } => true,
+            });
         }
         allowed
     }

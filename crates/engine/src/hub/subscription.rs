@@ -38,7 +38,7 @@ pub enum Cursor {
 }
 
 /// Every wanted event after a cursor, exactly once, in order: first those in the log, then live ones.
-pub struct Subscription(Of);
+pub(crate) struct Subscription(Of);
 
 enum Of {
     Session(Follower<OneSession>),
@@ -64,7 +64,7 @@ impl Subscription {
     /// # Errors
     /// [`Error::StoreFailed`] where the log cannot be read, [`Error::DaemonStopping`] after the last event of a daemon that
     /// goes down.
-    pub async fn next(&mut self) -> Result<Arc<Event>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Arc<Event>, Error> {
         match &mut self.0 {
             Of::Session(follower) => follower.next().await,
             Of::Log(follower) => follower.next().await,
@@ -73,7 +73,7 @@ impl Subscription {
 
     /// How far it has come: past the last event it gave, and past those after it that are known not to be wanted. Another
     /// subscription that begins here goes on where this one is.
-    pub fn cursor(&self) -> Cursor {
+    pub(crate) fn cursor(&self) -> Cursor {
         match &self.0 {
             Of::Session(follower) => Cursor::Session { session: follower.stream.0, after: follower.cursor },
             Of::Log(follower) => Cursor::Log { after: follower.cursor },

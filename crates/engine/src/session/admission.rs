@@ -95,14 +95,15 @@ impl SessionTask {
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
         command.validate(&self.shared.limits)?;
         let place = self.place(command)?;
-        if command.is_serial() {
+        // What passes a running job at once counts for none of these: an escape hatch that is shut when it is needed is none.
+        if command.is_serial() || matches!(command.body, SessionCommand::Ask(_)) {
             self.check_rates()?;
+            self.shared.check_outcomes()?;
         }
         self.take_slot(&command.body)?;
         Ok(place)
     }
 
-    /// What passes a running job at once counts for none of these: an escape hatch that is shut when it is needed is none.
     fn check_rates(&mut self) -> Result<(), Error> {
         let limits = &self.shared.limits;
         if self.shared.claims.count() > limits.commands {
@@ -145,10 +146,11 @@ impl SessionTask {
         Ok(Place::Lane)
     }
 
-    /// A cancel that names its command passes everything, as long as that command runs or waits here.
+    /// A cancel that names its command passes everything, as long as that command runs, asks or waits here.
     fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<Place, Error> {
         let runs = self.session.running().is_some_and(|running| running.answers(principal, target));
-        if runs || self.lane.has(principal, target) {
+        let asks = self.session.ask_of(principal, target).is_some();
+        if runs || asks || self.lane.has(principal, target) {
             Ok(Place::Now)
         } else {
             Err(Error::NotRunning { command: target.clone() })
@@ -160,7 +162,11 @@ impl SessionTask {
         let starts = match command {
             SessionCommand::Start | SessionCommand::HardReset => true,
             SessionCommand::Eval { .. } | SessionCommand::Reset => true,
-            SessionCommand::Cancel { .. } | SessionCommand::Stop | SessionCommand::Rename { .. } => false,
+            SessionCommand::Cancel { .. }
+            | SessionCommand::Stop
+            | SessionCommand::Rename { .. }
+            | SessionCommand::Ask(_)
+            | SessionCommand::Answer { .. } => false,
         };
         if starts && self.session.state() == SessionState::Uninitialized {
             let slot = Arc::clone(&self.shared.live).try_acquire_owned();

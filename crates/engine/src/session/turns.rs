@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Identity;
-use mainstay_model::{Error, Input, Notice, Outcome, Response, RunningJob, SessionState};
+use mainstay_model::{Error, Input, Notice, Outcome, PendingAsk, Response, RunningJob, SessionState};
 
 use super::{SessionTask, now};
 use crate::dependencies::{Dependant, Waited, Waiter};
@@ -99,6 +99,11 @@ impl SessionTask {
         let overdue = |running: &&RunningJob| {
             !running.is_answered && running.deadline.is_some_and(|deadline| deadline.at <= now())
         };
+        let unanswered =
+            |pending: &&PendingAsk| pending.ask.deadline.is_some_and(|deadline| deadline.at <= now());
+        while let Some(ask) = self.session.asks.iter().find(unanswered).map(|pending| pending.ask.ask) {
+            self.notice(Notice::AskOverdue { ask });
+        }
         if let Some(job) = self.session.running().filter(overdue).map(|running| running.job) {
             self.notice(Notice::DeadlineReached { job });
         }

@@ -33,6 +33,7 @@ impl SessionTask {
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),
             starts: Arc::clone(&self.shared.starts),
+            breakers: Arc::clone(&self.shared.breakers),
             after,
             definitions_since: self.session.definitions_since,
             up_to: self.session.last_seq,

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use mainstay_model::{
-    Action, Admission, Command, Error, EvalEnding, Limits, Outcome, Principal, Response, SessionCommand,
-    SessionState, Source,
+    Action, Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionState,
 };
 use proptest::prelude::*;
 
@@ -197,11 +196,9 @@ async fn the_command_of_another_principal_is_not_cancelled_by_its_id() {
     let waiting = session.send(command(id("next"), Admission::Queue, eval("pure 1")));
     session.until("evalRequested").await;
     breathe().await;
-    let ada = Source::Client { principal: Principal::new("ada").unwrap(), name: "cli".to_owned() };
+    let ada = daemon.client_of("ada", session.id);
     for target in ["mine", "next"] {
-        let body = cancel(&id(target));
-        let theirs = Command::new(next_id(), ada.clone(), body);
-        let error = session.give(theirs).await.unwrap_err();
+        let error = ada.submit(cancel(&id(target))).await.unwrap_err();
         assert_eq!(error, Error::NotRunning { command: id(target) });
     }
     session.submit(CANCEL).await.unwrap();

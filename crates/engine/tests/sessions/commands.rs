@@ -3,8 +3,8 @@
 use futures::FutureExt;
 use mainstay_engine::CommandStatus;
 use mainstay_model::{
-    Admission, Command, CommandId, Error, EvalEnding, IdempotencyKey, Limits, Outcome, Principal, RateScope,
-    Response, SessionCommand, Version,
+    Admission, Command, CommandId, Error, EvalEnding, IdempotencyKey, Limits, Outcome, RateScope, Response,
+    SessionCommand, Version,
 };
 
 use crate::scripted::Start;
@@ -150,7 +150,7 @@ async fn a_command_runs_only_in_the_version_it_wants() {
     let session = daemon.session().await;
     let wants =
         |name: &str, version| Command { if_version: Some(Version(version)), ..queued(name, "pure 1") };
-    let answered = session.engine.submit(session.id, wants("a", 0)).await.unwrap();
+    let answered = session.attached.submit(session.id, wants("a", 0)).await.unwrap();
     assert_eq!((answered.version, answered.is_replay), (Version(1), false));
     let mismatch = Error::VersionMismatch { expected: Version(0), actual: Version(1) };
     for _ in 0..2 {
@@ -168,8 +168,7 @@ async fn a_command_runs_only_in_the_version_it_wants() {
 async fn it_is_known_how_far_a_command_has_come() {
     let daemon = Daemon::with(patient()).await;
     let session = daemon.session().await;
-    let local = Principal::local();
-    let how_far = async |name: &str| daemon.engine.command(&local, &id(name)).await;
+    let how_far = async |name: &str| daemon.local.command(&id(name)).await;
     let runs = session.send(queued("runs", "wait"));
     session.until("evalRequested").await;
     let waits = session.send(queued("waits", "pure 1"));
@@ -259,7 +258,7 @@ async fn a_key_is_answered_once_under_whatever_ids_it_comes() {
     let outcome = first.await.unwrap();
     assert_eq!(joined.await.unwrap(), outcome);
     for name in ["first", "joined", "late", "late"] {
-        let answered = session.engine.submit(session.id, keyed(name, "once", "wait")).await.unwrap();
+        let answered = session.attached.submit(session.id, keyed(name, "once", "wait")).await.unwrap();
         assert_eq!((Ok(answered.outcome), answered.is_replay), (outcome.clone(), true), "{name}");
     }
     assert_eq!(session.give(keyed("other", "once", "pure 1")).await, Err(conflict));
@@ -294,7 +293,7 @@ async fn commands_over_the_rate_are_refused_with_when_to_come_again_and_replays_
     };
     assert!((1..=60_000).contains(&retry_after_ms), "{retry_after_ms}");
     for _ in 0..10 {
-        assert!(session.engine.submit(session.id, kept.clone()).await.unwrap().is_replay);
+        assert!(session.attached.submit(session.id, kept.clone()).await.unwrap().is_replay);
     }
     assert_eq!(daemon.workers.ran(), ["pure 1"]);
 }

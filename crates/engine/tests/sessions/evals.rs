@@ -5,7 +5,7 @@ use mainstay_model::{
 };
 
 use crate::support::{
-    CANCEL, Daemon, breathe, cli, command, create, ending, eval, evaluated, next_id, patient, quick,
+    CANCEL, Daemon, breathe, command, create, ending, eval, evaluated, next_id, patient, quick,
 };
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn questions_are_answered_while_a_job_runs() {
     let daemon = Daemon::with(patient()).await;
     let session = daemon.session().await;
     let running = session.begin("loop").await;
-    let engine = &daemon.engine;
+    let engine = &daemon.local;
     let cursor = TextPosition { line: 1, column: 2 };
     assert_eq!(engine.check(session.id, "let".to_owned(), None).await.unwrap()[0].message, "let");
     assert_eq!(engine.complete(session.id, "Li".to_owned(), cursor).await.unwrap().items[0].label, "Li");
@@ -57,7 +57,7 @@ async fn questions_are_answered_while_a_job_runs() {
 async fn a_question_that_takes_too_long_is_given_up() {
     let daemon = Daemon::with(Limits { query_ms: 5, ..quick() }).await;
     let session = daemon.session().await;
-    let answer = daemon.engine.explore(session.id, "slow".to_owned()).await;
+    let answer = daemon.local.explore(session.id, "slow".to_owned()).await;
     assert_eq!(answer, Err(Error::Timeout { limit_ms: 5 }));
 }
 
@@ -66,9 +66,9 @@ async fn a_question_to_a_session_at_rest_is_refused() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     session.submit(SessionCommand::Stop).await.unwrap();
-    let answer = daemon.engine.check(session.id, "let".to_owned(), None).await;
+    let answer = daemon.local.check(session.id, "let".to_owned(), None).await;
     assert_eq!(answer, Err(Error::NotOffered { action: Action::Check, state: SessionState::Uninitialized }));
-    assert_eq!(daemon.engine.usage(session.id).await, None);
+    assert_eq!(daemon.local.usage(session.id).await, None);
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn what_a_job_printed_stands_before_its_end_however_it_ends() {
         breathe().await;
         session.submit(end.clone()).await.unwrap();
         let outcome = evaluated(running.await.unwrap());
-        let events = daemon.engine.events(session.id, before, 100).await.unwrap();
+        let events = daemon.local.events(session.id, before, 100).await.unwrap();
         let printed =
             events.iter().find(|event| event.body.kind() == "outputProduced").expect("it was printed");
         assert!(printed.seq > outcome.requested && printed.seq < outcome.completed, "{end:?}: {events:#?}");
@@ -134,7 +134,7 @@ async fn code_that_is_too_large_or_has_a_nul_is_refused() {
 #[tokio::test]
 async fn a_session_needs_a_kernel_a_name_and_an_absolute_folder() {
     let daemon = Daemon::start().await;
-    let refused = async |create| daemon.engine.create(next_id(), cli(), create).await.unwrap_err();
+    let refused = async |create| daemon.local.create(next_id(), create).await.unwrap_err();
     let mut other = create("demo");
     other.kind = mainstay_model::SessionKind::new("cobol").unwrap();
     assert_eq!(refused(other.clone()).await, Error::KernelUnknown { kind: other.kind });
@@ -142,7 +142,7 @@ async fn a_session_needs_a_kernel_a_name_and_an_absolute_folder() {
     let mut relative = create("demo");
     relative.working_directory = "demo".to_owned();
     assert!(matches!(refused(relative).await, Error::InvalidArgument { .. }));
-    assert_eq!(daemon.engine.sessions(mainstay_log::SessionFilter::default()).await.unwrap(), []);
+    assert_eq!(daemon.local.sessions(mainstay_log::SessionFilter::default()).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -153,11 +153,11 @@ async fn a_session_takes_its_name_from_its_folder() {
     std::fs::create_dir(&folder).unwrap();
     let mut create = create("");
     (create.name, create.working_directory) = (None, folder.display().to_string());
-    daemon.engine.create(next_id(), cli(), create).await.unwrap();
-    let session = daemon.engine.resolve("demo").await.unwrap();
+    daemon.local.create(next_id(), create).await.unwrap();
+    let session = daemon.local.resolve("demo").await.unwrap();
     daemon.client(session).submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
-    assert_eq!(daemon.engine.resolve("other").await, Ok(session));
-    let gone = daemon.engine.resolve("demo").await;
+    assert_eq!(daemon.local.resolve("other").await, Ok(session));
+    let gone = daemon.local.resolve("demo").await;
     assert_eq!(gone, Err(Error::SessionNotFound { reference: "demo".to_owned() }));
 }
 
@@ -167,7 +167,7 @@ async fn a_session_is_not_created_in_a_folder_that_is_not_there() {
     for folder in ["relative", "/nowhere/at/all", "/etc/passwd"] {
         let mut create = create("lost");
         create.working_directory = folder.to_owned();
-        let refused = daemon.engine.create(next_id(), cli(), create).await;
+        let refused = daemon.local.create(next_id(), create).await;
         assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{folder}: {refused:?}");
     }
 }
@@ -178,7 +178,7 @@ async fn no_more_sessions_are_live_than_may_be() {
     let first = daemon.session().await;
     daemon.session().await;
     let full = Err(Error::TooManySessions { limit: 2 });
-    assert_eq!(daemon.engine.create(next_id(), cli(), create("third")).await, full);
+    assert_eq!(daemon.local.create(next_id(), create("third")).await, full);
     first.submit(SessionCommand::Stop).await.unwrap();
     daemon.session().await;
     assert_eq!(first.submit(SessionCommand::Start).await, full);

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mainstay_engine::{Cursor, Engine};
+use futures::FutureExt;
+use mainstay_engine::{Cursor, Followed};
 use mainstay_model::{
     Admission, CommandId, Error, Event, EventFilter, EventKind, Position, Seq, SessionCommand, SourceName,
 };
@@ -36,13 +37,13 @@ fn any_manner() -> impl Strategy<Value = Manner> {
 
 /// What a follower sees until its cursor has passed `end`, which is told once it is known.
 async fn follow(
-    engine: Engine,
+    client: mainstay_engine::Client,
     cursor: Cursor,
     filter: EventFilter,
     manner: Manner,
     mut end: watch::Receiver<Option<Cursor>>,
 ) -> Vec<Event> {
-    let mut subscription = engine.follow(cursor, filter.clone());
+    let mut subscription = client.follow(cursor, filter.clone()).await.unwrap();
     let mut seen = Vec::new();
     let mut pauses = manner.pauses.iter().cycle();
     while end.borrow().is_none_or(|end| !has_reached(subscription.cursor(), end)) {
@@ -53,7 +54,7 @@ async fn follow(
         if let Ok(event) = tokio::time::timeout(Duration::from_micros(50), subscription.next()).await {
             seen.push(event.unwrap().as_ref().clone());
             if seen.len() % manner.stays == 0 {
-                subscription = engine.follow(subscription.cursor(), filter.clone());
+                subscription = client.follow(subscription.cursor(), filter.clone()).await.unwrap();
             }
             if Some(seen.len()) == manner.sleeps_after {
                 end.wait_for(Option::is_some).await.unwrap();
@@ -109,7 +110,7 @@ fn every_wanted_event_comes_exactly_once_however_slow_the_follower() {
         followers in vec((option::of(0..3_usize), 0..500_u64, any_wanted(), any_manner()), 1..6),
     )| {
         runtime.block_on(async {
-            let engine = &daemon.engine;
+            let client = &daemon.local;
             let ids: Vec<CommandId> = (0..20).map(|_| next_id()).collect();
             let mut following = Vec::new();
             for (of, back, (among, kinds, source, command), manner) in followers {
@@ -119,7 +120,7 @@ fn every_wanted_event_comes_exactly_once_however_slow_the_follower() {
                         Cursor::Session { session: sessions[of].id, after: Seq(now.0.saturating_sub(back)) }
                     }
                     None => {
-                        let now = last_position(engine).await;
+                        let now = last_position(client).await;
                         Cursor::Log { after: Position(now.0.saturating_sub(back)) }
                     }
                 };
@@ -130,7 +131,7 @@ fn every_wanted_event_comes_exactly_once_however_slow_the_follower() {
                     correlation: command.map(|number| ids[number].clone()),
                 };
                 let (tell, end) = watch::channel(None);
-                let seen = tokio::spawn(follow(engine.clone(), cursor, filter.clone(), manner, end));
+                let seen = tokio::spawn(follow(client.clone(), cursor, filter.clone(), manner, end));
                 following.push((cursor, filter, tell, seen));
             }
             let mut ids = ids.into_iter();
@@ -143,7 +144,7 @@ fn every_wanted_event_comes_exactly_once_however_slow_the_follower() {
                 busy.await.unwrap();
             }
             for (cursor, filter, tell, seen) in following {
-                let (all, end) = everything_after(engine, cursor).await;
+                let (all, end) = everything_after(client, cursor).await;
                 tell.send_replace(Some(end));
                 let wanted: Vec<Event> = all.into_iter().filter(|event| filter.matches(event)).collect();
                 assert_eq!(seen.await.unwrap(), wanted);
@@ -167,23 +168,23 @@ async fn take(session: &Client, steps: Vec<Step>, ids: Vec<CommandId>) {
 }
 
 /// The plain list: all there is after a cursor, and where that ends.
-async fn everything_after(engine: &Engine, cursor: Cursor) -> (Vec<Event>, Cursor) {
+async fn everything_after(client: &mainstay_engine::Client, cursor: Cursor) -> (Vec<Event>, Cursor) {
     match cursor {
         Cursor::Session { session, after } => {
-            let events = engine.events(session, after, usize::MAX).await.unwrap();
+            let events = client.events(session, after, usize::MAX).await.unwrap();
             let after = events.last().map_or(after, |event| event.seq);
             (events, Cursor::Session { session, after })
         }
         Cursor::Log { after } => {
-            let events = engine.all_events(after, usize::MAX).await.unwrap();
+            let events = client.all_events(after, usize::MAX).await.unwrap();
             let after = events.last().map_or(after, |event| event.position);
             (events, Cursor::Log { after })
         }
     }
 }
 
-async fn last_position(engine: &Engine) -> Position {
-    let events = engine.all_events(Position::ZERO, usize::MAX).await.unwrap();
+async fn last_position(client: &mainstay_engine::Client) -> Position {
+    let events = client.all_events(Position::ZERO, usize::MAX).await.unwrap();
     events.last().map_or(Position::ZERO, |event| event.position)
 }
 
@@ -203,7 +204,7 @@ async fn rename(session: &Client, times: u64) {
 async fn a_follower_who_lags_behind_the_live_channel_misses_nothing() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    let mut subscription = daemon.engine.subscribe(session.id, Seq::ZERO);
+    let mut subscription = daemon.local.subscribe(session.id, Seq::ZERO).await.unwrap();
     let mut seen: Vec<Seq> = Vec::new();
     // It has read all there is, and waits for live events, before many come at once.
     for _ in 0..session.now().await.0 {
@@ -222,10 +223,10 @@ async fn a_follower_who_lags_behind_the_live_channel_misses_nothing() {
 async fn followers_do_not_disturb_each_other() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    let mut early = daemon.engine.subscribe(session.id, Seq::ZERO);
-    drop(daemon.engine.subscribe(session.id, Seq::ZERO));
+    let mut early = daemon.local.subscribe(session.id, Seq::ZERO).await.unwrap();
+    drop(daemon.local.subscribe(session.id, Seq::ZERO).await.unwrap());
     session.eval("pure 1").await;
-    let mut late = daemon.engine.subscribe(session.id, session.now().await);
+    let mut late = daemon.local.subscribe(session.id, session.now().await).await.unwrap();
     session.eval("pure 2").await;
     for seq in 1..=session.now().await.0 {
         assert_eq!(early.next().await.unwrap().seq, Seq(seq));
@@ -237,32 +238,37 @@ async fn followers_do_not_disturb_each_other() {
 async fn what_a_follower_sees_is_what_the_store_keeps() {
     let daemon = Daemon::start().await;
     let session = daemon.starting_session().await;
-    let mut subscription = daemon.engine.subscribe(session.id, Seq::ZERO);
+    let mut subscription = daemon.local.subscribe(session.id, Seq::ZERO).await.unwrap();
     let mut seen = Vec::new();
     let eval = session.queue("print a\npure 1");
     while seen.last().is_none_or(|event: &mainstay_model::Event| event.body.kind() != "evalCompleted") {
         seen.push(subscription.next().await.unwrap().as_ref().clone());
     }
     eval.await.unwrap().unwrap();
-    assert_eq!(daemon.engine.events(session.id, Seq::ZERO, 100).await.unwrap(), seen);
+    assert_eq!(daemon.local.events(session.id, Seq::ZERO, 100).await.unwrap(), seen);
 }
 
 #[tokio::test]
 async fn a_follower_sees_the_daemon_stop_after_the_last_event() {
     let daemon = Daemon::with(quick()).await;
     let session = daemon.session().await;
-    let mut subscription = daemon.engine.subscribe(session.id, session.now().await);
+    let mut subscription = daemon.local.subscribe(session.id, session.now().await).await.unwrap();
     assert!(tokio::time::timeout(Duration::from_millis(1), subscription.next()).await.is_err());
     daemon.engine.shut_down().await;
     assert_eq!(subscription.next().await.unwrap().body.kind(), "sessionStopped");
     assert_eq!(subscription.next().await, Err(Error::DaemonStopping));
-    let mut late = daemon.engine.subscribe(session.id, session.now().await);
+    let mut late = daemon.local.subscribe(session.id, session.now().await).await.unwrap();
     assert_eq!(late.next().await, Err(Error::DaemonStopping));
 }
 
 /// Everything, from the first event of the log on.
-fn from_the_first(daemon: &Daemon) -> mainstay_engine::Subscription {
-    daemon.engine.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default())
+/// What the local principal wants is there at once: nothing is looked up for it.
+fn at_once(followed: impl Future<Output = Result<Followed, Error>>) -> Followed {
+    followed.now_or_never().unwrap().unwrap()
+}
+
+fn from_the_first(daemon: &Daemon) -> Followed {
+    at_once(daemon.local.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default()))
 }
 
 #[tokio::test]
@@ -298,7 +304,7 @@ async fn a_cursor_passes_what_is_not_wanted_without_waking_its_follower() {
     let session = daemon.session().await;
     let filter = EventFilter { kinds: ["evalCompleted".parse().unwrap()].into(), ..EventFilter::default() };
     let begin = Cursor::Session { session: session.id, after: Seq::ZERO };
-    let mut evals = daemon.engine.follow(begin, filter.clone());
+    let mut evals = daemon.local.follow(begin, filter.clone()).await.unwrap();
     rename(&session, 400).await;
     let passed = Cursor::Session { session: session.id, after: session.now().await };
     while evals.cursor() != passed {
@@ -307,15 +313,15 @@ async fn a_cursor_passes_what_is_not_wanted_without_waking_its_follower() {
     }
     session.eval("pure 1").await;
     let found = evals.next().await.unwrap();
-    assert_eq!(daemon.engine.follow(passed, filter).next().await, Ok(found));
+    assert_eq!(daemon.local.follow(passed, filter).await.unwrap().next().await, Ok(found));
 }
 
 #[tokio::test]
 async fn whom_the_shared_reader_fails_reads_alone() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    let after = last_position(&daemon.engine).await;
-    let mut all = daemon.engine.follow(Cursor::Log { after }, EventFilter::default());
+    let after = last_position(&daemon.local).await;
+    let mut all = daemon.local.follow(Cursor::Log { after }, EventFilter::default()).await.unwrap();
     let mut waits = Box::pin(all.next());
     tokio::time::timeout(Duration::from_millis(1), &mut waits).await.unwrap_err();
     daemon.store.refuse_read_of_all();
@@ -331,7 +337,7 @@ async fn a_thousand_followers_all_see_everything() {
     const EVENTS: u64 = 1000;
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    let (now, position) = (session.now().await, last_position(&daemon.engine).await);
+    let (now, position) = (session.now().await, last_position(&daemon.local).await);
     let (begin, may_begin) = watch::channel(false);
     let followers: Vec<_> = (0..1000)
         .map(|number| {
@@ -339,7 +345,7 @@ async fn a_thousand_followers_all_see_everything() {
                 0 => Cursor::Session { session: session.id, after: now },
                 _ => Cursor::Log { after: position },
             };
-            let mut subscription = daemon.engine.follow(cursor, EventFilter::default());
+            let mut subscription = at_once(daemon.local.follow(cursor, EventFilter::default()));
             let mut may_begin = may_begin.clone();
             tokio::spawn(async move {
                 for seen in 0..EVENTS {

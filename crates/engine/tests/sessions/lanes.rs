@@ -3,7 +3,8 @@
 use mainstay_model::{Action, Admission, Error, EvalEnding, Limits, Outcome, SessionCommand, SessionState};
 
 use crate::support::{
-    CANCEL, Daemon, breathe, command, ending, eval, evaluated, exited, id, next_id, patient, quick,
+    CANCEL, Daemon, breathe, command, ending, eval, evaluated, eventually, exited, id, next_id, patient,
+    quick,
 };
 
 #[tokio::test]
@@ -15,6 +16,7 @@ async fn a_second_eval_is_refused_with_what_is_offered() {
     assert_eq!(error, Error::NotOffered { action: Action::Eval, state: SessionState::Evaluating });
     let offered = [Action::Cancel, Action::Check, Action::Complete, Action::Events, Action::Status];
     assert_eq!(error.offered(), offered);
+    eventually(|| !daemon.workers.ran().is_empty()).await;
     assert_eq!(daemon.workers.ran(), ["loop"]);
 }
 

@@ -172,7 +172,7 @@ async fn a_start_that_takes_too_long_is_tried_again() {
 
 /// What the last rebuilding left otherwise than before.
 async fn diverged(session: &Client) -> Vec<Divergence> {
-    let events = session.engine.events(session.id, Seq::ZERO, usize::MAX).await.unwrap();
+    let events = session.attached.events(session.id, Seq::ZERO, usize::MAX).await.unwrap();
     let mut warm_ups = events.into_iter().filter_map(|event| match event.body {
         EventBody::WarmUpCompleted { diverged, .. } => Some(diverged),
         _ => None,
@@ -203,7 +203,7 @@ async fn a_value_that_differs_when_it_is_replayed_is_named_and_news_until_the_ne
     let kind = DivergenceKind::Values { names: vec!["tick".to_owned()] };
     let expected = vec![Divergence { requested: tick.requested, kind }];
     assert_eq!(diverged(&session).await, expected);
-    let rebuilt = async || daemon.engine.status(session.id).await.unwrap().session.rebuilt;
+    let rebuilt = async || daemon.local.status(session.id).await.unwrap().session.rebuilt;
     let news = |is_news| Some(Rebuilt { diverged: expected.clone(), is_news });
     assert_eq!(rebuilt().await, news(true));
     session.eval("pure 1").await;
@@ -250,7 +250,7 @@ async fn code_that_ended_its_worker_afterwards_is_not_run_again_and_named() {
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     let left_out = Divergence { requested: haunt.requested, kind: DivergenceKind::LeftOut };
     assert_eq!(diverged(&session).await, [left_out]);
-    let events = session.engine.events(session.id, haunt.completed, usize::MAX).await.unwrap();
+    let events = session.attached.events(session.id, haunt.completed, usize::MAX).await.unwrap();
     let why = events.into_iter().find_map(|event| match event.body {
         EventBody::WorkerExited { reason, blame, .. } => Some((reason, blame)),
         _ => None,

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod anything;
+mod asks;
+mod breakers;
 mod cancelling;
+mod clients;
 mod commands;
 mod evals;
 mod following;

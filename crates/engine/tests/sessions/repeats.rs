@@ -121,7 +121,7 @@ async fn one_id_belongs_to_one_session() {
     one.submit(CANCEL).await.unwrap();
     ending(running).await;
     assert_eq!(other.give(same()).await, conflict, "after it");
-    assert_eq!(daemon.engine.create(id("same"), cli(), create("third")).await, conflict);
+    assert_eq!(daemon.local.create(id("same"), create("third")).await, conflict);
 }
 
 #[tokio::test]
@@ -141,10 +141,8 @@ async fn two_principals_may_use_one_id() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     for (name, value) in [("ada", "1"), ("grace", "2")] {
-        let mut theirs = command(id("same"), Admission::Now, eval(&format!("pure {value}")));
-        let principal = mainstay_model::Principal::new(name).unwrap();
-        theirs.source = mainstay_model::Source::Client { principal, name: "cli".to_owned() };
-        let outcome = evaluated(session.give(theirs).await);
+        let theirs = command(id("same"), Admission::Now, eval(&format!("pure {value}")));
+        let outcome = evaluated(daemon.client_of(name, session.id).give(theirs).await);
         assert_eq!(outcome.value.as_deref(), Some(value));
     }
 }
@@ -166,14 +164,14 @@ async fn a_replay_is_free_of_limits() {
 #[tokio::test]
 async fn a_creation_sent_twice_makes_one_session() {
     let daemon = Daemon::start().await;
-    let send = || daemon.engine.create(id("same"), cli(), create("demo"));
+    let send = || daemon.local.create(id("same"), create("demo"));
     let (first, second) = tokio::join!(send(), send());
     assert_eq!(first, second);
     assert_eq!(send().await, first);
-    let sessions = daemon.engine.sessions(mainstay_log::SessionFilter::default()).await.unwrap();
+    let sessions = daemon.local.sessions(mainstay_log::SessionFilter::default()).await.unwrap();
     let Outcome::Done { response: Response::Created { session } } = first.unwrap() else { panic!() };
     assert_eq!(sessions.iter().map(|session| session.id).collect::<Vec<_>>(), [session]);
-    let other = daemon.engine.create(id("same"), cli(), create("other")).await;
+    let other = daemon.local.create(id("same"), create("other")).await;
     assert_eq!(other, Err(Error::CommandConflict { command: id("same") }));
 }
 
@@ -183,7 +181,7 @@ async fn a_creation_under_the_id_of_a_command_that_runs_is_a_conflict_and_harms_
     let session = daemon.session().await;
     let running = session.send(command(id("taken"), Admission::Now, eval("loop")));
     session.until("evalRequested").await;
-    let refused = daemon.engine.create(id("taken"), cli(), create("other")).await;
+    let refused = daemon.local.create(id("taken"), create("other")).await;
     assert_eq!(refused, Err(Error::CommandConflict { command: id("taken") }));
     session.submit(CANCEL).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
@@ -193,10 +191,10 @@ async fn a_creation_under_the_id_of_a_command_that_runs_is_a_conflict_and_harms_
 #[tokio::test]
 async fn a_creation_sent_twice_at_once_happens_once() {
     let daemon = Daemon::start().await;
-    let creation = || daemon.engine.create(id("twice"), cli(), create("one"));
+    let creation = || daemon.local.create(id("twice"), create("one"));
     let (first, second) = tokio::join!(creation(), creation());
     assert_eq!(first.unwrap(), second.unwrap());
-    assert_eq!(daemon.engine.sessions(SessionFilter::default()).await.unwrap().len(), 1);
+    assert_eq!(daemon.local.sessions(SessionFilter::default()).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

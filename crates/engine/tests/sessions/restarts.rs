@@ -40,7 +40,7 @@ async fn a_session_comes_back_without_being_asked_for() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await.leave();
     let daemon = daemon.crash().await;
-    let settled = daemon.engine.settled(session, Duration::from_secs(60)).await.unwrap();
+    let settled = daemon.local.settled(session, Duration::from_secs(60)).await.unwrap();
     assert_eq!(settled.state(), SessionState::Ready);
 }
 
@@ -138,7 +138,7 @@ async fn commands_that_waited_when_the_daemon_was_lost_run_once_and_in_their_ord
     let again = session.give(waiting("c")).await;
     assert_eq!(evaluated(again).ending, EvalEnding::Completed);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a b c"));
-    let told = session.engine.submit(session.id, waiting("b")).await.unwrap();
+    let told = session.attached.submit(session.id, waiting("b")).await.unwrap();
     assert!(told.is_replay);
     assert_eq!(evaluated(Ok(told.outcome)).ending, EvalEnding::Completed);
     assert_eq!(daemon.workers.ran(), ["define a", "loop", "define a", "define b", "define c", "names"]);

@@ -14,6 +14,7 @@
 //! | `vanish` | ends the worker without a word |
 //! | `raise`, `reject` | fails |
 //! | `haunt` | changes the session's state, and ends the worker as soon as it is given something else to run |
+//! | `ask PROMPT` | asks, and defines what it is answered; fails where nobody answers |
 //! | `tick` | changes the session's state, and gives as `tick` how often any worker ran it |
 //! | `again STATEMENT` | changes the session's state the first time, and does STATEMENT whenever it is run again |
 
@@ -29,11 +30,13 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    Binding, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
-    RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+    AskId, Binding, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
+    Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
 };
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
+use uuid::Uuid;
 
 /// How the next start goes.
 #[derive(Clone, Debug)]
@@ -139,8 +142,10 @@ impl RunnerFactory for Scripted {
         let (notices, said) = mpsc::channel(4);
         let (orders, ordered) = mpsc::unbounded_channel();
         let current = Arc::<Mutex<VecDeque<Arc<Notify>>>>::default();
+        let (answers, answered) = mpsc::unbounded_channel();
         let process = Process {
             notices,
+            answered,
             current: Arc::clone(&current),
             names: Vec::new(),
             haunter: None,
@@ -157,6 +162,7 @@ impl RunnerFactory for Scripted {
             pid,
             resets,
             orders,
+            answers,
             current,
             deaf: Arc::clone(&self.deaf),
             interrupts: Arc::clone(&self.interrupts),
@@ -174,6 +180,9 @@ impl Drop for Alive {
     }
 }
 
+/// The answer to an ask.
+type Answer = (AskId, Result<Value, Error>);
+
 enum Order {
     Run(Submission, Arc<Notify>),
     Reset(oneshot::Sender<()>),
@@ -183,6 +192,7 @@ struct ScriptedRunner {
     pid: u32,
     resets: bool,
     orders: mpsc::UnboundedSender<Order>,
+    answers: mpsc::UnboundedSender<Answer>,
     /// Interrupts for the jobs that the worker has, the running one first.
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
     deaf: Arc<AtomicBool>,
@@ -216,6 +226,10 @@ impl Runner for ScriptedRunner {
         let interrupted = Arc::new(Notify::new());
         self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
         self.orders.send(Order::Run(submission, interrupted)).ok();
+    }
+
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+        self.answers.send((ask, answer)).ok();
     }
 
     async fn interrupt(&self) {
@@ -267,6 +281,7 @@ impl Runner for ScriptedRunner {
 /// The worker's side.
 struct Process {
     notices: mpsc::Sender<RunnerNotice>,
+    answered: mpsc::UnboundedReceiver<Answer>,
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
     names: Vec<String>,
     haunter: Option<JobId>,
@@ -379,6 +394,17 @@ impl Process {
                 self.haunter = Some(job);
                 report.changes_state = true;
             }
+            "ask" => match self.ask(job, rest).await {
+                Ok(answer) => {
+                    self.names.push(answer.to_string());
+                    report.changes_state = true;
+                }
+                Err(Error::Cancelled) => {
+                    interrupted.notified().await;
+                    return Err(Diverted::Yields);
+                }
+                Err(_) => return Err(raised(report)),
+            },
             "tick" => {
                 let ticks = self.ran.lock().unwrap().iter().filter(|code| *code == "tick").count();
                 let value = Some(ticks.to_string());
@@ -393,6 +419,18 @@ impl Process {
             unknown => panic!("`{unknown}` is no statement"),
         }
         Ok(())
+    }
+
+    async fn ask(&mut self, job: JobId, prompt: &str) -> Result<Value, Error> {
+        let ask = AskId::from_uuid(Uuid::now_v7());
+        self.say(RunnerNotice::Asks { job, ask, question: Question::text(prompt), timeout_ms: None }).await;
+        loop {
+            match self.answered.recv().await {
+                Some((answered, answer)) if answered == ask => return answer,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
     }
 
     async fn print(&self, job: JobId, stream: OutputStream, text: &str) {

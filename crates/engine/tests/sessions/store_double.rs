@@ -108,6 +108,14 @@ impl Log for StoreDouble {
         self.inner.sessions(filter).await
     }
 
+    async fn count_outcomes(&self) -> Result<u64, Error> {
+        self.inner.count_outcomes().await
+    }
+
+    async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
+        self.inner.count_sessions(filter).await
+    }
+
     async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
         self.inner.resolve(reference).await
     }

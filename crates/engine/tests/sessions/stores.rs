@@ -95,5 +95,5 @@ async fn a_session_that_does_not_exist_is_not_found() {
     let nobody = SessionId::from_uuid(Uuid::nil());
     let error = Error::SessionNotFound { reference: nobody.to_string() };
     assert_eq!(daemon.client(nobody).submit(eval("pure 1")).await, Err(error.clone()));
-    assert_eq!(daemon.engine.status(nobody).await.map(|status| status.session), Err(error));
+    assert_eq!(daemon.local.status(nobody).await.map(|status| status.session), Err(error));
 }

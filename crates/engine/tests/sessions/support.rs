@@ -7,9 +7,9 @@ use mainstay_engine::Engine;
 use mainstay_log::Log;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{
-    Admission, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome, EventBody, Failure, Limits,
-    Outcome, Principal, Response, Seq, SessionCommand, SessionId, SessionKind, SessionState, Source,
-    WorkerExit,
+    Access, Admission, AskEnding, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome,
+    EventBody, Failure, Limits, Outcome, Principal, Response, Rights, Seq, SessionCommand, SessionId,
+    SessionKind, SessionState, Source, WorkerExit,
 };
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -36,6 +36,8 @@ pub(crate) fn patient() -> Limits {
 /// An engine over a store of its own.
 pub(crate) struct Daemon {
     pub(crate) engine: Engine,
+    /// A client of the local principal.
+    pub(crate) local: mainstay_engine::Client,
     pub(crate) workers: Arc<Scripted>,
     pub(crate) store: Arc<StoreDouble>,
     limits: Limits,
@@ -56,7 +58,8 @@ impl Daemon {
         let store = Arc::new(StoreDouble::over(Arc::new(log)));
         let log: Arc<dyn Log> = Arc::clone(&store) as Arc<dyn Log>;
         let engine = Engine::open(log, vec![Arc::clone(&workers) as _], limits.clone()).await.unwrap();
-        Self { engine, workers, store, limits, folder }
+        let local = engine.attach(Access::local(), "cli");
+        Self { engine, local, workers, store, limits, folder }
     }
 
     /// Loses the engine with all its workers, and opens another over the same store.
@@ -67,8 +70,8 @@ impl Daemon {
 
     /// As [`Daemon::crash`], under other limits.
     pub(crate) async fn reopen(self, limits: Limits) -> Self {
-        let Self { engine, workers, mut store, folder, .. } = self;
-        drop(engine);
+        let Self { engine, local, workers, mut store, folder, .. } = self;
+        drop((engine, local));
         // The tasks of its sessions hold the store until they notice.
         for _ in 0..1_000_000 {
             if Arc::get_mut(&mut store).is_some() {
@@ -93,21 +96,27 @@ impl Daemon {
 
     /// A new session, warming up.
     pub(crate) async fn starting_session(&self) -> Client {
-        match self.engine.create(next_id(), cli(), create("demo")).await.unwrap() {
+        match self.local.create(next_id(), create("demo")).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => self.client(session),
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) fn client(&self, session: SessionId) -> Client {
-        Client { engine: self.engine.clone(), id: session }
+        Client { attached: self.local.clone(), id: session }
+    }
+
+    /// A client of another principal that may do everything.
+    pub(crate) fn client_of(&self, principal: &str, session: SessionId) -> Client {
+        let access = Access { principal: Principal::new(principal).unwrap(), rights: Rights::All };
+        Client { attached: self.engine.attach(access, "cli"), id: session }
     }
 }
 
 /// A client of one session.
 #[derive(Clone)]
 pub(crate) struct Client {
-    pub(crate) engine: Engine,
+    pub(crate) attached: mainstay_engine::Client,
     pub(crate) id: SessionId,
 }
 
@@ -123,7 +132,7 @@ impl Client {
 
     /// Gives a command, and waits for its outcome.
     pub(crate) async fn give(&self, command: Command) -> Result<Outcome, Error> {
-        self.engine.submit(self.id, command).await.map(|answered| answered.outcome)
+        self.attached.submit(self.id, command).await.map(|answered| answered.outcome)
     }
 
     /// Runs code to its end, in its turn.
@@ -151,7 +160,7 @@ impl Client {
     }
 
     pub(crate) async fn state(&self) -> SessionState {
-        self.engine.status(self.id).await.unwrap().session.state()
+        self.attached.status(self.id).await.unwrap().session.state()
     }
 
     /// What has happened so far, a line an event.
@@ -160,7 +169,7 @@ impl Client {
     }
 
     pub(crate) async fn story_after(&self, seq: Seq) -> Vec<String> {
-        let events = self.engine.events(self.id, seq, usize::MAX).await.unwrap();
+        let events = self.attached.events(self.id, seq, usize::MAX).await.unwrap();
         events.iter().map(|event| told(&event.body)).collect()
     }
 
@@ -171,7 +180,7 @@ impl Client {
 
     /// The newest event.
     pub(crate) async fn now(&self) -> Seq {
-        self.engine.status(self.id).await.unwrap().session.last_seq
+        self.attached.status(self.id).await.unwrap().session.last_seq
     }
 
     /// Waits for the first event of a kind.
@@ -181,7 +190,7 @@ impl Client {
 
     /// Waits for so many events of a kind.
     pub(crate) async fn until_count(&self, kind: &str, wanted: usize) {
-        let mut events = self.engine.subscribe(self.id, Seq::ZERO);
+        let mut events = self.attached.subscribe(self.id, Seq::ZERO).await.unwrap();
         let mut seen = 0;
         while seen < wanted {
             if events.next().await.unwrap().body.kind() == kind {
@@ -190,8 +199,8 @@ impl Client {
         }
     }
 
-    async fn count(&self, kind: &str) -> usize {
-        let events = self.engine.events(self.id, Seq::ZERO, usize::MAX).await.unwrap();
+    pub(crate) async fn count(&self, kind: &str) -> usize {
+        let events = self.attached.events(self.id, Seq::ZERO, usize::MAX).await.unwrap();
         events.iter().filter(|event| event.body.kind() == kind).count()
     }
 }
@@ -209,6 +218,13 @@ pub(crate) async fn breathe() {
 /// Waits until it is so.
 pub(crate) async fn eventually(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The same, where one has to ask for it.
+pub(crate) async fn until_it(mut is_so: impl AsyncFnMut() -> bool) {
+    while !is_so().await {
         tokio::task::yield_now().await;
     }
 }
@@ -285,6 +301,11 @@ fn told(body: &EventBody) -> String {
         EventBody::CommandQueued(_) => "queued".to_owned(),
         EventBody::CommandLeft { error: Some(error), .. } => format!("left the lane: {}", error.code()),
         EventBody::CommandLeft { error: None, .. } => "left the lane".to_owned(),
+        EventBody::AskRaised(ask) => format!("asks {}", ask.question.prompt),
+        EventBody::AskEnded { ending: AskEnding::Answered { value }, .. } => format!("answered {value}"),
+        EventBody::AskEnded { ending: AskEnding::Defaulted { value }, .. } => format!("defaulted to {value}"),
+        EventBody::AskEnded { ending: AskEnding::TimedOut { .. }, .. } => "nobody answered".to_owned(),
+        EventBody::AskEnded { ending: AskEnding::Cancelled, .. } => "asks no more".to_owned(),
         EventBody::EvalTimedOut { limit_ms, .. } => format!("timed out after {limit_ms} ms"),
         EventBody::EvalRequested { code, .. } => format!("eval {}", code.replace('\n', "; ")),
         EventBody::OutputProduced { stream, text, .. } => format!("{stream:?} {text}"),

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mainstay_engine::Engine;
+use axum::http::request::Parts;
+use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Action, Command, CreateSession, Error, Outcome, Principal, Response, Session, SessionCommand, SessionId,
-    SessionKind, SessionState, Source,
+    Action, Command, CreateSession, Error, Outcome, Response, Session, SessionCommand, SessionId,
+    SessionKind, SessionState,
 };
 use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
@@ -32,22 +33,25 @@ const CLIENT_NAME: usize = 60;
 pub(super) struct Call<'a> {
     server: &'a Server,
     context: &'a RequestContext<RoleServer>,
-    source: Source,
+    client: Client,
     session: OnceLock<SessionId>,
     said: AtomicU32,
 }
 
 impl<'a> Call<'a> {
     /// A call that just came in.
-    pub(super) fn new(server: &'a Server, context: &'a RequestContext<RoleServer>) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`].
+    pub(super) fn new(server: &'a Server, context: &'a RequestContext<RoleServer>) -> Result<Self, Error> {
         let name = format!("mcp:{}", client_name(context));
-        let source = Source::Client { principal: Principal::local(), name };
-        Self { server, context, source, session: OnceLock::new(), said: AtomicU32::new(0) }
+        let client = server.client(context.extensions.get::<Parts>(), &name)?;
+        Ok(Self { server, context, client, session: OnceLock::new(), said: AtomicU32::new(0) })
     }
 
-    /// All sessions.
-    pub(super) fn engine(&self) -> &Engine {
-        &self.server.daemon.engine
+    /// On whose behalf it came.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
     }
 
     /// The session the call turned out to be about.
@@ -63,7 +67,7 @@ impl<'a> Call<'a> {
     /// The session the call is about, where there is one.
     pub(super) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
         let found = match (reference, self.server.last_used()) {
-            (Some(reference), _) => Some(self.engine().resolve(reference).await?),
+            (Some(reference), _) => Some(self.client.resolve(reference).await?),
             (None, Some(session)) => Some(session),
             (None, None) => self.most_recent().await?,
         };
@@ -96,7 +100,7 @@ impl<'a> Call<'a> {
 
     /// Creates a session. The connection's next calls take it.
     pub(super) async fn create(&self, create: CreateSession) -> Result<SessionId, Error> {
-        let outcome = self.engine().create(anonymous(), self.source.clone(), create).await?;
+        let outcome = self.client.create(anonymous(), create).await?;
         match outcome {
             Outcome::Done { response: Response::Created { session } } => {
                 self.session.get_or_init(|| session);
@@ -110,7 +114,7 @@ impl<'a> Call<'a> {
 
     /// Starts a session at rest, and waits until it is done with warming up.
     pub(super) async fn bring_up(&self, session: SessionId) -> Result<Arc<Session>, Error> {
-        if self.engine().status(session).await?.session.state() == SessionState::Uninitialized {
+        if self.client.status(session).await?.session.state() == SessionState::Uninitialized {
             match self.submit(session, SessionCommand::Start).await {
                 // Someone else may have been quicker.
                 Ok(_) | Err(Error::NotOffered { .. }) => {}
@@ -129,12 +133,12 @@ impl<'a> Call<'a> {
 
     /// Waits until a session is neither at rest nor warming up, for as long as a client may wait.
     pub(super) async fn settled(&self, session: SessionId) -> Result<Arc<Session>, Error> {
-        self.engine().settled(session, SETTLE_LIMIT).await
+        self.client.settled(session, SETTLE_LIMIT).await
     }
 
     /// Has a command carried out, or refused at once.
     pub(super) async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Response, Error> {
-        match self.engine().submit(session, self.command(body)).await?.outcome {
+        match self.client.submit(session, self.command(body)).await?.outcome {
             Outcome::Done { response } => Ok(response),
             Outcome::Failed { error } => Err(error),
         }
@@ -142,7 +146,7 @@ impl<'a> Call<'a> {
 
     /// A new command of this client.
     pub(super) fn command(&self, body: SessionCommand) -> Command {
-        Command::new(anonymous(), self.source.clone(), body)
+        Command::new(anonymous(), self.client.source(), body)
     }
 
     /// Waits until the client cancels the call. It does not when it only goes: what it began then goes on.
@@ -170,8 +174,8 @@ impl<'a> Call<'a> {
 
     async fn most_recent(&self) -> Result<Option<SessionId>, Error> {
         let working_directory = self.server.working_directory.clone();
-        let filter = SessionFilter { working_directory, live: false, limit: Some(RECENT) };
-        let sessions = self.engine().sessions(filter).await?;
+        let filter = SessionFilter { working_directory, limit: Some(RECENT), ..SessionFilter::default() };
+        let sessions = self.client.sessions(filter).await?;
         Ok(sessions.iter().find(|session| session.kind == SessionKind::fsharp()).map(|session| session.id))
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
-use mainstay_engine::Subscription;
+use mainstay_engine::Followed;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Action, Error, JobEnd, JobId, Response, SessionCommand};
 use schemars::JsonSchema;
@@ -43,8 +43,8 @@ impl Tool for CancelEval {
     async fn carry_out(self, call: &Call<'_>) -> Result<CancelAnswer, Error> {
         let began = Instant::now();
         let session = call.existing(self.session_id.as_deref(), Action::Cancel).await?;
-        let seen = call.engine().status(session).await?.session.last_seq;
-        let mut events = call.engine().subscribe(session, seen);
+        let seen = call.client().status(session).await?.session.last_seq;
+        let mut events = call.client().subscribe(session, seen).await?;
         let job = match call.submit(session, SessionCommand::Cancel { target: None }).await? {
             Response::Cancelling { job } => job,
             response => return Err(unexpected(&response)),
@@ -53,13 +53,13 @@ impl Tool for CancelEval {
             Ok(ending) => Some(ending?),
             Err(_) => None,
         };
-        let settled = call.engine().settled(session, LIMIT.saturating_sub(began.elapsed())).await?;
+        let settled = call.client().settled(session, LIMIT.saturating_sub(began.elapsed())).await?;
         Ok(CancelAnswer { session_id: session.short(), state: settled.state().name(), ending })
     }
 }
 
 /// Waits for a job's end.
-async fn ending(events: &mut Subscription, job: JobId) -> Result<&'static str, Error> {
+async fn ending(events: &mut Followed, job: JobId) -> Result<&'static str, Error> {
     loop {
         let event = events.next().await?;
         let Some((of, end)) = event.body.job_end() else { continue };

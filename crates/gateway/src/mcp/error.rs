@@ -9,6 +9,7 @@ use std::fmt::{Display, Formatter};
 use mainstay_model::{Action, Error, SessionState};
 use serde::Serialize;
 
+use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::eval::SendFsharpCode;
@@ -52,7 +53,7 @@ impl Display for ErrorAnswer {
 pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
     let mut message = error.to_string();
     if let (Error::NotOffered { state: SessionState::Faulted, .. }, Some(session)) = (error, call.session())
-        && let Ok(status) = call.engine().status(session).await
+        && let Ok(status) = call.client().status(session).await
         && let Some(fault) = fault(&status.session)
     {
         message = format!("{message}: {}", fault.trim_end_matches('.'));
@@ -83,7 +84,8 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::Reset => Some(ResetFsiSession::NAME),
         Action::HardReset => Some(HardResetFsiSession::NAME),
         Action::Stop => Some(StopSession::NAME),
-        Action::Explore | Action::Rename => None,
+        Action::Answer => Some(AnswerAsk::NAME),
+        Action::Explore | Action::Rename | Action::Ask => None,
     }
 }
 
@@ -100,7 +102,8 @@ fn next_step(error: &Error) -> String {
                 "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.".into()
             }
             SessionState::Faulted => "Call stop_session, then send_fsharp_code: that keeps its definitions. reset_fsi_session drops them.".into(),
-            SessionState::Ready | SessionState::Waiting(_) => error.next_step(),
+            SessionState::Waiting(_) => "Call get_fsi_status for what it asks, then answer_ask; or cancel_eval.".into(),
+            SessionState::Ready => error.next_step(),
         },
         Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
         Error::KernelUnknown { .. } => "Leave `kind` out for F#.".into(),
@@ -113,6 +116,13 @@ fn next_step(error: &Error) -> String {
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
         | Error::NotRunning { .. }
+        | Error::AskNotPending { .. }
+        | Error::AnswerInvalid { .. }
+        | Error::NotPermitted { .. }
+        | Error::TooManyAsks { .. }
+        | Error::TooManyOutcomes { .. }
+        | Error::TooManyRequests { .. }
+        | Error::RunnerUnavailable { .. }
         | Error::CommandNotFound { .. }
         | Error::KeyConflict { .. }
         | Error::DependencyUnknown { .. }

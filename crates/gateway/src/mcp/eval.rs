@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::pin::pin;
 
-use mainstay_engine::Subscription;
+use mainstay_engine::Followed;
 use mainstay_model::{
     Binding, CommandId, Error, EventBody, Outcome, RaisedError, Response, Seq, Session, SessionCommand,
     SessionId,
@@ -96,8 +96,11 @@ async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<E
     let (session, seen) = (session.id, session.last_seq);
     let command = call.command(SessionCommand::Eval { code, file: None });
     let id = command.id.clone();
-    let mut printed = call.wants_progress().then(|| call.engine().subscribe(session, seen));
-    let mut outcome = pin!(call.engine().submit(session, command));
+    let mut printed = match call.wants_progress() {
+        true => Some(call.client().subscribe(session, seen).await?),
+        false => None,
+    };
+    let mut outcome = pin!(call.client().submit(session, command));
     let mut stopped = pin!(stop_when_cancelled(call, session, seen, &id));
     let mut is_stopped = false;
     let outcome = loop {
@@ -115,7 +118,7 @@ async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<E
     };
     match outcome.outcome {
         Outcome::Done { response: Response::Evaluated(outcome) } => {
-            EvalView::load(call.engine(), session, id.clone(), outcome).await
+            EvalView::load(call.client(), session, id.clone(), outcome).await
         }
         Outcome::Done { response } => Err(unexpected(&response)),
         Outcome::Failed { error } => Err(error),
@@ -131,7 +134,7 @@ async fn stop_when_cancelled(
     eval: &CommandId,
 ) -> Result<(), Error> {
     call.cancelled().await;
-    let mut events = call.engine().subscribe(session, seen);
+    let mut events = call.client().subscribe(session, seen).await?;
     loop {
         match call.submit(session, SessionCommand::Cancel { target: Some(eval.clone()) }).await {
             Ok(_) => return Ok(()),
@@ -142,7 +145,7 @@ async fn stop_when_cancelled(
 }
 
 /// Waits until an eval begins.
-async fn begun(events: &mut Subscription, eval: &CommandId) -> Result<(), Error> {
+async fn begun(events: &mut Followed, eval: &CommandId) -> Result<(), Error> {
     loop {
         let event = events.next().await?;
         if matches!(&event.body, EventBody::EvalRequested { command, .. } if command == eval) {
@@ -152,7 +155,7 @@ async fn begun(events: &mut Subscription, eval: &CommandId) -> Result<(), Error>
 }
 
 /// What the eval prints next; none where nobody asked.
-async fn next_output(printed: &mut Option<Subscription>, eval: &CommandId) -> Option<String> {
+async fn next_output(printed: &mut Option<Followed>, eval: &CommandId) -> Option<String> {
     let printed = printed.as_mut()?;
     loop {
         let event = printed.next().await.ok()?;

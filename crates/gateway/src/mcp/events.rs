@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Action, Diagnostic, Error, EvalResult, Event, EventBody, Failure, OutputStream, Seq, Severity, Source,
-    WarmUpReason,
+    Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, OutputStream, Seq, Severity,
+    Source, WarmUpReason,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,13 +67,13 @@ impl Tool for GetRecentFsiEvents {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<EventsAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
-        let newest = call.engine().status(session).await?.session.last_seq;
+        let newest = call.client().status(session).await?.session.last_seq;
         let count = self.count.unwrap_or(USUAL).clamp(1, MOST);
         let after = match self.since {
             Some(since) => newest.min(Seq(since)),
             None => Seq(newest.0.saturating_sub(count as u64)),
         };
-        let events = call.engine().events(session, after, count).await?;
+        let events = call.client().events(session, after, count).await?;
         let cursor = events.last().map_or(after, |event| event.seq);
         Ok(EventsAnswer {
             session_id: session.short(),
@@ -113,6 +113,16 @@ fn summary(body: &EventBody) -> String {
         EventBody::CommandQueued(queued) => queued.body.action().name().to_owned(),
         EventBody::CommandLeft { error: Some(error), .. } => error.to_string(),
         EventBody::CommandLeft { error: None, .. } => String::new(),
+        EventBody::AskRaised(ask) => format!("{} [ask {}]", ask.question.prompt, ask.ask.short()),
+        EventBody::AskEnded { ask, ending } => {
+            let how = match ending {
+                AskEnding::Answered { value } => format!("answered {value}"),
+                AskEnding::Defaulted { value } => format!("nobody answered, {value} was taken"),
+                AskEnding::TimedOut { .. } => "nobody answered".to_owned(),
+                AskEnding::Cancelled => "no longer asked".to_owned(),
+            };
+            format!("{how} [ask {}]", ask.short())
+        }
         EventBody::EvalTimedOut { limit_ms, .. } => format!("after {limit_ms} ms"),
         EventBody::EvalRequested { code, .. } => code.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),

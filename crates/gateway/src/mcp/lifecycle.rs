@@ -147,7 +147,7 @@ impl Tool for StopSession {
     async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Stop).await?;
         call.submit(session, SessionCommand::Stop).await?;
-        let status = call.engine().status(session).await?;
+        let status = call.client().status(session).await?;
         Ok(SessionAnswer::from(&status.session))
     }
 }
@@ -187,7 +187,7 @@ impl Tool for ListSessions {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ListAnswer, Error> {
         let filter = SessionFilter { limit: Some(LISTED + 1), ..SessionFilter::default() };
-        let sessions = call.engine().sessions(filter).await?;
+        let sessions = call.client().sessions(filter).await?;
         let more = sessions.len() > LISTED;
         Ok(ListAnswer { sessions: sessions.into_iter().take(LISTED).map(SessionLine::from).collect(), more })
     }

@@ -8,6 +8,7 @@
 //! a limit, events by cursor. Nothing here is keyed by a transport's session, since the newest protocol has none: a call
 //! says its session, or takes one by the rule in [`call`].
 
+mod ask;
 mod call;
 mod cancel;
 mod diagnostic;

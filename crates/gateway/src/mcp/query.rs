@@ -40,7 +40,7 @@ impl Tool for CheckFsharpCode {
     async fn carry_out(self, call: &Call<'_>) -> Result<CheckAnswer, Error> {
         let session = call.workplace(self.session_id.as_deref()).await?;
         call.bring_up(session).await?;
-        let diagnostics = call.engine().check(session, self.code, None).await?;
+        let diagnostics = call.client().check(session, self.code, None).await?;
         let diagnostics = diagnostics.into_iter().filter(is_for_people).map(DiagnosticLine::from).collect();
         Ok(CheckAnswer { session_id: session.short(), diagnostics })
     }
@@ -108,7 +108,7 @@ impl Tool for GetCompletions {
         let session = call.workplace(self.session_id.as_deref()).await?;
         call.bring_up(session).await?;
         let cursor = TextPosition { line: self.line, column: self.column };
-        let completions = call.engine().complete(session, self.code, cursor).await?;
+        let completions = call.client().complete(session, self.code, cursor).await?;
         let left_out = completions.items.len().checked_sub(ITEMS).filter(|count| *count > 0);
         Ok(CompletionAnswer {
             session_id: session.short(),

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mainstay_model::SessionId;
+use axum::http::request::Parts;
+use mainstay_engine::Client;
+use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, Tool,
@@ -32,26 +34,61 @@ pub struct Server {
     pub(super) working_directory: Option<String>,
     /// The session the connection used last, where there is a connection.
     last_used: Option<Arc<Mutex<Option<SessionId>>>>,
+    /// Whom a connection stands for; requests over HTTP each say it.
+    whose: Option<Arc<Connected>>,
     /// Held while a session is created for want of one, so that two calls at once share it.
     pub(super) creation: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled when the client goes, or the daemon has stopped. A call that is cancelled before that is cancelled by the client.
     pub(super) closing: CancellationToken,
 }
 
+/// A connection: whom it stands for, and the client it was at its last call.
+struct Connected {
+    access: Access,
+    client: Mutex<Option<Client>>,
+}
+
 impl Server {
     /// Serves one connection.
     pub(super) fn for_connection(
         daemon: Daemon,
+        access: Access,
         working_directory: Option<String>,
         closing: CancellationToken,
     ) -> Self {
-        Self { daemon, working_directory, last_used: Some(Arc::default()), creation: Arc::default(), closing }
+        let whose = Some(Arc::new(Connected { access, client: Mutex::default() }));
+        let (last_used, creation) = (Some(Arc::default()), Arc::default());
+        Self { daemon, working_directory, last_used, whose, creation, closing }
     }
 
     /// Serves requests that have nothing to do with each other.
     pub(super) fn for_all(daemon: Daemon) -> Self {
         let closing = daemon.stopped.clone();
-        Self { daemon, working_directory: None, last_used: None, creation: Arc::default(), closing }
+        Self {
+            daemon,
+            working_directory: None,
+            last_used: None,
+            whose: None,
+            creation: Arc::default(),
+            closing,
+        }
+    }
+
+    /// The client that makes a call, as it calls itself. A connection stays the client it was at its last call.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] where nothing says whom it stands for.
+    pub(super) fn client(&self, request: Option<&Parts>, name: &str) -> Result<Client, Error> {
+        let Some(connected) = &self.whose else {
+            let access = request.and_then(|parts| parts.extensions.get::<Access>());
+            let access = access.cloned().ok_or(Error::Unauthorized)?;
+            return Ok(self.daemon.engine.attach(access, name));
+        };
+        let mut client = connected.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = client.as_ref().filter(|client| client.name() == name) {
+            return Ok(client.clone());
+        }
+        Ok(client.insert(self.daemon.engine.attach(connected.access.clone(), name)).clone())
     }
 
     /// The session the connection used last.
@@ -99,7 +136,8 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let call = Call::new(self, &context);
+        let call =
+            Call::new(self, &context).map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
         tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call)
             .await
             .map(CallToolResponse::from)

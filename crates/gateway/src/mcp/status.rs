@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use mainstay_engine::SessionStatus;
 use mainstay_model::{
-    Error, EventBody, RunningJob, Session, SessionId, SessionState, Source, Timestamp, affordance,
+    Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionState, Source,
+    Timestamp, affordance,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,9 @@ pub(super) struct StatusAnswer {
     rebuilt: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<RunningLine>,
+    /// What waits for an answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    asks: Vec<AskLine>,
     evals: u64,
     failures: u64,
     /// The newest event.
@@ -60,6 +64,13 @@ struct RunningLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
     seconds: i64,
+}
+
+/// An ask that waits for an answer.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct AskLine {
+    ask: String,
+    prompt: String,
 }
 
 /// What seldom matters.
@@ -103,21 +114,21 @@ impl Tool for GetFsiStatus {
         if let Some(seconds) = self.wait_seconds {
             idle(call, session, Duration::from_secs(seconds).min(LONGEST_WAIT)).await?;
         }
-        let status = call.engine().status(session).await?;
+        let status = call.client().status(session).await?;
         Ok(StatusAnswer::new(status, self.verbose.unwrap_or(false)))
     }
 }
 
 /// Waits until a session neither warms up nor runs anything, at most `limit`.
 async fn idle(call: &Call<'_>, session: SessionId, limit: Duration) -> Result<(), Error> {
-    let engine = call.engine();
+    let client = call.client();
     let waited = timeout(limit, async {
-        let now = engine.status(session).await?.session;
-        let mut events = engine.subscribe(session, now.last_seq);
+        let now = client.status(session).await?.session;
+        let mut events = client.subscribe(session, now.last_seq).await?;
         let mut present = now;
         while is_busy(&present) {
             while let EventBody::OutputProduced { .. } = events.next().await?.body {}
-            present = engine.status(session).await?.session;
+            present = client.status(session).await?.session;
         }
         Ok(())
     });
@@ -143,6 +154,7 @@ impl StatusAnswer {
             fault: None,
             rebuilt: None,
             running: None,
+            asks: Vec::new(),
             evals: 0,
             failures: 0,
             cursor: 0,
@@ -160,11 +172,22 @@ impl StatusAnswer {
             fault: fault(session).map(str::to_owned),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             running: session.running().map(|running| RunningLine::new(running, now)),
+            asks: session.asks.iter().map(AskLine::new).collect(),
             evals: session.evals,
             failures: session.failures,
             cursor: session.last_seq.0,
             details: verbose.then(|| Details::new(&status, now)),
         }
+    }
+}
+
+impl AskLine {
+    fn new(pending: &PendingAsk) -> Self {
+        let Ask { ask, question, .. } = &pending.ask;
+        let Question { prompt, schema, .. } = question;
+        let is_any_text = *schema == Question::text("").schema;
+        let prompt = if is_any_text { prompt.clone() } else { format!("{prompt} (schema {schema})") };
+        Self { ask: ask.short(), prompt }
     }
 }
 
@@ -216,6 +239,9 @@ impl Display for StatusAnswer {
         }
         if let Some(rebuilt) = &self.rebuilt {
             write!(f, "\n{rebuilt}")?;
+        }
+        for AskLine { ask, prompt } in &self.asks {
+            write!(f, "\nasks: {prompt} [ask {ask}]")?;
         }
         writeln!(f, "\noffered: {}", self.offered.join(", "))?;
         if let Some(details) = &self.details {

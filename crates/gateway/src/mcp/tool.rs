@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::eval::SendFsharpCode;
@@ -87,6 +88,7 @@ tools! {
     CheckFsharpCode,
     GetCompletions,
     CancelEval,
+    AnswerAsk,
     GetFsiStatus,
     GetRecentFsiEvents,
     ResetFsiSession,

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_model::Access;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
@@ -25,8 +26,13 @@ const HTTP_SESSION_LIFE: Duration = Duration::from_hours(6);
 
 /// Serves MCP, one message a line, until the client goes or the daemon stops (`mainstay mcp`). `working_directory` is the
 /// client's, absolute, where it is known.
-pub async fn serve_stream<R, W>(read: R, write: W, daemon: Daemon, working_directory: Option<String>)
-where
+pub async fn serve_stream<R, W>(
+    read: R,
+    write: W,
+    daemon: Daemon,
+    access: Access,
+    working_directory: Option<String>,
+) where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
@@ -34,7 +40,7 @@ where
     let closing = CancellationToken::new();
     let lines = Lines::new(read, write, daemon.engine.limits().message_bytes);
     let transport = Watched { inner: lines, closing: closing.clone(), stopped, unanswered: Arc::default() };
-    let server = Server::for_connection(daemon, working_directory, closing);
+    let server = Server::for_connection(daemon, access, working_directory, closing);
     let served = serve_server::<_, _, _, TransportAdapterIdentity>(server, transport).await;
     let ended = match served {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),

@@ -1,13 +1,18 @@
 //! The methods, `resource/verb`, with their parameters and results.
 
+use std::collections::BTreeMap;
+
+use mainstay_engine::ClientInfo;
+use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Admission, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Position, Principal, Seq,
-    SessionId, SessionKind, Timestamp, Version,
+    Admission, AskId, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Position, Principal,
+    Question, Seq, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::view::{CommandView, EvalView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, SessionView};
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
@@ -161,6 +166,39 @@ methods! {
         conditions: Conditions,
     } -> EvalView;
 
+    /// Asks whoever is attached; answered when someone has answered, or its time is over.
+    "session/ask" RaiseAsk {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// What is asked.
+        #[serde(flatten)]
+        question: Question,
+        /// Under what conditions; a time that is over takes the default, where there is one.
+        #[serde(flatten)]
+        conditions: Conditions,
+    } -> AskAnswer;
+
+    /// The asks that wait for an answer.
+    "ask/list" ListAsks {
+        /// Only those of this session: its id, the end of it, or its name.
+        #[serde(default)]
+        session: Option<String>,
+    } -> Vec<AskView>;
+
+    /// Answers an ask. The first valid answer wins.
+    "ask/answer" AnswerAsk {
+        /// Its id, or the end of it.
+        ask: String,
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// The answer, as its schema wants it.
+        value: Value,
+    } -> Answered;
+
     /// How far a command has come.
     "command/get" GetCommand {
         /// Its id.
@@ -236,20 +274,12 @@ methods! {
     } -> Subscribed;
 }
 
-/// [`Follow`] of one session, all its events.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Subscribe {
-    /// Its id, the end of it, or its name.
-    pub session: String,
-    /// Those after this one.
-    #[serde(default)]
-    pub after: Seq,
-}
-
-impl Method for Subscribe {
-    const NAME: &'static str = Follow::NAME;
-    type Answer = Subscribed;
+impl Follow {
+    /// All events of one session after a cursor.
+    pub fn session(session: impl Into<String>, after: Seq) -> Self {
+        let session = Some(session.into());
+        Self { session, after: Some(after), after_position: None, filter: EventFilter::default() }
+    }
 }
 
 /// The name of the notification that carries an event.
@@ -299,6 +329,33 @@ pub struct Cancelling {
     pub job: Option<JobId>,
 }
 
+/// What an ask was answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskAnswer {
+    /// Which ask.
+    pub ask: AskId,
+    /// The answer.
+    pub value: Value,
+    /// By whom; the daemon took the default.
+    pub by: Source,
+    /// Whether an earlier submission of the same command had brought this about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+/// An answer that was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// To which ask.
+    pub ask: AskId,
+    /// Of which session.
+    pub session: SessionId,
+    /// The event that says so.
+    pub seq: Seq,
+}
+
 /// The subscription that now runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -328,6 +385,16 @@ pub struct DaemonStatus {
     pub limits: Limits,
     /// How many commands are under way in all sessions.
     pub commands: usize,
+    /// How many sessions are being created, or wait for that.
+    pub creations: usize,
+    /// How many asks wait for an answer.
+    pub asks: usize,
+    /// How many subscriptions there are.
+    pub subscribers: usize,
+    /// Who is there.
+    pub clients: Vec<ClientInfo>,
+    /// Whether runners of the kinds that were used are started.
+    pub breakers: BTreeMap<SessionKind, BreakerStatus>,
     /// The sessions that are not at rest.
     pub live: Vec<SessionView>,
     /// How many sessions are stored.

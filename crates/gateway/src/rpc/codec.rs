@@ -77,8 +77,11 @@ impl From<Failure> for Error {
 fn number(error: &Error) -> i32 {
     match error {
         Error::BadRequest { .. } => -32600,
-        Error::InvalidArgument { .. } | Error::CodeInvalid { .. } | Error::CodeTooLarge { .. } => -32602,
-        Error::Unauthorized | Error::ForbiddenOrigin { .. } => -32001,
+        Error::InvalidArgument { .. }
+        | Error::AnswerInvalid { .. }
+        | Error::CodeInvalid { .. }
+        | Error::CodeTooLarge { .. } => -32602,
+        Error::Unauthorized | Error::NotPermitted { .. } | Error::ForbiddenOrigin { .. } => -32001,
         Error::SessionNotFound { .. }
         | Error::SessionAmbiguous { .. }
         | Error::NotOffered { .. }
@@ -89,6 +92,11 @@ fn number(error: &Error) -> i32 {
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }
         | Error::NotRunning { .. }
+        | Error::AskNotPending { .. }
+        | Error::TooManyAsks { .. }
+        | Error::TooManyOutcomes { .. }
+        | Error::TooManyRequests { .. }
+        | Error::RunnerUnavailable { .. }
         | Error::CommandNotFound { .. }
         | Error::KeyConflict { .. }
         | Error::DependencyUnknown { .. }

@@ -4,7 +4,8 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_model::{Error, Principal, Source};
+use mainstay_engine::Client;
+use mainstay_model::{Access, Error, Limits};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -13,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-use super::api::{Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Follow, Method};
+use super::api::{AnswerAsk, Attach, AttachMcp, Attached, CancelSession, EVENT_NOTIFICATION, Follow, Method};
 use super::codec::{Outgoing, Request, Version, line};
 use super::dispatch::{dispatch, params};
 use super::follow::follow;
@@ -21,11 +22,8 @@ use super::server::Daemon;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
 const OUTBOX: usize = 64;
-/// Requests of one connection under way at once; then it is not read. More than wait in a session's lane, so that one who
-/// fills a lane can still cancel.
-const UNDER_WAY: usize = 256;
-/// Subscriptions of one connection at once; a further one is refused.
-const SUBSCRIPTIONS: usize = 64;
+/// Places that are kept for what passes everything: one who has filled all others can still cancel and answer.
+const URGENT: usize = 16;
 
 /// Serves one connection until the client goes. When the daemon stops it stays open until all is answered, so that its end
 /// tells clients that the daemon is gone.
@@ -39,12 +37,15 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
         () = daemon.stopped.cancelled() => None,
     };
     match attachment {
-        Some(Attachment::Rpc(source)) => serve_rpc(requests, answers, daemon, source).await,
-        Some(Attachment::Mcp { working_directory }) => {
+        Some((access, Attachment::Rpc { name })) => {
+            let client = daemon.engine.attach(access, &name);
+            serve_rpc(requests, answers, daemon, client).await;
+        }
+        Some((access, Attachment::Mcp { working_directory })) => {
             // What the client sent right after its token has been read already.
             let FramedParts { io, read_buf, .. } = requests.into_parts();
             let read = Cursor::new(read_buf).chain(io);
-            crate::mcp::serve_stream(read, answers.into_inner(), daemon, working_directory).await;
+            crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, working_directory).await;
         }
         None => {}
     }
@@ -52,7 +53,7 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
 
 /// What a connection turned out to be.
 enum Attachment {
-    Rpc(Source),
+    Rpc { name: String },
     Mcp { working_directory: Option<String> },
 }
 
@@ -61,7 +62,7 @@ async fn attach(
     requests: &mut FramedRead<OwnedReadHalf, LinesCodec>,
     answers: &mut FramedWrite<OwnedWriteHalf, LinesCodec>,
     daemon: &Daemon,
-) -> Option<Attachment> {
+) -> Option<(Access, Attachment)> {
     let request: Request = match requests.next().await? {
         Ok(text) => match serde_json::from_str(&text) {
             Ok(request) => request,
@@ -78,29 +79,25 @@ async fn attach(
     };
     let id = request.id.clone().unwrap_or(Value::Null);
     let attachment = match request.method.as_str() {
-        Attach::NAME => {
-            params::<Attach>(&request).map(|attach| (attach.token, Attachment::Rpc(client(attach.name))))
-        }
+        Attach::NAME => params::<Attach>(&request)
+            .map(|Attach { token, name }| (token, Attachment::Rpc { name: shown_name(&name) })),
         AttachMcp::NAME => params::<AttachMcp>(&request)
             .map(|AttachMcp { token, working_directory }| (token, Attachment::Mcp { working_directory })),
         _ => Err(Error::Unauthorized),
     };
     let attachment = attachment.and_then(|(token, attachment)| {
-        if crate::http::same_secret(&token, &daemon.token) {
-            Ok(attachment)
-        } else {
-            Err(Error::Unauthorized)
-        }
+        let access = daemon.tokens.access_of(&token).ok_or(Error::Unauthorized)?;
+        Ok((access, attachment))
     });
     match attachment {
-        Ok(attachment) => {
+        Ok((access, attachment)) => {
             let attached = Attached {
                 version: daemon.version.to_owned(),
                 pid: std::process::id(),
-                principal: Principal::local(),
+                principal: access.principal.clone(),
             };
             answers.send(answer(&id, Ok(attached))).await.ok()?;
-            Some(attachment)
+            Some((access, attachment))
         }
         Err(error) => {
             answers.send(failure(&id, error)).await.ok();
@@ -109,18 +106,16 @@ async fn attach(
     }
 }
 
-fn client(name: String) -> Source {
-    Source::Client {
-        principal: Principal::local(),
-        name: name.chars().filter(|c| !c.is_control()).take(64).collect(),
-    }
+/// What a client calls itself, as far as it can be shown.
+fn shown_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
 async fn serve_rpc(
     mut requests: FramedRead<OwnedReadHalf, LinesCodec>,
     mut answers: FramedWrite<OwnedWriteHalf, LinesCodec>,
     daemon: Daemon,
-    source: Source,
+    client: Client,
 ) {
     let (outbox, mut outgoing) = mpsc::channel::<String>(OUTBOX);
     let writer = tokio::spawn(async move {
@@ -130,11 +125,11 @@ async fn serve_rpc(
             }
         }
     });
-    let connection = Arc::new(Connection { daemon, source, outbox });
+    let connection = Arc::new(Connection { daemon, client, outbox });
     let mut tasks = Tasks::default();
     loop {
         let text = tokio::select! {
-            text = requests.next(), if tasks.under_way.len() < UNDER_WAY => text,
+            text = requests.next() => text,
             Some(_) = tasks.under_way.join_next() => continue,
             Some(ended) = tasks.subscriptions.join_next() => match ended {
                 // Without its events the client would wait for ever; a new connection goes on where this one ends.
@@ -182,14 +177,28 @@ impl Tasks {
         };
         let id = request.id.clone().unwrap_or(Value::Null);
         let connection = Arc::clone(connection);
-        if request.method != Follow::NAME {
-            self.under_way.spawn(async move { connection.serve(&id, &request).await });
-        } else if self.subscriptions.len() < SUBSCRIPTIONS {
+        if let Err(error) = self.admit(&request.method, connection.daemon.engine.limits()) {
+            connection.send(failure(&id, error)).await;
+        } else if request.method == Follow::NAME {
             self.subscriptions.spawn(async move { connection.subscribe(&id, &request).await });
         } else {
-            let reason = format!("{SUBSCRIPTIONS} subscriptions are open on this connection already");
-            connection.send(failure(&id, Error::BadRequest { reason })).await;
+            self.under_way.spawn(async move { connection.serve(&id, &request).await });
         }
+    }
+
+    /// Refuses what is too much for one connection.
+    fn admit(&self, method: &str, limits: &Limits) -> Result<(), Error> {
+        let is_urgent = [CancelSession::NAME, AnswerAsk::NAME].contains(&method);
+        let (what, under_way, limit) = if method == Follow::NAME {
+            ("subscriptions", self.subscriptions.len(), limits.connection_subscriptions)
+        } else {
+            ("requests", self.under_way.len(), limits.connection_requests)
+        };
+        let places = if is_urgent { limit.saturating_add(URGENT) } else { limit };
+        if under_way < places {
+            return Ok(());
+        }
+        Err(Error::TooManyRequests { what: what.to_owned(), limit })
     }
 
     /// Waits until all is answered and every event sent.
@@ -201,19 +210,19 @@ impl Tasks {
 
 struct Connection {
     daemon: Daemon,
-    source: Source,
+    client: Client,
     outbox: mpsc::Sender<String>,
 }
 
 impl Connection {
     async fn serve(&self, id: &Value, request: &Request) {
-        self.send(answer(id, dispatch(&self.daemon, &self.source, request).await)).await;
+        self.send(answer(id, dispatch(&self.daemon, &self.client, request).await)).await;
     }
 
     /// Answers, then sends events until the client goes or the daemon stops.
     async fn subscribe(&self, id: &Value, request: &Request) -> Result<(), Error> {
         let followed = match params::<Follow>(request) {
-            Ok(wanted) => follow(&self.daemon.engine, wanted).await,
+            Ok(wanted) => follow(&self.client, wanted).await,
             Err(error) => Err(error),
         };
         let (subscribed, mut subscription) = match followed {

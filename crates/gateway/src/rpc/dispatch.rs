@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use super::api::{
-    CancelSession, Cancelling, Check, Complete, Conditions, CreateSession, DaemonStatus, Eval, Explore,
-    GetCommand, GetSession, GetStatus, ListAllEvents, ListEvents, ListSessions, Method, Nothing,
-    RenameSession, ResetSession, SettleSession, StartSession, StopDaemon, StopSession,
+    AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
+    DaemonStatus, Eval, Explore, GetCommand, GetSession, GetStatus, ListAllEvents, ListAsks, ListEvents,
+    ListSessions, Method, Nothing, RaiseAsk, RenameSession, ResetSession, SettleSession, StartSession,
+    StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::{anonymous, id_of};
-use crate::view::{CommandView, EvalView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, SessionView};
+use mainstay_engine::{Client, WaitingAsk};
 use mainstay_log::SessionFilter;
-use mainstay_model::{Command, Error, Event, Outcome, Response, SessionCommand, SessionId, Source};
+use mainstay_model::{Command, Error, Event, Outcome, Response, SessionCommand, SessionId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,11 +24,12 @@ const PAGE_LIMIT: usize = 1000;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Carries out one request.
-pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request) -> Result<Value, Error> {
-    let call = Call { daemon, source };
+pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request) -> Result<Value, Error> {
+    let call = Call { daemon, client };
     match request.method.as_str() {
         GetStatus::NAME => written(call.status().await?),
         StopDaemon::NAME => {
+            client.require_all("stop the daemon")?;
             daemon.stop.cancel();
             written(Nothing {})
         }
@@ -53,28 +56,31 @@ pub(super) async fn dispatch(daemon: &Daemon, source: &Source, request: &Request
         }
         CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
+        RaiseAsk::NAME => written(call.raise(params(request)?).await?),
+        ListAsks::NAME => written(call.asks(params(request)?).await?),
+        AnswerAsk::NAME => written(call.answer(params(request)?).await?),
         GetCommand::NAME => written(call.command(params(request)?).await?),
         Check::NAME => {
             let Check { session, code, file } = params(request)?;
-            written(daemon.engine.check(call.resolve(&session).await?, code, file).await?)
+            written(client.check(call.resolve(&session).await?, code, file).await?)
         }
         Complete::NAME => {
             let Complete { session, code, cursor } = params(request)?;
-            written(daemon.engine.complete(call.resolve(&session).await?, code, cursor).await?)
+            written(client.complete(call.resolve(&session).await?, code, cursor).await?)
         }
         Explore::NAME => {
             let Explore { session, name } = params(request)?;
-            written(daemon.engine.explore(call.resolve(&session).await?, name).await?)
+            written(client.explore(call.resolve(&session).await?, name).await?)
         }
         ListEvents::NAME => {
             let ListEvents { session, after, limit } = params(request)?;
             let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
-            page(&daemon.engine.events(call.resolve(&session).await?, after, limit).await?)
+            page(&client.events(call.resolve(&session).await?, after, limit).await?)
         }
         ListAllEvents::NAME => {
             let ListAllEvents { after_position, limit } = params(request)?;
             let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
-            page(&daemon.engine.all_events(after_position, limit).await?)
+            page(&client.all_events(after_position, limit).await?)
         }
         unknown => Err(Error::BadRequest { reason: format!("there is no method `{unknown}`") }),
     }
@@ -108,24 +114,25 @@ fn page(events: &[Event]) -> Result<Value, Error> {
 /// One request, and on whose behalf.
 struct Call<'a> {
     daemon: &'a Daemon,
-    source: &'a Source,
+    client: &'a Client,
 }
 
 impl Call<'_> {
     async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
-        self.daemon.engine.resolve(reference).await
+        self.client.resolve(reference).await
     }
 
     async fn view(&self, session: SessionId) -> Result<SessionView, Error> {
-        self.daemon.engine.status(session).await.map(SessionView::from)
+        self.client.status(session).await.map(SessionView::from)
     }
 
     async fn status(&self) -> Result<DaemonStatus, Error> {
-        let engine = &self.daemon.engine;
-        let live = engine.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
+        let Self { daemon, client } = self;
+        let engine = &daemon.engine;
+        let live = client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
         let mut views = Vec::with_capacity(live.len());
         for session in live {
-            let usage = engine.usage(session.id).await;
+            let usage = client.usage(session.id).await;
             views.push(SessionView::new(&session, usage));
         }
         Ok(DaemonStatus {
@@ -137,14 +144,20 @@ impl Call<'_> {
             resident_bytes: own_resident_bytes(),
             limits: engine.limits().clone(),
             commands: engine.commands_under_way(),
+            creations: engine.creations_under_way(),
+            asks: client.asks().await?.len(),
+            subscribers: engine.subscribers(),
+            clients: client.clients(),
+            breakers: engine.breakers(),
             live: views,
-            stored: engine.sessions(SessionFilter::default()).await?.len(),
+            stored: client.count_sessions(SessionFilter::default()).await?,
         })
     }
 
     async fn list(&self, list: ListSessions) -> Result<Vec<SessionView>, Error> {
         let ListSessions { working_directory, live, limit } = list;
-        let sessions = self.daemon.engine.sessions(SessionFilter { working_directory, live, limit }).await?;
+        let filter = SessionFilter { working_directory, live, limit, ..SessionFilter::default() };
+        let sessions = self.client.sessions(filter).await?;
         Ok(sessions.iter().map(|session| SessionView::new(session, None)).collect())
     }
 
@@ -152,7 +165,7 @@ impl Call<'_> {
         let CreateSession { command, kind, working_directory, project, name } = create;
         let create = mainstay_model::CreateSession { kind, working_directory, project, name };
         let command = id_of(command)?;
-        match self.daemon.engine.create(command, self.source.clone(), create).await? {
+        match self.client.create(command, create).await? {
             Outcome::Done { response: Response::Created { session } } => self.view(session).await,
             outcome => Err(unexpected(&outcome)),
         }
@@ -160,7 +173,7 @@ impl Call<'_> {
 
     async fn settle(&self, settle: SettleSession) -> Result<SessionView, Error> {
         let session = self.resolve(&settle.session).await?;
-        self.daemon.engine.settled(session, Duration::from_millis(settle.timeout_ms)).await?;
+        self.client.settled(session, Duration::from_millis(settle.timeout_ms)).await?;
         self.view(session).await
     }
 
@@ -188,27 +201,65 @@ impl Call<'_> {
         let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
         let session = self.resolve(&session).await?;
         let id = id_of(command)?;
-        let (source, body) = (self.source.clone(), SessionCommand::Eval { code, file });
+        let (source, body) = (self.client.source(), SessionCommand::Eval { code, file });
         let command =
             Command { id: id.clone(), key, source, admission, depends_on, if_version, timeout_ms, body };
-        let answered = self.daemon.engine.submit(session, command).await?;
+        let answered = self.client.submit(session, command).await?;
         match answered.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {
-                let view = EvalView::load(&self.daemon.engine, session, id, outcome).await?;
+                let view = EvalView::load(self.client, session, id, outcome).await?;
                 Ok(EvalView { version: answered.version, replayed: answered.is_replay, ..view })
             }
             outcome => Err(unexpected(&outcome)),
         }
     }
 
+    async fn raise(&self, raise: RaiseAsk) -> Result<AskAnswer, Error> {
+        let RaiseAsk { session, command, question, conditions } = raise;
+        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
+        let session = self.resolve(&session).await?;
+        let command = Command::new(id_of(command)?, self.client.source(), SessionCommand::Ask(question));
+        let command = Command { key, depends_on, if_version, timeout_ms, ..command };
+        let answered = self.client.submit(session, command).await?;
+        match answered.outcome {
+            Outcome::Done { response: Response::Answered { ask, value, by } } => {
+                Ok(AskAnswer { ask, value, by, replayed: answered.is_replay })
+            }
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
+    async fn asks(&self, list: ListAsks) -> Result<Vec<AskView>, Error> {
+        let session = match list.session {
+            Some(reference) => Some(self.resolve(&reference).await?),
+            None => None,
+        };
+        let mut asks = self.client.asks().await?;
+        asks.retain(|waiting| session.is_none_or(|session| session == waiting.session.id));
+        Ok(asks.into_iter().map(AskView::from).collect())
+    }
+
+    /// Answers an ask. One that was answered under the same command id before is looked for in the log: it waits no more.
+    async fn answer(&self, answer: AnswerAsk) -> Result<Answered, Error> {
+        let AnswerAsk { ask, command, value } = answer;
+        let WaitingAsk { session, pending } = self.client.ask(&ask).await?;
+        let (session, ask) = (session.id, pending.ask.ask);
+        let body = SessionCommand::Answer { ask, value };
+        let command = Command::new(id_of(command)?, self.client.source(), body);
+        match self.client.submit(session, command).await?.outcome {
+            Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
     async fn command(&self, get: GetCommand) -> Result<CommandView, Error> {
-        let status = self.daemon.engine.command(&self.source.principal(), &get.command).await?;
+        let status = self.client.command(&get.command).await?;
         Ok(CommandView::new(get.command, status))
     }
 
     async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Outcome, Error> {
-        let command = Command::new(anonymous(), self.source.clone(), body);
-        self.daemon.engine.submit(session, command).await.map(|answered| answered.outcome)
+        let command = Command::new(anonymous(), self.client.source(), body);
+        self.client.submit(session, command).await.map(|answered| answered.outcome)
     }
 }
 
@@ -237,7 +288,7 @@ fn own_resident_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::{EventBody, Metadata, Position, Seq, Timestamp};
+    use mainstay_model::{EventBody, Metadata, Position, Seq, Source, Timestamp};
     use uuid::Uuid;
 
     fn event(bytes: usize) -> Event {

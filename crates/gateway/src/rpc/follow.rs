@@ -1,16 +1,16 @@
 //! What a client that wants to follow events means: one session from a seq on, or all from a position on.
 
-use mainstay_engine::{Cursor, Engine, Subscription};
+use mainstay_engine::{Client, Cursor, Followed};
 use mainstay_model::Error;
 
 use super::api::{Follow, Subscribed};
 
 /// Begins to follow.
-pub(super) async fn follow(engine: &Engine, wanted: Follow) -> Result<(Subscribed, Subscription), Error> {
+pub(super) async fn follow(client: &Client, wanted: Follow) -> Result<(Subscribed, Followed), Error> {
     let Follow { session, after, after_position, filter } = wanted;
     let (session, cursor) = match (session, after, after_position) {
         (Some(reference), after, None) => {
-            let session = engine.resolve(&reference).await?;
+            let session = client.resolve(&reference).await?;
             (Some(session), Cursor::Session { session, after: after.unwrap_or_default() })
         }
         (None, None, after) => (None, Cursor::Log { after: after.unwrap_or_default() }),
@@ -24,7 +24,7 @@ pub(super) async fn follow(engine: &Engine, wanted: Follow) -> Result<(Subscribe
             ));
         }
     };
-    Ok((Subscribed { session }, engine.follow(cursor, filter)))
+    Ok((Subscribed { session }, client.follow(cursor, filter).await?))
 }
 
 fn unfit(argument: &str, reason: &str) -> Error {
@@ -36,12 +36,13 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    use mainstay_engine::Engine;
     use mainstay_log::{SqliteLog, SqliteOptions};
-    use mainstay_model::Limits;
+    use mainstay_model::{Access, Limits};
     use serde_json::{Value, json};
 
-    async fn refusal(engine: &Engine, wanted: Value) -> String {
-        match follow(engine, serde_json::from_value(wanted).unwrap()).await {
+    async fn refusal(client: &Client, wanted: Value) -> String {
+        match follow(client, serde_json::from_value(wanted).unwrap()).await {
             Ok(_) => panic!("not refused"),
             Err(error) => error.to_string(),
         }
@@ -52,13 +53,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let engine = Engine::open(Arc::new(log), Vec::new(), Limits::default()).await.unwrap();
+        let client = engine.attach(Access::local(), "test");
         let session = "01890a5d-ac96-774b-bcce-b302099a8057";
-        insta::assert_snapshot!(refusal(&engine, json!({ "after": 3 })).await, @"after is not valid: a seq counts in one `session`; the cursor of all is `afterPosition`");
-        insta::assert_snapshot!(refusal(&engine, json!({ "session": session, "afterPosition": 3 })).await, @"afterPosition is not valid: the cursor of one session is `after`, a seq of it");
-        insta::assert_snapshot!(refusal(&engine, json!({ "session": session, "after": 3 })).await, @"no session answers to `01890a5d-ac96-774b-bcce-b302099a8057`");
+        insta::assert_snapshot!(refusal(&client, json!({ "after": 3 })).await, @"after is not valid: a seq counts in one `session`; the cursor of all is `afterPosition`");
+        insta::assert_snapshot!(refusal(&client, json!({ "session": session, "afterPosition": 3 })).await, @"afterPosition is not valid: the cursor of one session is `after`, a seq of it");
+        insta::assert_snapshot!(refusal(&client, json!({ "session": session, "after": 3 })).await, @"no session answers to `01890a5d-ac96-774b-bcce-b302099a8057`");
         let wanted = json!({ "afterPosition": 3, "kinds": ["evalFailed"], "source": "worker" });
         let (subscribed, subscription) =
-            follow(&engine, serde_json::from_value(wanted).unwrap()).await.ok().unwrap();
+            follow(&client, serde_json::from_value(wanted).unwrap()).await.ok().unwrap();
         assert_eq!(subscribed, Subscribed { session: None });
         assert_eq!(subscription.cursor(), Cursor::Log { after: mainstay_model::Position(3) });
     }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection;
+use crate::tokens::Tokens;
 
 /// How long to leave the listener alone after it failed, as it does while no file can be opened.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
@@ -23,8 +24,8 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 pub struct Daemon {
     /// Its sessions.
     pub engine: Engine,
-    /// The secret clients show.
-    pub token: Arc<str>,
+    /// The secrets clients show.
+    pub tokens: Arc<Tokens>,
     /// Its version.
     pub version: &'static str,
     /// The loopback port it listens on.

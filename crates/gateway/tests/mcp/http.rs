@@ -39,6 +39,11 @@ impl Served {
         Agent::over(self.transport("127.0.0.1", "secret")).await
     }
 
+    /// An agent of the principal `ada`.
+    async fn agent_of_ada(&self) -> Agent {
+        Agent::over(self.transport("127.0.0.1", "hers")).await
+    }
+
     async fn newest_agent(&self) -> Agent {
         let lifecycle =
             ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
@@ -84,6 +89,20 @@ async fn without_a_connection_the_most_recently_active_session_is_taken() {
     let at_first = ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": first })).await;
     assert_eq!(at_first.session(), first);
     assert_eq!(bob.send("1 + 1").await.session(), first);
+}
+
+#[tokio::test]
+async fn each_token_has_sessions_of_its_own() {
+    let served = Served::start().await;
+    let (ann, ada) = (served.agent().await, served.agent_of_ada().await);
+    let anns = ann.send("1 + 1").await.session();
+    let adas = ada.send("1 + 1").await.session();
+    assert_ne!(anns, adas);
+    let listed = ada.call("list_sessions", json!({})).await.structured["sessions"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let refused = ada.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": anns })).await;
+    assert_eq!(refused.structured["code"], json!("session_not_found"));
+    assert!(!ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": adas })).await.is_error);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod asks;
 mod cancelling;
 mod choosing;
 mod conversation;

@@ -8,6 +8,7 @@
 //! | `printfn "TEXT"`, `eprintfn "TEXT"` | prints a line |
 //! | `flood BYTES` | prints so many `x`, then ` end` |
 //! | `wait` | prints `waiting`, and runs until it is interrupted |
+//! | `stdin.ReadLine()` | asks for a line, and gives it |
 //! | `spin` | runs until it is killed |
 //! | `failwith "TEXT"` | raises |
 //! | `unused` | gives a warning |
@@ -25,10 +26,12 @@ use mainstay_engine::runner::{
     Submission,
 };
 use mainstay_model::{
-    Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
-    RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
+    AskId, Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, Question,
+    RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
 };
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
+use uuid::Uuid;
 
 pub(crate) struct Scripted;
 
@@ -45,7 +48,14 @@ impl RunnerFactory for Scripted {
             _ => {}
         }
         let (notices_in, notices) = mpsc::channel(16);
-        let worker = Worker { notices: notices_in, names: Mutex::default(), interrupted: Notify::new() };
+        let (answers, answered) = mpsc::unbounded_channel();
+        let worker = Worker {
+            notices: notices_in,
+            names: Mutex::default(),
+            interrupted: Notify::new(),
+            answers,
+            answered: tokio::sync::Mutex::new(answered),
+        };
         Ok(StartedRunner { runner: Arc::new(Handle(Arc::new(worker))), notices })
     }
 }
@@ -56,7 +66,12 @@ struct Worker {
     notices: mpsc::Sender<RunnerNotice>,
     names: Mutex<Vec<String>>,
     interrupted: Notify,
+    answers: mpsc::UnboundedSender<Answer>,
+    answered: tokio::sync::Mutex<mpsc::UnboundedReceiver<Answer>>,
 }
+
+/// The answer to an ask.
+type Answer = Result<Value, Error>;
 
 #[async_trait]
 impl Runner for Handle {
@@ -67,6 +82,10 @@ impl Runner for Handle {
     async fn run(&self, submission: Submission) {
         let worker = Arc::clone(&self.0);
         tokio::spawn(async move { worker.run(submission).await });
+    }
+
+    async fn answer(&self, _: AskId, answer: Answer) {
+        self.0.answers.send(answer).unwrap();
     }
 
     async fn interrupt(&self) {
@@ -122,6 +141,15 @@ impl Worker {
         let quoted = code.split('"').nth(1).unwrap_or_default();
         match code.split(' ').next().unwrap_or_default() {
             "1" => completed(value("2", "int")),
+            "stdin.ReadLine()" => {
+                let ask = AskId::from_uuid(Uuid::now_v7());
+                let question = Question::text("the code reads a line");
+                self.notices.send(RunnerNotice::Asks { job, ask, question, timeout_ms: None }).await.ok();
+                match self.answered.lock().await.recv().await {
+                    Some(Ok(answer)) => completed(value(&answer.to_string(), "string")),
+                    Some(Err(_)) | None => completed(value("<null>", "string")),
+                }
+            }
             "let" => {
                 let name = code.split(' ').nth(1).unwrap().to_owned();
                 self.names.lock().unwrap().push(name.clone());

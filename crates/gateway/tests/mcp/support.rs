@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use mainstay_engine::Engine;
+use mainstay_engine::{Client, Engine};
 use mainstay_gateway::mcp::serve_stream;
 use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::tokens::{TokenHash, Tokens};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_model::{Limits, SessionId, Timestamp};
+use mainstay_model::{Access, Limits, Principal, Rights, SessionId, Timestamp};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
     Implementation, ProgressNotificationParam, ServerResult,
@@ -27,6 +28,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::scripted::Scripted;
+
+/// The local principal's token is `secret`, and `ada`, who sees and drives her own sessions, has `hers`.
+fn tokens() -> Tokens {
+    let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+    let ada = Access { principal: Principal::new("ada").unwrap(), rights };
+    Tokens::new("secret", [(TokenHash::of("hers"), ada)])
+}
 
 /// A daemon.
 pub(crate) struct Home {
@@ -60,7 +68,7 @@ impl Home {
         .unwrap();
         let daemon = Daemon {
             engine,
-            token: "secret".into(),
+            tokens: Arc::new(tokens()),
             version: "0.0.0",
             port,
             started_at: Timestamp::now(),
@@ -94,7 +102,7 @@ impl Home {
     pub(crate) fn stream(&self, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), folder)))
+        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), Access::local(), folder)))
     }
 
     /// The client's end of a stream that is served, and word of when the daemon has read all that came through it.
@@ -103,13 +111,24 @@ impl Home {
         let (read, write) = tokio::io::split(ours);
         let (told, end) = oneshot::channel();
         let read = ToldAtEnd { read, told: Some(told) };
-        tokio::spawn(serve_stream(read, write, self.daemon.clone(), Some(self.folder(folder))));
+        tokio::spawn(serve_stream(
+            read,
+            write,
+            self.daemon.clone(),
+            Access::local(),
+            Some(self.folder(folder)),
+        ));
         (theirs, end)
+    }
+
+    /// A client of the local principal.
+    pub(crate) fn local(&self) -> Client {
+        self.daemon.engine.attach(Access::local(), "test")
     }
 
     /// The one session there is.
     pub(crate) async fn session(&self) -> SessionId {
-        let sessions = self.daemon.engine.sessions(Default::default()).await.unwrap();
+        let sessions = self.local().sessions(Default::default()).await.unwrap();
         let [session] = sessions.as_slice() else { panic!("{} sessions", sessions.len()) };
         session.id
     }
@@ -117,13 +136,13 @@ impl Home {
     /// Waits until the one session is in a state.
     pub(crate) async fn reaches(&self, state: &str) {
         let id = self.session().await;
-        let engine = &self.daemon.engine;
+        let local = self.local();
         let reached = async {
-            let mut session = engine.status(id).await.unwrap().session;
-            let mut events = engine.subscribe(id, session.last_seq);
+            let mut session = local.status(id).await.unwrap().session;
+            let mut events = local.subscribe(id, session.last_seq).await.unwrap();
             while session.state().name() != state {
                 events.next().await.unwrap();
-                session = engine.status(id).await.unwrap().session;
+                session = local.status(id).await.unwrap().session;
             }
         };
         timeout(Duration::from_secs(10), reached).await.unwrap();

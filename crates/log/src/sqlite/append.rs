@@ -35,6 +35,8 @@ struct ProjectionRow {
     name: String,
     kind: String,
     state: &'static str,
+    owner: String,
+    asks: i64,
     working_directory: String,
     project: Option<String>,
     created_at: i64,
@@ -77,6 +79,8 @@ impl Rows {
                 name: append.projection.name.clone(),
                 kind: append.projection.kind.as_str().to_owned(),
                 state: append.projection.state().name(),
+                owner: append.projection.owner.as_str().to_owned(),
+                asks: integer(append.projection.asks.len() as u64),
                 working_directory: append.projection.working_directory.clone(),
                 project: append.projection.project.clone(),
                 created_at: append.projection.created_at.as_microsecond(),
@@ -145,9 +149,9 @@ impl Rows {
     }
 
     /// Updates the session, and gives its number. Only what differs is written: most appends leave the projection as it
-    /// was, and hardly any changes the name, which is indexed.
+    /// was, and hardly any changes the name or the asks, which are indexed.
     fn update(&self, statements: &mut Statements<'_>, before: &Before) -> rusqlite::Result<i64> {
-        let ProjectionRow { name, state, last_activity, json, .. } = &self.projection;
+        let ProjectionRow { name, state, asks, last_activity, json, .. } = &self.projection;
         let Before { number, same_projection } = *before;
         statements
             .get("UPDATE head SET last_seq = ?1, last_activity = ?2 WHERE session = ?3")?
@@ -157,21 +161,34 @@ impl Rows {
                 .get("UPDATE session SET projection = ?1, state = ?2 WHERE number = ?3")?
                 .execute(params![json, state, number])?;
             statements
-                .get("UPDATE session SET name = ?1 WHERE number = ?2 AND name <> ?1")?
-                .execute(params![name, number])?;
+                .get("UPDATE session SET name = ?1, asks = ?2 WHERE number = ?3 AND (name <> ?1 OR asks <> ?2)")?
+                .execute(params![name, asks, number])?;
         }
         Ok(number)
     }
 
     /// Creates the session, and gives its number.
     fn create(&self, statements: &mut Statements<'_>) -> rusqlite::Result<i64> {
-        let ProjectionRow { name, kind, state, working_directory, project, created_at, last_activity, json } =
-            &self.projection;
+        let ProjectionRow {
+            name,
+            kind,
+            state,
+            owner,
+            asks,
+            working_directory,
+            project,
+            created_at,
+            last_activity,
+            json,
+        } = &self.projection;
         let insert = statements.get(
-            "INSERT INTO session (id, name, kind, state, working_directory, project, created_at, projection)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO session
+                 (id, name, kind, state, owner, asks, working_directory, project, created_at, projection)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?;
-        let values = params![self.id(), name, kind, state, working_directory, project, created_at, json];
+        let id = self.id();
+        let values =
+            params![id, name, kind, state, owner, asks, working_directory, project, created_at, json];
         let number = insert.insert(values)?;
         statements
             .get("INSERT INTO head (session, epoch, last_seq, last_activity) VALUES (?1, ?2, ?3, ?4)")?
@@ -303,6 +320,8 @@ mod tests {
             name: "one".to_owned(),
             kind: "fsharp".to_owned(),
             state: "ready",
+            owner: "local".to_owned(),
+            asks: 0,
             working_directory: "/work".to_owned(),
             project: None,
             created_at: 0,

@@ -9,8 +9,12 @@ use super::failed;
 use crate::failpoint::Failpoint;
 
 /// Every step, oldest first. The schema's version is how many there are.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+];
 
 /// Brings a store from whatever version it has to the newest, each step in a transaction of its own.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> Result<(), Error> {

@@ -3,12 +3,14 @@
 use std::fmt::Display;
 
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId, SessionState,
+    Access, CommandId, Error, Event, IdempotencyKey, NamePattern, Position, Principal, Rights, Seq, Session,
+    SessionId, SessionState,
 };
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::rows::{
-    decode_event, decode_head, decode_outcome, decode_position, decode_session, decode_session_id, integer,
+    decode_count, decode_event, decode_head, decode_outcome, decode_position, decode_session,
+    decode_session_id, integer,
 };
 use super::{failed, reason_of};
 use crate::{SessionFilter, StoredOutcome};
@@ -114,6 +116,11 @@ pub(super) fn outcome(
     Ok(found.into_iter().next())
 }
 
+pub(super) fn count_outcomes(connection: &Connection) -> Result<u64, Error> {
+    let counted = collect(connection, "SELECT count(*) FROM outcome", (), decode_count)?;
+    Ok(counted.into_iter().next().unwrap_or_default() as u64)
+}
+
 pub(super) fn session(connection: &Connection, session: SessionId) -> Result<Option<Session>, Error> {
     let id = session.as_uuid().into_bytes();
     let found = collect(
@@ -129,22 +136,72 @@ pub(super) fn session(connection: &Connection, session: SessionId) -> Result<Opt
 
 pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Result<Vec<Session>, Error> {
     let limit = rows(filter.limit.unwrap_or(usize::MAX));
-    let at_rest = SessionState::Uninitialized.name();
-    let mut values: Vec<(&str, &dyn ToSql)> = vec![(":limit", &limit)];
-    let mut sql = String::from(
-        "SELECT projection, last_seq, last_activity, id
-         FROM session JOIN head ON head.session = number WHERE TRUE",
+    let Chosen { from, mut values } = Chosen::by(filter);
+    values.push((":limit", Box::new(limit)));
+    // Only the short rows are sorted: a projection is read where it is among those wanted.
+    let sql = format!(
+        "SELECT projection, head.last_seq, head.last_activity, id
+         FROM (SELECT head.session AS number {from} ORDER BY last_activity DESC, head.session DESC LIMIT :limit)
+             CROSS JOIN session USING (number) JOIN head ON head.session = number
+         ORDER BY head.last_activity DESC, number DESC"
     );
-    if let Some(folder) = &filter.working_directory {
-        sql.push_str(" AND working_directory = :folder");
-        values.push((":folder", folder));
-    }
-    if filter.live {
-        sql.push_str(" AND state <> :at_rest");
-        values.push((":at_rest", &at_rest));
-    }
-    sql.push_str(" ORDER BY last_activity DESC, id DESC LIMIT :limit");
+    let values: Vec<(&str, &dyn ToSql)> = values.iter().map(|(name, value)| (*name, &**value)).collect();
     collect(connection, &sql, values.as_slice(), named_session)
+}
+
+pub(super) fn count_sessions(connection: &Connection, filter: &SessionFilter) -> Result<usize, Error> {
+    let Chosen { from, values } = Chosen::by(filter);
+    let values: Vec<(&str, &dyn ToSql)> = values.iter().map(|(name, value)| (*name, &**value)).collect();
+    let counted = collect(connection, &format!("SELECT count(*) {from}"), values.as_slice(), decode_count)?;
+    Ok(counted.into_iter().next().unwrap_or_default())
+}
+
+/// The sessions that a filter chooses, as the end of a statement, and what is bound in it.
+struct Chosen<'f> {
+    from: String,
+    values: Vec<(&'static str, Box<dyn ToSql + 'f>)>,
+}
+
+impl<'f> Chosen<'f> {
+    fn by(filter: &'f SessionFilter) -> Self {
+        let SessionFilter { working_directory, live, asks, seen_by, limit: _ } = filter;
+        let mut chosen = Self { from: String::new(), values: Vec::new() };
+        let mut conditions = Vec::new();
+        if let Some(folder) = working_directory {
+            conditions.push("working_directory = :folder".to_owned());
+            chosen.values.push((":folder", Box::new(folder)));
+        }
+        if *live {
+            conditions.push("state <> :at_rest".to_owned());
+            chosen.values.push((":at_rest", Box::new(SessionState::Uninitialized.name())));
+        }
+        if *asks {
+            conditions.push("asks > 0".to_owned());
+        }
+        if let Some(Access { principal, rights: Rights::Some { see, drive } }) = seen_by {
+            chosen.values.push((":owner", Box::new(principal.as_str())));
+            let patterns: Vec<String> = see.iter().chain(drive).map(glob).collect();
+            chosen.values.push((":patterns", Box::new(serde_json::to_string(&patterns).unwrap_or_default())));
+            let named = "EXISTS (SELECT 1 FROM json_each(:patterns) WHERE name GLOB json_each.value)";
+            conditions.push(format!("(owner = :owner OR {named})"));
+        }
+        chosen.from = match conditions.as_slice() {
+            [] => "FROM head".to_owned(),
+            _ => {
+                format!("FROM session JOIN head ON head.session = number WHERE {}", conditions.join(" AND "))
+            }
+        };
+        chosen
+    }
+}
+
+/// A pattern of names as SQLite has it, where more than the star means something.
+fn glob(pattern: &NamePattern) -> String {
+    let literal = |c: char| match c {
+        '?' | '[' => format!("[{c}]"),
+        _ => c.to_string(),
+    };
+    pattern.as_str().chars().map(literal).collect()
 }
 
 pub(super) fn resolve(connection: &Connection, reference: &str) -> Result<Vec<SessionId>, Error> {

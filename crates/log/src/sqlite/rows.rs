@@ -102,6 +102,11 @@ pub(super) fn decode_position(row: &Row<'_>) -> Result<Position, Error> {
     counter(row, 0).map(Position)
 }
 
+/// Reads the column of a count.
+pub(super) fn decode_count(row: &Row<'_>) -> Result<usize, Error> {
+    counter(row, 0).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+}
+
 /// Reads a session's id from this column.
 pub(super) fn decode_session_id(row: &Row<'_>, column: usize) -> Result<SessionId, Error> {
     let bytes = row.get_ref(column).map_err(failed)?.as_blob().map_err(failed)?;

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use mainstay_log::{Log, SessionFilter};
-use mainstay_model::{Event, EventBody, Position, Seq, SessionId, Timestamp};
+use mainstay_model::{
+    Access, Ask, AskEnding, AskId, CommandFingerprint, CommandId, Event, EventBody, Position, Principal,
+    Question, Raiser, Rights, Seq, SessionId, Source, Timestamp,
+};
+use uuid::Uuid;
 
 use super::{Store, begun, events};
 use crate::support::{Line, created, output, session_id, warm_up};
@@ -82,7 +86,8 @@ pub async fn sessions_are_those_that_match_the_most_recent_first(store: &dyn Sto
     active(&*log, 4, "/a", 40, vec![warm_up(), EventBody::SessionStopped]).await;
 
     let found = async |folder: Option<&str>, live: bool, limit: Option<usize>| -> Vec<SessionId> {
-        let filter = SessionFilter { working_directory: folder.map(str::to_owned), live, limit };
+        let working_directory = folder.map(str::to_owned);
+        let filter = SessionFilter { working_directory, live, limit, ..SessionFilter::default() };
         log.sessions(filter).await.unwrap().iter().map(|session| session.id).collect()
     };
     assert_eq!(found(None, false, None).await, [4, 1, 3, 2].map(session_id));
@@ -92,6 +97,47 @@ pub async fn sessions_are_those_that_match_the_most_recent_first(store: &dyn Sto
     assert_eq!(found(Some("/a"), true, None).await, [3].map(session_id));
     assert_eq!(found(Some("/a"), true, Some(0)).await, [0; 0].map(session_id));
     assert_eq!(found(Some("/c"), false, None).await, [0; 0].map(session_id));
+}
+
+pub async fn sessions_are_found_by_their_asks_and_by_who_sees_them(store: &dyn Store) {
+    let log = store.open().await;
+    let ada = Principal::new("ada").unwrap();
+    let question = |ask: u128| {
+        let (command, fingerprint) = (CommandId::new("a").unwrap(), CommandFingerprint::of("s", &()));
+        let raiser = Raiser::Command { command, fingerprint, key: None };
+        let ask = AskId::from_uuid(Uuid::from_u128(ask));
+        EventBody::AskRaised(Box::new(Ask { ask, raiser, question: Question::text("?"), deadline: None }))
+    };
+    let ended = |ask: u128| EventBody::AskEnded {
+        ask: AskId::from_uuid(Uuid::from_u128(ask)),
+        ending: AskEnding::Cancelled,
+    };
+    active(&*log, 1, "one", 10, vec![question(1), question(2), ended(1)]).await;
+    active(&*log, 2, "a[b]?c", 20, vec![question(1), ended(1)]).await;
+    let mut line =
+        Line { source: Source::Client { principal: ada.clone(), name: String::new() }, ..Line::new(3) };
+    log.append(line.append(vec![created("three", "/three"), question(1)])).await.unwrap();
+
+    let found = async |filter: SessionFilter| -> Vec<SessionId> {
+        let found: Vec<_> =
+            log.sessions(filter.clone()).await.unwrap().iter().map(|found| found.id).collect();
+        assert_eq!(log.count_sessions(filter).await.unwrap(), found.len());
+        found
+    };
+    let seen = async |principal: &str, patterns: &[&str], asks: bool| {
+        let principal = Principal::new(principal).unwrap();
+        let drive = patterns.iter().map(|pattern| pattern.parse().unwrap()).collect();
+        let rights = Rights::Some { see: Vec::new(), drive };
+        found(SessionFilter { asks, seen_by: Some(Access { principal, rights }), ..SessionFilter::default() })
+            .await
+    };
+    assert_eq!(found(SessionFilter { asks: true, ..SessionFilter::default() }).await, [3, 1].map(session_id));
+    assert_eq!(seen("ada", &[], false).await, [3].map(session_id));
+    assert_eq!(seen("eve", &[], false).await, [0; 0].map(session_id));
+    assert_eq!(seen("eve", &["t*e"], false).await, [3].map(session_id));
+    assert_eq!(seen("ada", &["/one", "/a[b]?c"], false).await, [3, 2, 1].map(session_id));
+    assert_eq!(seen("ada", &["*"], true).await, [3, 1].map(session_id));
+    assert_eq!(seen("eve", &["/a?b*", "b"], false).await, [0; 0].map(session_id), "only the star is special");
 }
 
 pub async fn a_session_is_found_by_its_id_the_end_of_it_or_its_name(store: &dyn Store) {

@@ -24,12 +24,14 @@ pub struct Line {
     pub session: Option<Session>,
     /// When its events happen.
     pub at: Timestamp,
+    /// Who causes them.
+    pub source: Source,
 }
 
 impl Line {
     /// The session of this number, not yet there.
     pub fn new(number: u128) -> Self {
-        Self { id: session_id(number), epoch: Epoch::FIRST, session: None, at: noon() }
+        Self { id: session_id(number), epoch: Epoch::FIRST, session: None, at: noon(), source: terminal() }
     }
 
     /// The append of these events after those that are there, which the line takes for done.
@@ -43,8 +45,12 @@ impl Line {
     pub fn peek(&self, bodies: Vec<EventBody>) -> Append {
         let mut projection = self.session.clone();
         let first = self.last_seq().next();
-        let events: Vec<_> =
-            bodies.into_iter().map(|body| NewEvent { at: self.at, ..new_event(body) }).collect();
+        let event = |body| {
+            let event = new_event(body);
+            let metadata = Metadata { source: self.source.clone(), ..event.metadata };
+            NewEvent { at: self.at, metadata, ..event }
+        };
+        let events: Vec<_> = bodies.into_iter().map(event).collect();
         for (seq, event) in (first.0..).zip(&events) {
             let event = placed(self.id, Seq(seq), event.clone());
             match &mut projection {
@@ -109,9 +115,12 @@ pub fn fingerprint(command: &str) -> CommandFingerprint {
 }
 
 pub fn new_event(body: EventBody) -> NewEvent {
-    let source = Source::Client { principal: Principal::local(), name: "terminal".to_owned() };
-    let metadata = Metadata { source, correlation: None, causation: None, environment: None };
+    let metadata = Metadata { source: terminal(), correlation: None, causation: None, environment: None };
     NewEvent { at: noon(), metadata, body }
+}
+
+fn terminal() -> Source {
+    Source::Client { principal: Principal::local(), name: "terminal".to_owned() }
 }
 
 fn noon() -> Timestamp {

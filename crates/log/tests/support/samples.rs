@@ -1,16 +1,18 @@
 //! One of every kind of event, outcome, metadata, and of what a session can be doing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Binding, Blame, CommandId, Deadline, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint,
-    Error, EvalEnding, EvalOutcome, EvalResult, EventBody, Failure, IdempotencyKey, JobId, Kept, Life,
-    Metadata, Outcome, OutputStream, Principal, QueuedCommand, RaisedError, Response, RunningJob, Seq,
-    Session, SessionCommand, Severity, Source, TextPosition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Ask, AskEnding, AskId, Binding, Blame, CommandId, Deadline, Diagnostic, Divergence, DivergenceKind,
+    EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
+    IdempotencyKey, JobId, Kept, Life, Metadata, Outcome, OutputStream, PendingAsk, Principal, Question,
+    QueuedCommand, RaisedError, Raiser, Response, RunningJob, Seq, Session, SessionCommand, Severity, Source,
+    TextPosition, Timestamp, Version, WaitReason, WarmUpReason, WorkerExit,
 };
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::{answer, command_id, created, fingerprint, output, session_id, warm_up};
@@ -39,6 +41,9 @@ pub fn bodies() -> Vec<EventBody> {
             command: command_id("b-command"),
             error: Some(Error::Cancelled),
         },
+        EventBody::AskRaised(Box::new(ask())),
+        EventBody::AskEnded { ask: ask().ask, ending: AskEnding::Answered { value: Value::Null } },
+        EventBody::AskEnded { ask: ask().ask, ending: AskEnding::Cancelled },
         requested(),
         EventBody::EvalTimedOut { job: job(), limit_ms: 5_000 },
         EventBody::OutputProduced {
@@ -61,7 +66,8 @@ pub fn bodies() -> Vec<EventBody> {
         EventBody::EvalInterrupted { job: job() },
         output(""),
     ];
-    assert_eq!(bodies.iter().map(EventBody::kind).collect::<std::collections::BTreeSet<_>>().len(), 20);
+    let shown = bodies.iter().map(EventBody::kind).collect::<BTreeSet<_>>();
+    assert_eq!(shown.len(), EventKind::ALL.len(), "one of every kind");
     bodies
 }
 
@@ -76,6 +82,19 @@ pub fn busy() -> Vec<EventBody> {
     };
     let again = EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost };
     vec![warm_up(), warmed_up(), lost, again, warmed_up(), requested()]
+}
+
+fn ask() -> Ask {
+    Ask {
+        ask: AskId::from_uuid(job().as_uuid()),
+        raiser: Raiser::Command {
+            command: command_id("a-command"),
+            fingerprint: fingerprint("a-command"),
+            key: None,
+        },
+        question: Question { default: Some("b".into()), ..Question::text("Which?") },
+        deadline: Some(Deadline { at: Timestamp::UNIX_EPOCH, limit_ms: 5_000 }),
+    }
 }
 
 /// Every kind of source, with and without the rest.
@@ -122,6 +141,13 @@ pub fn session(session: &Session) -> Session {
         losses: vec![session.created_at],
         project: Some("/projects/a.fsproj".to_owned()),
         version: Version(3),
+        owner: Principal::new("ann").unwrap(),
+        asks: vec![PendingAsk {
+            ask: ask(),
+            raised: Seq(2),
+            raised_at: session.created_at,
+            source: Source::System,
+        }],
         lane: vec![Waiting {
             principal: Principal::local(),
             command: command_id("b-command"),

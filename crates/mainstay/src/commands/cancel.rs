@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CancelSession, Subscribe};
+use mainstay_gateway::rpc::api::{CancelSession, Follow};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
 
@@ -32,10 +32,10 @@ impl Cancel {
         let mut connection = connect(home, "cli").await?;
         let before = self.target.find(&connection.client).await?;
         let session = before.session.to_string();
-        connection.client.call(Subscribe { session: session.clone(), after: before.last_seq }).await?;
+        connection.client.call(Follow::session(session.clone(), before.last_seq)).await?;
         let cancel = CancelSession { session, command: self.command };
         let Some(job) = connection.client.call(cancel).await?.job else {
-            terminal::note("cancelled before its turn came; it will not run");
+            terminal::note("cancelled before anything came of it");
             return Ok(ExitCode::SUCCESS);
         };
         let ending = loop {

@@ -7,6 +7,7 @@ use mainstay_gateway::rpc::api::GetCommand;
 use mainstay_gateway::view::{CommandState, CommandView};
 use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response};
 
+use super::events::who;
 use crate::connect::connect;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, printable};
@@ -77,8 +78,9 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
             Response::Created { session } => format!("created session {}", session.short()),
             Response::Cancelling { .. } => "asked the running job to stop".to_owned(),
             Response::Withdrawn { command } => {
-                format!("took {} back before its turn came", printable(command.as_str()))
+                format!("took {} back", printable(command.as_str()))
             }
+            Response::Answered { value, by, .. } => format!("answered {value} by {}", printable(who(by))),
             Response::Recorded { seq } => format!("done, event #{seq}"),
             Response::Evaluated(eval) => eval_text(eval, paint),
         },

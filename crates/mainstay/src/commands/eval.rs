@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CancelSession, Conditions, Eval as EvalCall, Subscribe};
+use mainstay_gateway::rpc::api::{CancelSession, Conditions, Eval as EvalCall, Follow};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
@@ -232,7 +232,7 @@ impl Run {
             self.stop = Stop::Wanted;
         }
         let session = self.session.session.to_string();
-        client.call(Subscribe { session: session.clone(), after: self.shown }).await?;
+        client.call(Follow::session(session.clone(), self.shown)).await?;
         let answer = client.call(EvalCall {
             session: session.clone(),
             command: Some(self.command.clone()),

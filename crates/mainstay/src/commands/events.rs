@@ -13,8 +13,8 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::replay::Divergence;
 use mainstay_model::session::DIVERGENCES_KEPT;
 use mainstay_model::{
-    CommandId, Error, Event, EventBody, EventFilter, EventKind, Kept, Position, Seq, Source, SourceName,
-    WarmUpReason,
+    AskEnding, CommandId, Error, Event, EventBody, EventFilter, EventKind, Kept, Position, Seq, Source,
+    SourceName, WarmUpReason,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -234,6 +234,17 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::CommandLeft { command, error, .. } => match error {
             Some(error) => (Some(Tone::Warning), format!("{command} did not begin: {error}")),
             None => (Some(Tone::Faint), format!("{command} had nothing to do")),
+        },
+        EventBody::AskRaised(ask) => {
+            (Some(Tone::Name), format!("asks {}: {}", ask.ask.short(), first_line(&ask.question.prompt)))
+        }
+        EventBody::AskEnded { ask, ending } => match ending {
+            AskEnding::Answered { value } => (None, format!("answered {}: {value}", ask.short())),
+            AskEnding::Defaulted { value } => {
+                (Some(Tone::Warning), format!("nobody answered {}; {value} was taken", ask.short()))
+            }
+            AskEnding::TimedOut { .. } => (Some(Tone::Warning), format!("nobody answered {}", ask.short())),
+            AskEnding::Cancelled => (None, format!("{} is no longer asked", ask.short())),
         },
         EventBody::EvalTimedOut { limit_ms, .. } => {
             (Some(Tone::Warning), format!("took longer than {limit_ms} ms and was told to stop"))

@@ -23,7 +23,7 @@ impl Mcp {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         drop(connect_or_start(home, "mcp").await?);
         let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
-        let token = home.token().ok_or(Error::Unauthorized)?;
+        let token = home.shown_token().ok_or(Error::Unauthorized)?;
         let folder = working_directory()?.display().to_string();
         let (mut from_daemon, mut to_daemon) = attach_mcp(&record.socket, token, folder).await?;
         let upward = async {

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start. Code that
 //! calls `exit` gives its own, unless JSON was asked for.
 
+mod ask;
 mod attach;
 mod cancel;
 mod command;
@@ -17,6 +18,7 @@ mod explain;
 pub(crate) mod fault;
 mod kernel;
 mod mcp;
+mod principal;
 mod serve;
 pub(crate) mod session;
 pub(crate) mod status;
@@ -86,12 +88,16 @@ enum Command {
     Commands(command::CommandArgs),
     /// Stop the code that runs in a session
     Cancel(cancel::Cancel),
+    /// List and answer what waits for an answer; ask whoever is attached
+    Ask(ask::AskArgs),
     /// Show what happened in a session
     Events(events::Events),
     /// List, install and examine kernels
     Kernel(kernel::KernelArgs),
     /// Examine the store
     Doctor(doctor::Doctor),
+    /// List who may come in with a token of their own, and make such tokens
+    Principal(principal::PrincipalArgs),
     /// Serve MCP over stdio: a bridge to the daemon
     Mcp(mcp::Mcp),
     /// Explain an error code
@@ -142,7 +148,9 @@ impl Command {
             Self::Eval(eval) => eval.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Cancel(cancel) => cancel.run(home).await,
+            Self::Ask(ask) => ask.run(home).await,
             Self::Events(events) => events.run(home).await,
+            Self::Principal(principal) => principal.run(home),
             Self::Kernel(kernel) => kernel.run(home).await,
             Self::Mcp(mcp) => mcp.run(home).await,
             Self::Serve(serve) => serve.run(home),

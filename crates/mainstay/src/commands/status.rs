@@ -3,8 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_engine::ClientInfo;
 use mainstay_gateway::rpc::api::{DaemonStatus, GetStatus};
-use mainstay_model::{Error, Timestamp};
+use mainstay_gateway::view::SessionView;
+use mainstay_model::breaker::{BreakerState, BreakerStatus};
+use mainstay_model::{Error, Limits, SessionId, SessionKind, Timestamp};
+use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
 use super::session::session_line;
@@ -14,8 +18,14 @@ use crate::terminal::{Paint, Tone, ago, bytes, printable};
 
 /// Shows the daemon and its sessions.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  mainstay status\n  mainstay status --json | jq .residentBytes")]
+#[command(
+    after_help = "Examples:\n  mainstay status\n  mainstay status --limits\n  mainstay status --json | jq .residentBytes"
+)]
 pub(super) struct Status {
+    /// Show every limit in force, too
+    #[arg(long)]
+    limits: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -29,6 +39,9 @@ impl Status {
             super::print_json(&status)?;
         } else {
             print!("{}", status_text(&status, Paint::stdout(), Timestamp::now()));
+            if self.limits {
+                print!("{}", limits_text(&status.limits));
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -47,8 +60,32 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
     if let Some(resident) = status.resident_bytes {
         text.push_str(&format!("  memory {}\n", bytes(resident)));
     }
-    text.push_str(&format!("  {} live of {} sessions\n", status.live.len(), status.stored));
-    text.push_str(&format!("  {} commands under way\n", status.commands));
+    let DaemonStatus { limits, .. } = status;
+    let live = status.live.len();
+    text.push_str(&format!(
+        "  {live} live of {} sessions, at most {}\n",
+        status.stored, limits.live_sessions
+    ));
+    text.push_str(&format!("  {} commands under way, at most {}", status.commands, limits.commands));
+    text.push_str(&match status.creations {
+        0 => "\n".to_owned(),
+        creations => format!("; {creations} sessions being created\n"),
+    });
+    if status.asks > 0 {
+        let asks = format!("  {} asks wait for an answer: mainstay ask list\n", status.asks);
+        text.push_str(&paint.tone(Tone::Warning, &asks));
+    }
+    for (kind, breaker) in &status.breakers {
+        text.push_str(&breaker_text(kind, breaker, paint).unwrap_or_default());
+    }
+    let (clients, subscribers) = (status.clients.len(), status.subscribers);
+    text.push_str(&format!(
+        "  {clients} clients, at most {}; {subscribers} subscriptions\n",
+        limits.connections
+    ));
+    for client in &status.clients {
+        text.push_str(&paint.tone(Tone::Faint, &client_text(client, &status.live, now)));
+    }
     for session in &status.live {
         text.push_str(&session_line(session, paint, now));
         for command in &session.waiting {
@@ -66,4 +103,85 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
         }
     }
     text
+}
+
+/// Why runners of a kind are not started now; none where they are.
+fn breaker_text(kind: &SessionKind, breaker: &BreakerStatus, paint: Paint) -> Option<String> {
+    let BreakerStatus { state, failures, reason, retry_after_ms } = breaker;
+    let next = match (state, retry_after_ms) {
+        (BreakerState::Closed, _) => return None,
+        (BreakerState::Open, Some(left)) => format!("the next is tried in {} s", left.div_ceil(1000)),
+        (BreakerState::Open | BreakerState::HalfOpen, _) => "one is tried now".to_owned(),
+    };
+    let reason = reason.as_deref().unwrap_or_default();
+    let text =
+        format!("  {kind} is not started after {failures} failures; {next}\n    {}\n", printable(reason));
+    Some(paint.tone(Tone::Error, &text))
+}
+
+/// Who is there, and what it follows.
+fn client_text(client: &ClientInfo, live: &[SessionView], now: Timestamp) -> String {
+    let ClientInfo { name, principal, since, follows, .. } = client;
+    let session_name = |session: &SessionId| {
+        let found = live.iter().find(|view| view.session == *session);
+        found.map_or_else(|| session.short(), |view| view.name.clone())
+    };
+    let follows: Vec<_> = follows.iter().map(session_name).collect();
+    let follows =
+        if follows.is_empty() { String::new() } else { format!(", follows {}", follows.join(", ")) };
+    printable(&format!("    {name} of {principal}, {}{follows}", ago(*since, now))).into_owned() + "\n"
+}
+
+/// Every limit, as the configuration names it.
+fn limits_text(limits: &Limits) -> String {
+    let Ok(Value::Object(limits)) = serde_json::to_value(limits) else { return String::new() };
+    let width = limits.keys().map(String::len).max().unwrap_or(0);
+    let rows = limits.iter().map(|(name, value)| format!("  {name:<width$}  {value}\n"));
+    std::iter::once("limits\n".to_owned()).chain(rows).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::Principal;
+
+    #[test]
+    fn a_breaker_that_is_open_says_why_and_until_when() {
+        let kind = SessionKind::fsharp();
+        let open = BreakerStatus {
+            state: BreakerState::Open,
+            failures: 5,
+            reason: Some("there is no SDK".to_owned()),
+            retry_after_ms: Some(11_200),
+        };
+        insta::assert_snapshot!(breaker_text(&kind, &open, Paint::plain()).unwrap(), @"
+        fsharp is not started after 5 failures; the next is tried in 12 s
+          there is no SDK
+        ");
+        let closed = BreakerStatus { state: BreakerState::Closed, retry_after_ms: None, ..open };
+        assert_eq!(breaker_text(&kind, &closed, Paint::plain()), None);
+    }
+
+    #[test]
+    fn a_client_is_shown_with_what_it_follows() {
+        let now: Timestamp = "2026-02-13T13:30:20Z".parse().unwrap();
+        let client = ClientInfo {
+            number: 1,
+            principal: Principal::local(),
+            name: "mcp:agent".to_owned(),
+            since: "2026-02-13T13:28:20Z".parse().unwrap(),
+            follows: vec!["019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap()],
+        };
+        insta::assert_snapshot!(client_text(&client, &[], now), @"    mcp:agent of local, 2 min ago, follows a1b2c3d4");
+    }
+
+    #[test]
+    fn the_limits_are_named_as_in_the_configuration() {
+        let text = limits_text(&Limits::default());
+        assert!(text.contains("\n  lane-commands                64\n"), "{text}");
+        assert_eq!(
+            text.lines().count(),
+            1 + serde_json::to_value(Limits::default()).unwrap().as_object().unwrap().len()
+        );
+    }
 }

@@ -58,6 +58,8 @@ impl Story {
             | EventBody::SessionReset
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
+            | EventBody::AskRaised(_)
+            | EventBody::AskEnded { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::EvalRequested { .. }
             | EventBody::OutputCut { .. }

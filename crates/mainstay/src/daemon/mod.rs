@@ -62,6 +62,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     let socket = sockets.join("daemon.sock");
     let socket_listener = rpc::server::listen(&socket)?;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets.clone());
+    let tokens = config.tokens(&token);
     let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel)], config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
@@ -72,7 +73,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     };
     let daemon = Daemon {
         engine,
-        token: token.into(),
+        tokens: Arc::new(tokens),
         version: VERSION,
         port,
         started_at: record.started_at,

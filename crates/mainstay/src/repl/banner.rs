@@ -84,6 +84,8 @@ mod tests {
             rebuilt: None,
             version: Version::ZERO,
             waiting: Vec::new(),
+            owner: mainstay_model::Principal::local(),
+            asks: 0,
             offered: Vec::new(),
             working_directory: "/code/harmony".to_owned(),
             project: Some("/code/harmony/Harmony.fsproj".to_owned()),

@@ -58,6 +58,8 @@ impl Guests {
             // What waits is of interest when its turn has come.
             EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
             EventBody::CancelRequested { .. }
+            | EventBody::AskRaised(_)
+            | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionRenamed { .. }

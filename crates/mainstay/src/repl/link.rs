@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mainstay_gateway::rpc::api::Subscribe;
+use mainstay_gateway::rpc::api::Follow;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, Event, EventBody, Seq};
@@ -34,7 +34,7 @@ impl Link {
         session: SessionView,
         seen: Seq,
     ) -> Result<Self, Error> {
-        connection.client.call(Subscribe { session: session.session.to_string(), after: seen }).await?;
+        connection.client.call(Follow::session(session.session.to_string(), seen)).await?;
         Ok(Self {
             client: Arc::new(connection.client),
             session,

@@ -7,18 +7,19 @@ use mainstay_model::affordance::availability;
 use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
-    Action, Availability, Blame, Command, CommandFingerprint, Deadline, Decision, Effect, Error, EvalResult,
-    Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome, OutputStream, Position,
-    QueuedCommand, Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionState, Source,
-    Version, decide,
+    Action, AskId, Availability, Blame, Command, CommandFingerprint, CommandId, Deadline, Decision, Effect,
+    Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome,
+    OutputStream, Position, Question, QueuedCommand, Response, RunnerInfo, RunnerNotice, Seq, Session,
+    SessionCommand, SessionState, Source, Version, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use uuid::Uuid;
 
 use crate::support::{
-    any_exit, any_raised, any_result, any_session, any_session_command, any_source, client, command_id,
-    creation, job_id, second,
+    any_exit, any_question, any_raised, any_result, any_session, any_session_command, any_source, any_value,
+    ask_id, client, command_id, creation, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -34,6 +35,12 @@ enum Step {
     DeadlineReached {
         of_running: bool,
     },
+    /// The running job asks.
+    Asks(Question),
+    /// The first ask that waits is answered, with what may be no answer.
+    Answer(serde_json::Value),
+    /// Nobody answers the first ask that waits.
+    AskOverdue,
     WarmedUp,
     WarmUpFailed,
     Output {
@@ -67,13 +74,20 @@ enum Given {
 }
 
 impl Step {
-    fn given(self, running: Option<JobId>) -> Given {
+    /// `first` is the first ask that waits, `fresh` names a new one.
+    fn given(self, running: Option<JobId>, first: Option<AskId>, fresh: AskId) -> Given {
+        let ask = first.unwrap_or(fresh);
         let job = |of_running| if of_running { running.unwrap_or(job_id(0)) } else { job_id(0) };
         Given::Notice(match self {
             Self::Command(body) => return Given::Command(body),
             Self::Queue(body, if_version) => return Given::Queue(body, if_version),
             Self::Turn => return Given::Turn,
             Self::Leave => return Given::Leave,
+            Self::Answer(value) => return Given::Command(SessionCommand::Answer { ask, value }),
+            Self::Asks(question) => {
+                Notice::Runner(RunnerNotice::Asks { job: job(true), ask: fresh, question, timeout_ms: None })
+            }
+            Self::AskOverdue => Notice::AskOverdue { ask },
             Self::DeadlineReached { of_running } => Notice::DeadlineReached { job: job(of_running) },
             Self::WarmedUp => Notice::WarmedUp {
                 runner: RunnerInfo {
@@ -136,6 +150,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Turn),
         1 => Just(Step::Leave),
         2 => usually().prop_map(|of_running| Step::DeadlineReached { of_running }),
+        3 => any_question().prop_map(Step::Asks),
+        2 => any_value().prop_map(Step::Answer),
+        1 => Just(Step::AskOverdue),
         8 => Just(Step::WarmedUp),
         1 => Just(Step::WarmUpFailed),
         2 => usually().prop_map(|of_running| Step::Output { of_running }),
@@ -155,7 +172,7 @@ struct Story {
     events: Vec<Event>,
     answers: BTreeMap<String, Outcome>,
     /// The commands that were accepted.
-    accepted: BTreeSet<String>,
+    accepted: BTreeSet<CommandId>,
     steps: usize,
 }
 
@@ -169,8 +186,8 @@ impl Story {
     fn take(&mut self, step: Step) {
         self.steps += 1;
         let running = self.session.running().map(|running| running.job);
-        match step.given(running) {
-            Given::Command(body) => self.command(Command::new(command_id(self.steps), client(), body), false),
+        let first = self.session.asks.first().map(|pending| pending.ask.ask);
+        match step.given(running, first, ask_id(self.steps as u128)) {
             Given::Queue(body, if_version) => self.queue(body, if_version),
             Given::Turn => {
                 if let Some(queued) = self.next_in_lane() {
@@ -189,6 +206,7 @@ impl Story {
                     assert!(self.answers.contains_key(command.as_str()), "it is answered");
                 }
             }
+            Given::Command(body) => self.command(Command::new(command_id(self.steps), client(), body), false),
             Given::Notice(notice) => {
                 let decision = self.decide(Input::Notice(notice)).expect("a notice is never refused");
                 self.carry(decision);
@@ -207,7 +225,7 @@ impl Story {
             body,
             command: command.clone(),
         };
-        self.accepted.insert(command.to_string());
+        self.accepted.insert(command.clone());
         let decision = self.decide(Input::Queue { source: client(), queued: Box::new(queued) }).unwrap();
         self.carry(decision);
         assert!(self.session.waits(&client().principal(), &command));
@@ -225,16 +243,16 @@ impl Story {
     fn command(&mut self, command: Command, has_waited: bool) {
         let (state, action) = (self.session.state(), command.body.action());
         let misses = misses(&self.session, &client(), &command.body);
-        let (id, job) = (command.id.clone(), job_id(self.steps as u128));
+        let (id, fresh) = (command.id.clone(), Uuid::from_u128(self.steps as u128));
         let fingerprint = CommandFingerprint::of("s", &command.body);
-        let is_eval = action == Action::Eval;
+        let ends_later = matches!(action, Action::Eval | Action::Ask);
         let wants_other = command.if_version.is_some_and(|version| version != self.session.version);
         let version = self.session.version;
-        match self.decide(Input::Command { command, fingerprint, deadline: None, job }) {
+        match self.decide(Input::Command { command, fingerprint, deadline: None, fresh }) {
             Ok(decision) => {
                 assert_ne!(availability(state, action), Availability::Refused, "{action} in {state}");
-                self.accepted.insert(id.to_string());
-                if is_eval && !wants_other {
+                self.accepted.insert(id.clone());
+                if ends_later && !wants_other {
                     assert!(decision.outcomes.is_empty(), "it has not ended yet");
                 } else {
                     assert!(
@@ -253,7 +271,10 @@ impl Story {
                 }
             }
             Err(_) if has_waited => {}
-            Err(Error::NotRunning { .. }) => assert!(misses, "only a cancel can miss"),
+            Err(Error::NotRunning { .. } | Error::AskNotPending { .. } | Error::AnswerInvalid { .. }) => {
+                assert!(misses, "only a cancel or an answer can miss");
+            }
+            Err(Error::TooManyAsks { limit }) => assert_eq!(self.session.asks.len(), limit),
             Err(error) => {
                 assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
                 assert_eq!(error, Error::NotOffered { action, state });
@@ -338,11 +359,15 @@ impl Story {
 /// A submission that runs again: its request, its code, and whether it ran to its end.
 type Again = (Seq, String, bool);
 
-/// Whether this is a cancel of a command that is not the one that runs.
+/// Whether this is a cancel of a command that neither runs nor asks, or an answer to nothing that is asked.
 fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match (body, session.running()) {
         (SessionCommand::Cancel { target: Some(target) }, Some(running)) => {
-            !running.answers(&source.principal(), target)
+            let principal = source.principal();
+            !running.answers(&principal, target) && session.ask_of(&principal, target).is_none()
+        }
+        (SessionCommand::Answer { ask, value }, _) => {
+            session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
         _ => false,
     }
@@ -425,6 +450,9 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
             Effect::StartWorker { .. } | Effect::ResetWorker => {
                 assert_eq!(after.state(), SessionState::WarmingUp)
             }
+            Effect::Answer { ask, .. } => {
+                assert_eq!(after.ask(*ask), None, "what is answered waits no longer")
+            }
             Effect::KillWorker => assert!(!after.state().is_busy() && after.state() != SessionState::Ready),
         }
     }
@@ -466,8 +494,9 @@ proptest! {
         story.take(rest);
         prop_assert_eq!(story.session.running(), None);
         for command in &story.accepted {
-            let waits = story.session.lane.iter().any(|waiting| waiting.command.as_str() == command);
-            prop_assert!(story.answers.contains_key(command) != waits, "{} has no outcome, or waits with one", command);
+            let waits = story.session.waits(&client().principal(), command);
+            let asks = story.session.ask_of(&client().principal(), command).is_some();
+            prop_assert!(story.answers.contains_key(command.as_str()) != (waits || asks), "{} has no outcome, or waits with one", command);
         }
         prop_assert_eq!(Session::fold(&story.events), Some(story.session));
     }
@@ -507,13 +536,14 @@ proptest! {
         source in any_source(),
         step in any_step(),
     ) {
-        match step.given(session.running().map(|running| running.job)) {
+        let first = session.asks.first().map(|pending| pending.ask.ask);
+        match step.given(session.running().map(|running| running.job), first, ask_id(9)) {
             Given::Command(body) => {
                 let fingerprint = CommandFingerprint::of("s", &body);
                 let refused = availability(session.state(), body.action()) == Availability::Refused
                     || misses(&session, &source, &body);
                 let command = Command::new(command_id(1), source, body);
-                let input = Input::Command { command, fingerprint, deadline: None, job: job_id(9) };
+                let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);
             }
             Given::Queue(..) | Given::Turn | Given::Leave => {}
@@ -557,7 +587,8 @@ fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event()
         Command::new(command_id(50), client(), SessionCommand::Eval { code: "1".to_owned(), file: None });
     let fingerprint = command.fingerprint(story.session.id);
     let deadline = Some(Deadline::after(second(0), 5_000));
-    let decision = story.decide(Input::Command { command, fingerprint, deadline, job: job_id(50) }).unwrap();
+    let decision =
+        story.decide(Input::Command { command, fingerprint, deadline, fresh: Uuid::from_u128(50) }).unwrap();
     story.carry(decision);
     let decision = story.decide(Input::Notice(Notice::DeadlineReached { job: job_id(50) })).unwrap();
     assert_eq!(decision.effects, [Effect::Interrupt { job: job_id(50) }]);

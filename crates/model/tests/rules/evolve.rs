@@ -1,7 +1,9 @@
 //! What any sequence of events does to a session.
 
 use crate::support::{any_event, any_history, any_session, any_state};
-use mainstay_model::{EventBody, Session, SessionState, Transition, WarmUpReason, transition};
+use mainstay_model::{
+    EventBody, PendingAsk, Raiser, Session, SessionState, Transition, WaitReason, WarmUpReason, transition,
+};
 use proptest::prelude::*;
 
 /// The arrow of the state machine that an event stands for, where it is about the session's present job.
@@ -28,6 +30,15 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
             of_running(*job, Transition::EvalCancelled)
         }
+        EventBody::AskRaised(ask) => match &ask.raiser {
+            Raiser::Job { job } => of_running(*job, Transition::StartWait(WaitReason::Ask)),
+            Raiser::Command { .. } => None,
+        },
+        EventBody::AskEnded { ask, .. } => {
+            let running = session.running()?;
+            let is_left = |pending: &PendingAsk| pending.is_of_job(running.job) && pending.ask.ask != *ask;
+            (!session.asks.iter().any(is_left)).then_some(Transition::EndWait)
+        }
         EventBody::SessionCreated { .. }
         | EventBody::SessionRenamed { .. }
         | EventBody::SessionReset
@@ -45,6 +56,9 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
 fn assert_consistent(session: &Session) {
     let state = session.state();
     assert_eq!(session.running().is_some(), state.is_busy(), "a job runs exactly in the states that say so");
+    let asks = |job| session.asks.iter().any(|ask| ask.is_of_job(job));
+    let waits = session.running().is_some_and(|running| asks(running.job));
+    assert_eq!(waits, state == SessionState::Waiting(WaitReason::Ask), "a job that asks waits");
     if session.worker.is_some() {
         assert!(
             state == SessionState::Ready || state.is_busy(),

@@ -4,16 +4,18 @@ use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Rebuilt, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Deadline, Diagnostic, Divergence,
-    DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody,
-    Failure, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome, OutputStream, Position, Principal,
-    QueuedCommand, RaisedError, RateScope, Response, RunningJob, Seq, Session, SessionCommand, SessionId,
-    SessionKind, SessionState, Source, Timestamp, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Deadline,
+    Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
+    EvalResult, Event, EventBody, Failure, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome,
+    OutputStream, PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope,
+    Response, RunningJob, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState, Source,
+    Timestamp, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 pub(crate) fn session_id() -> SessionId {
@@ -22,6 +24,10 @@ pub(crate) fn session_id() -> SessionId {
 
 pub(crate) fn job_id(number: u128) -> JobId {
     JobId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(crate) fn ask_id(number: u128) -> AskId {
+    AskId::from_uuid(Uuid::from_u128(number))
 }
 
 pub(crate) fn command_id(number: usize) -> CommandId {
@@ -192,6 +198,48 @@ pub(crate) fn any_queued() -> impl Strategy<Value = QueuedCommand> {
     )
 }
 
+fn any_ask_id() -> impl Strategy<Value = AskId> {
+    (0_u128..3).prop_map(ask_id)
+}
+
+pub(crate) fn any_question() -> impl Strategy<Value = Question> {
+    let text = (json!({ "type": "string" }), json!("a"));
+    let one_or_two = (json!({ "enum": [1, 2] }), json!(1));
+    (select(vec!["Which?", "Go on?"]), select(vec![text, one_or_two]), any::<bool>()).prop_map(
+        |(prompt, (schema, fitting), has_default)| Question {
+            prompt: prompt.to_owned(),
+            schema,
+            default: has_default.then_some(fitting),
+        },
+    )
+}
+
+pub(crate) fn any_value() -> impl Strategy<Value = Value> {
+    select(vec![json!("a"), json!(1), json!(null), json!({ "b": [true] })])
+}
+
+fn any_ask() -> impl Strategy<Value = Ask> {
+    let command = (any_command_id(), any_fingerprint(), option::of(any_key()))
+        .prop_map(|(command, fingerprint, key)| Raiser::Command { command, fingerprint, key });
+    let raiser = prop_oneof![any_job().prop_map(|job| Raiser::Job { job }), command];
+    (any_ask_id(), raiser, any_question(), option::of(any_deadline()))
+        .prop_map(|(ask, raiser, question, deadline)| Ask { ask, raiser, question, deadline })
+}
+
+fn any_pending_ask() -> impl Strategy<Value = PendingAsk> {
+    (any_ask(), any_seq(), any_moment(), any_source())
+        .prop_map(|(ask, raised, raised_at, source)| PendingAsk { ask, raised, raised_at, source })
+}
+
+fn any_ask_ending() -> impl Strategy<Value = AskEnding> {
+    prop_oneof![
+        any_value().prop_map(|value| AskEnding::Answered { value }),
+        any_value().prop_map(|value| AskEnding::Defaulted { value }),
+        any_count().prop_map(|limit_ms| AskEnding::TimedOut { limit_ms }),
+        Just(AskEnding::Cancelled),
+    ]
+}
+
 fn any_divergence() -> impl Strategy<Value = Divergence> {
     let kind = prop_oneof![
         Just(DivergenceKind::Ending),
@@ -295,6 +343,8 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         3 => requested,
         2 => any_queued().prop_map(|queued| EventBody::CommandQueued(Box::new(queued))),
         1 => left,
+        3 => any_ask().prop_map(|ask| EventBody::AskRaised(Box::new(ask))),
+        2 => (any_ask_id(), any_ask_ending()).prop_map(|(ask, ending)| EventBody::AskEnded { ask, ending }),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => output,
         1 => (any_job(), any_count()).prop_map(|(job, limit)| EventBody::OutputCut { job, limit }),
@@ -382,6 +432,11 @@ fn any_response() -> impl Strategy<Value = Response> {
         evaluated,
         any_job().prop_map(|job| Response::Cancelling { job }),
         any_command_id().prop_map(|command| Response::Withdrawn { command }),
+        (any_ask_id(), any_value(), any_source()).prop_map(|(ask, value, by)| Response::Answered {
+            ask,
+            value,
+            by
+        }),
         any_seq().prop_map(|seq| Response::Recorded { seq }),
     ]
 }
@@ -427,6 +482,17 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::CommandConflict { command: command_id(1) },
         Error::NotRunning { command: command_id(1) },
         Error::Cancelled,
+        Error::AskNotPending { reference: text("099a8057") },
+        Error::AnswerInvalid { reason: text("5 is not of type \"string\"") },
+        Error::TooManyAsks { limit: 32 },
+        Error::TooManyOutcomes { limit: 1_000_000 },
+        Error::TooManyRequests { what: text("requests"), limit: 256 },
+        Error::NotPermitted { principal: Principal::local(), what: text("drive this session") },
+        Error::RunnerUnavailable {
+            kind: SessionKind::fsharp(),
+            reason: text("there is no .NET SDK"),
+            retry_after_ms: 30_000,
+        },
         Error::CommandNotFound { command: command_id(1) },
         Error::KeyConflict { key: IdempotencyKey::new("once").unwrap() },
         Error::DependencyUnknown { dependency: command_id(2) },
@@ -499,26 +565,33 @@ fn any_life() -> impl Strategy<Value = Life> {
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let worker = ((any_text(), any_text(), any::<u32>()), any_moment())
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
-    let texts = (any_kind(), (any_text(), any_text(), option::of(any_text())));
+    let texts = (any_kind(), any_principal(), (any_text(), any_text(), option::of(any_text())));
     let numbers = (any_seq(), any_seq(), 0_u64..10, 0_u64..10);
     let rebuilt = (vec(any_divergence(), 1..3), any::<bool>())
         .prop_map(|(diverged, is_news)| Rebuilt { diverged, is_news });
     let waiting = (any_principal(), any_command_id(), any_seq())
         .prop_map(|(principal, command, queued)| Waiting { principal, command, queued });
-    let history = (vec(any_moment(), 0..4), option::of(rebuilt), any_version(), vec(waiting, 0..3));
+    let history = (
+        vec(any_moment(), 0..4),
+        option::of(rebuilt),
+        any_version(),
+        vec(waiting, 0..3),
+        vec(any_pending_ask(), 0..3),
+    );
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
-            (kind, (name, working_directory, project)),
+            (kind, owner, (name, working_directory, project)),
             created_at,
             last_activity,
             life,
             (last_seq, definitions_since, evals, failures),
             worker,
-            (losses, rebuilt, version, lane),
+            (losses, rebuilt, version, lane, asks),
         )| Session {
             id: session_id(),
             kind,
             name,
+            owner,
             working_directory,
             project,
             created_at,
@@ -533,6 +606,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             rebuilt,
             version,
             lane,
+            asks,
         },
     )
 }
@@ -546,6 +620,8 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),
         1 => any_text().prop_map(|name| SessionCommand::Rename { name }),
+        2 => any_question().prop_map(SessionCommand::Ask),
+        1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer { ask, value }),
     ]
 }
 

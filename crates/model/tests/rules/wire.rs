@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use crate::support::{
-    any_create, any_error, any_event, any_outcome, any_session, any_session_command, client, command_id,
-    creation, error_examples, job_id, second,
+    any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
+    command_id, creation, error_examples, job_id, second,
 };
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Binding, Blame, CommandFingerprint, CreateSession, Deadline, Diagnostic, Divergence, DivergenceKind,
-    EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure, IdempotencyKey, Kept,
-    Limits, Metadata, Outcome, OutputStream, Principal, QueuedCommand, RaisedError, Seq, Session,
-    SessionCommand, SessionKind, SessionState, Source, Version, WarmUpReason, WorkerExit,
+    Ask, AskEnding, Binding, Blame, CommandFingerprint, CreateSession, Deadline, Diagnostic, Divergence,
+    DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
+    IdempotencyKey, Kept, Limits, Metadata, Outcome, OutputStream, Principal, Question, QueuedCommand,
+    RaisedError, Raiser, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Version,
+    WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -154,6 +155,8 @@ fn the_shape_of_every_command() {
         SessionCommand::Start,
         SessionCommand::Stop,
         SessionCommand::Rename { name: "demo".to_owned() },
+        SessionCommand::Ask(Question::text("Which?")),
+        SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
     ];
     let create = CreateSession {
         kind: SessionKind::fsharp(),
@@ -196,6 +199,7 @@ fn the_shape_of_every_outcome() {
         Response::Created { session: crate::support::session_id() },
         Response::Cancelling { job: job_id(1) },
         Response::Withdrawn { command: command_id(1) },
+        Response::Answered { ask: ask_id(1), value: json!("a"), by: client() },
         Response::Recorded { seq: Seq(3) },
         eval(EvalEnding::Completed, result()),
         eval(EvalEnding::Rejected, EvalResult::default()),
@@ -306,6 +310,26 @@ fn event_examples() -> Vec<EventBody> {
             reason: Some(text("System.Exception: too late")),
             blame: Some(Blame { job, is_sure: true }),
         },
+        EventBody::AskRaised(Box::new(Ask {
+            ask: ask_id(1),
+            raiser: Raiser::Job { job },
+            question: Question { default: Some(json!("a")), ..Question::text("Which?") },
+            deadline: Some(Deadline::after(second(0), 5_000)),
+        })),
+        EventBody::AskRaised(Box::new(Ask {
+            ask: ask_id(1),
+            raiser: Raiser::Command {
+                command: command_id(1),
+                fingerprint: CommandFingerprint::of("s", &()),
+                key: Some(IdempotencyKey::new("k1").unwrap()),
+            },
+            question: Question::text("Which?"),
+            deadline: None,
+        })),
+        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::Answered { value: json!("a") } },
+        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::Defaulted { value: json!("a") } },
+        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::TimedOut { limit_ms: 5_000 } },
+        EventBody::AskEnded { ask: ask_id(1), ending: AskEnding::Cancelled },
         EventBody::EvalRequested {
             job,
             command: command_id(1),

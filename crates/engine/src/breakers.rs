@@ -1,0 +1,98 @@
+//! One breaker for each kind of runner: where starts fail again and again, none is made for a while.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mainstay_model::breaker::{Breaker, BreakerStatus, Refusal};
+use mainstay_model::{Error, Limits, SessionKind};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::session::now;
+
+/// The breakers.
+pub(crate) struct Breakers {
+    limits: Limits,
+    breakers: Mutex<BTreeMap<SessionKind, Breaker>>,
+    /// Said whenever one may let through what it did not before.
+    changed: watch::Sender<()>,
+}
+
+impl Breakers {
+    /// All closed.
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, breakers: Mutex::default(), changed: watch::channel(()).0 }
+    }
+
+    /// Waits until a runner of this kind may be started.
+    pub(crate) async fn leave(self: &Arc<Self>, kind: &SessionKind) -> Leave {
+        let mut changed = self.changed.subscribe();
+        loop {
+            let admitted = self.lock().entry(kind.clone()).or_default().admit(now(), &self.limits);
+            let Err(Refusal { retry_after_ms, reason }) = admitted else {
+                return Leave { breakers: Arc::clone(self), kind: kind.clone(), is_settled: false };
+            };
+            tracing::info!(%kind, reason, retry_after_ms, "a start has to wait");
+            // Whether it changed or the time is over, it is asked again.
+            timeout(Duration::from_millis(retry_after_ms), changed.changed()).await.ok();
+        }
+    }
+
+    /// Refuses while runners of this kind are not started.
+    pub(crate) fn check(&self, kind: &SessionKind) -> Result<(), Error> {
+        let checked = self.lock().get(kind).map_or(Ok(()), |breaker| breaker.check(now(), &self.limits));
+        checked.map_err(|Refusal { reason, retry_after_ms }| Error::RunnerUnavailable {
+            kind: kind.clone(),
+            reason,
+            retry_after_ms,
+        })
+    }
+
+    /// Those of the kinds that were started, as people see them.
+    pub(crate) fn list(&self) -> BTreeMap<SessionKind, BreakerStatus> {
+        let status =
+            |(kind, breaker): (&SessionKind, &Breaker)| (kind.clone(), breaker.status(now(), &self.limits));
+        self.lock().iter().map(status).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKind, Breaker>> {
+        self.breakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Leave to start a runner. Dropped without a word it says nothing of the runner: the start was slow, or no longer wanted.
+pub(crate) struct Leave {
+    breakers: Arc<Breakers>,
+    kind: SessionKind,
+    is_settled: bool,
+}
+
+impl Leave {
+    /// It started.
+    pub(crate) fn succeeded(mut self) {
+        self.settle(Breaker::succeeded);
+    }
+
+    /// It failed.
+    pub(crate) fn failed(mut self, reason: String) {
+        let limits = self.breakers.limits.clone();
+        self.settle(|breaker| breaker.failed(now(), reason, &limits));
+    }
+
+    fn settle(&mut self, settle: impl FnOnce(&mut Breaker)) {
+        self.is_settled = true;
+        if let Some(breaker) = self.breakers.lock().get_mut(&self.kind) {
+            settle(breaker);
+        }
+        self.breakers.changed.send_replace(());
+    }
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        if !self.is_settled {
+            self.settle(Breaker::abandoned);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! A client: one connection, on behalf of one principal. All that a gateway asks of sessions comes through here, and here
+//! it is checked what the principal may see and drive. A session that it may not see is not there for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_log::SessionFilter;
+use mainstay_model::{
+    Access, Answered, Command, CommandId, CreateSession, Diagnostic, Error, Event, EventBody, EventFilter,
+    Outcome, PendingAsk, Position, Principal, Rights, Seq, Session, SessionId, Source, TextPosition,
+};
+
+use crate::engine::{CommandStatus, Engine, SessionStatus};
+use crate::hub::{Cursor, Subscription};
+use crate::presence::{ClientInfo, Following, Presence};
+use crate::runner::{Completions, Members, ResourceUsage};
+
+/// A client of the engine. Its clones are the same client; it is gone with the last of them.
+#[derive(Clone)]
+pub struct Client {
+    engine: Engine,
+    access: Arc<Access>,
+    presence: Arc<Presence>,
+}
+
+/// An ask that waits for an answer, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingAsk {
+    /// Its session.
+    pub session: Session,
+    /// The ask.
+    pub pending: PendingAsk,
+}
+
+impl Client {
+    pub(crate) fn new(engine: Engine, access: Access, presence: Presence) -> Self {
+        Self { engine, access: Arc::new(access), presence: Arc::new(presence) }
+    }
+
+    /// Whom it stands for.
+    pub fn principal(&self) -> &Principal {
+        &self.access.principal
+    }
+
+    /// What it calls itself.
+    pub fn name(&self) -> &str {
+        self.presence.name()
+    }
+
+    /// What its commands have as their source.
+    pub fn source(&self) -> Source {
+        Source::Client { principal: self.access.principal.clone(), name: self.presence.name().to_owned() }
+    }
+
+    /// Refuses who may not do everything; `what` is what it wants to do.
+    ///
+    /// # Errors
+    /// [`Error::NotPermitted`].
+    pub fn require_all(&self, what: &str) -> Result<(), Error> {
+        match self.access.rights {
+            Rights::All => Ok(()),
+            Rights::Some { .. } => Err(self.not_permitted(what)),
+        }
+    }
+
+    /// Who else is there, as far as this client may know.
+    pub fn clients(&self) -> Vec<ClientInfo> {
+        let mut clients = self.engine.clients();
+        if let Rights::Some { .. } = self.access.rights {
+            clients.retain(|client| client.principal == self.access.principal);
+        }
+        clients
+    }
+
+    /// Creates a session and starts it.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
+    /// [`Error::RateLimited`], [`Error::RunnerUnavailable`], [`Error::StoreFailed`].
+    pub async fn create(&self, id: CommandId, create: CreateSession) -> Result<Outcome, Error> {
+        self.engine.create(id, self.source(), create).await
+    }
+
+    /// Carries out a command, or gives the stored outcome of an earlier one with the same id. Its source is this client.
+    ///
+    /// # Errors
+    /// What `model` refuses; [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::CommandConflict`],
+    /// [`Error::LaneFull`], [`Error::TooManySessions`], [`Error::TooManyCommands`], [`Error::RateLimited`],
+    /// [`Error::KeyConflict`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
+    pub async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
+        self.must_drive(session).await?;
+        self.engine.submit(session, Command { source: self.source(), ..command }).await
+    }
+
+    /// How far one of the principal's commands has come.
+    ///
+    /// # Errors
+    /// [`Error::CommandNotFound`], [`Error::StoreFailed`].
+    pub async fn command(&self, command: &CommandId) -> Result<CommandStatus, Error> {
+        self.engine.command(&self.access.principal, command).await
+    }
+
+    /// Checks code without running it.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`], [`Error::Timeout`], [`Error::WorkerFailed`], [`Error::SessionNotFound`],
+    /// [`Error::NotPermitted`], and what is wrong with the code's form.
+    pub async fn check(
+        &self,
+        session: SessionId,
+        code: String,
+        file: Option<String>,
+    ) -> Result<Vec<Diagnostic>, Error> {
+        self.must_drive(session).await?;
+        self.engine.check(session, code, file).await
+    }
+
+    /// Completes at a cursor.
+    ///
+    /// # Errors
+    /// As [`Client::check`].
+    pub async fn complete(
+        &self,
+        session: SessionId,
+        code: String,
+        cursor: TextPosition,
+    ) -> Result<Completions, Error> {
+        self.must_drive(session).await?;
+        self.engine.complete(session, code, cursor).await
+    }
+
+    /// Lists what a namespace, module or type holds.
+    ///
+    /// # Errors
+    /// As [`Client::check`]; [`Error::InvalidArgument`] where nothing has that name.
+    pub async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
+        self.must_drive(session).await?;
+        self.engine.explore(session, name).await
+    }
+
+    /// The session `reference` names: an id, the end of one, or a name.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::SessionAmbiguous`], [`Error::StoreFailed`].
+    pub async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
+        let mut candidates = self.engine.resolve(reference).await?;
+        if let Rights::Some { .. } = self.access.rights {
+            let mut seen = Vec::new();
+            for session in candidates {
+                if self.sees(session).await? {
+                    seen.push(session);
+                }
+            }
+            candidates = seen;
+        }
+        match candidates.as_slice() {
+            [] => Err(Error::SessionNotFound { reference: reference.to_owned() }),
+            [session] => Ok(*session),
+            [_, ..] => Err(Error::SessionAmbiguous {
+                reference: reference.to_owned(),
+                candidates: candidates.iter().map(SessionId::short).collect(),
+            }),
+        }
+    }
+
+    /// A session as committed, and what its worker uses.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    pub async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
+        let status = self.engine.status(session).await?;
+        match self.access.sees(&status.session) {
+            true => Ok(status),
+            false => Err(not_found(session)),
+        }
+    }
+
+    /// The sessions that match, most recently active first.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        self.engine.sessions(self.seen(filter)).await
+    }
+
+    /// How many sessions match.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
+        self.engine.count_sessions(self.seen(filter)).await
+    }
+
+    /// The asks that wait for an answer, those of the most recently active session first.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn asks(&self) -> Result<Vec<WaitingAsk>, Error> {
+        let sessions = self.sessions(SessionFilter { asks: true, ..SessionFilter::default() }).await?;
+        let asks = |mut session: Session| {
+            let pending = std::mem::take(&mut session.asks);
+            pending.into_iter().map(move |pending| WaitingAsk { session: session.clone(), pending })
+        };
+        Ok(sessions.into_iter().flat_map(asks).collect())
+    }
+
+    /// The ask that waits and has this id, or the end of it.
+    ///
+    /// # Errors
+    /// [`Error::AskNotPending`], [`Error::StoreFailed`].
+    pub async fn ask(&self, reference: &str) -> Result<WaitingAsk, Error> {
+        let asks = self.asks().await?;
+        let mut found = asks.into_iter().filter(|waiting| waiting.pending.ask.ask.answers_to(reference));
+        match (found.next(), found.next()) {
+            (Some(waiting), None) => Ok(waiting),
+            (Some(_), Some(_)) => Err(Error::InvalidArgument {
+                argument: "ask".to_owned(),
+                reason: format!("`{reference}` is the end of several ids; give more digits"),
+            }),
+            (None, _) => Err(Error::AskNotPending { reference: reference.to_owned() }),
+        }
+    }
+
+    /// The events of a session after a cursor, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
+    pub async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+        self.must_see(session).await?;
+        self.engine.events(session, after, limit).await
+    }
+
+    /// The events of all sessions that may be seen after a cursor, in the order of the log, at most `limit`; none only where
+    /// there are none.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn all_events(&self, mut after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        let mut sight = Sight::of(self.clone());
+        loop {
+            let page = self.engine.all_events(after, limit).await?;
+            let Some(last) = page.last() else { return Ok(page) };
+            after = last.position;
+            let mut seen = Vec::with_capacity(page.len());
+            for event in page {
+                if sight.has(&event).await? {
+                    seen.push(event);
+                }
+            }
+            if !seen.is_empty() {
+                return Ok(seen);
+            }
+        }
+    }
+
+    /// Every event of a session after a cursor, then live ones.
+    ///
+    /// # Errors
+    /// As [`Client::follow`].
+    pub async fn subscribe(&self, session: SessionId, after: Seq) -> Result<Followed, Error> {
+        self.follow(Cursor::Session { session, after }, EventFilter::default()).await
+    }
+
+    /// The events after a cursor that the filter lets through and that may be seen, then live ones. While it lasts, the client
+    /// is attached to the session.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where the session may not be seen, [`Error::StoreFailed`].
+    pub async fn follow(&self, cursor: Cursor, filter: EventFilter) -> Result<Followed, Error> {
+        let following = match cursor {
+            Cursor::Session { session, .. } => {
+                self.must_see(session).await?;
+                Some(self.presence.follows(session))
+            }
+            Cursor::Log { .. } => None,
+        };
+        let subscription = self.engine.follow(cursor, filter);
+        Ok(Followed { subscription, held: None, sight: Sight::of(self.clone()), _following: following })
+    }
+
+    /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    pub async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
+        self.must_see(session).await?;
+        self.engine.settled(session, limit).await
+    }
+
+    /// What a live session's worker uses.
+    pub async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
+        match self.sees(session).await {
+            Ok(true) => self.engine.usage(session).await,
+            Ok(false) | Err(_) => None,
+        }
+    }
+
+    fn seen(&self, filter: SessionFilter) -> SessionFilter {
+        match self.access.rights {
+            Rights::All => filter,
+            Rights::Some { .. } => SessionFilter { seen_by: Some((*self.access).clone()), ..filter },
+        }
+    }
+
+    async fn sees(&self, session: SessionId) -> Result<bool, Error> {
+        if self.access.rights == Rights::All {
+            return Ok(true);
+        }
+        let session = self.engine.session(session).await?;
+        Ok(session.is_some_and(|session| self.access.sees(&session)))
+    }
+
+    async fn must_see(&self, session: SessionId) -> Result<(), Error> {
+        if self.sees(session).await? { Ok(()) } else { Err(not_found(session)) }
+    }
+
+    async fn must_drive(&self, session: SessionId) -> Result<(), Error> {
+        if self.access.rights == Rights::All {
+            return Ok(());
+        }
+        match self.engine.session(session).await? {
+            Some(found) if self.access.drives(&found) => Ok(()),
+            Some(found) if self.access.sees(&found) => Err(self.not_permitted("drive this session")),
+            Some(_) | None => Err(not_found(session)),
+        }
+    }
+
+    fn not_permitted(&self, what: &str) -> Error {
+        Error::NotPermitted { principal: self.access.principal.clone(), what: what.to_owned() }
+    }
+}
+
+fn not_found(session: SessionId) -> Error {
+    Error::SessionNotFound { reference: session.to_string() }
+}
+
+/// What a client follows.
+pub struct Followed {
+    subscription: Subscription,
+    /// What came last, while it is not known whether it may be seen: the future may be dropped then.
+    held: Option<Arc<Event>>,
+    sight: Sight,
+    _following: Option<Following>,
+}
+
+impl Followed {
+    /// The next event that may be seen. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`Error::DaemonStopping`], [`Error::StoreFailed`]; [`Error::SessionNotFound`] once the session that is followed may be seen no more.
+    pub async fn next(&mut self) -> Result<Arc<Event>, Error> {
+        loop {
+            let event = match self.held.take() {
+                Some(event) => event,
+                None => self.subscription.next().await?,
+            };
+            self.held = Some(Arc::clone(&event));
+            let is_seen = self.sight.has(&event).await?;
+            self.held = None;
+            if is_seen {
+                return Ok(event);
+            }
+            if let Cursor::Session { session, .. } = self.subscription.cursor() {
+                return Err(not_found(session));
+            }
+        }
+    }
+
+    /// Where it has got to: what to go on from.
+    pub fn cursor(&self) -> Cursor {
+        self.subscription.cursor()
+    }
+}
+
+/// Which events a client may see. Whether it sees a session is looked up once, and again when the session has another name.
+struct Sight {
+    client: Client,
+    known: HashMap<SessionId, bool>,
+}
+
+impl Sight {
+    fn of(client: Client) -> Self {
+        Self { client, known: HashMap::new() }
+    }
+
+    async fn has(&mut self, event: &Event) -> Result<bool, Error> {
+        if self.client.access.rights == Rights::All {
+            return Ok(true);
+        }
+        if matches!(event.body, EventBody::SessionRenamed { .. }) {
+            self.known.remove(&event.session);
+        }
+        if let Some(known) = self.known.get(&event.session) {
+            return Ok(*known);
+        }
+        let sees = self.client.sees(event.session).await?;
+        self.known.insert(event.session, sees);
+        Ok(sees)
+    }
+}

@@ -1,0 +1,168 @@
+//! Creating sessions: the work of the server's own lane. One creation after the other, so that one that is sent twice at once
+//! happens once.
+
+use std::path::Path;
+use std::sync::PoisonError;
+
+use mainstay_log::{Append, Epoch, NewEvent, StoredOutcome};
+use mainstay_model::command::validate_session_name;
+use mainstay_model::decide::{Answer, Identity};
+use mainstay_model::{
+    Command, CommandFingerprint, CommandId, CreateSession, Error, Event, EventBody, Metadata, Outcome,
+    Position, RateScope, Response, Seq, Session, SessionCommand, SessionId, Source,
+};
+use tokio::sync::{Mutex, MutexGuard, Semaphore};
+use uuid::Uuid;
+
+use crate::claims::{Claim, key_of};
+use crate::engine::Engine;
+use crate::session::now;
+
+/// The server's lane: one at a time, in the order in which they came, and so many waiting at most.
+pub(crate) struct ServerLane {
+    turn: Mutex<()>,
+    places: Semaphore,
+    limit: usize,
+}
+
+impl ServerLane {
+    /// One in which so many may wait.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            turn: Mutex::default(),
+            places: Semaphore::new(limit.saturating_add(1).min(Semaphore::MAX_PERMITS)),
+            limit,
+        }
+    }
+
+    /// How many wait or are carried out.
+    pub(crate) fn len(&self) -> usize {
+        self.limit.saturating_add(1).saturating_sub(self.places.available_permits())
+    }
+
+    async fn turn(&self) -> Result<Turn<'_>, Error> {
+        let place = self.places.try_acquire().map_err(|_| Error::LaneFull { limit: self.limit })?;
+        Ok(Turn { _turn: self.turn.lock().await, _place: place })
+    }
+}
+
+struct Turn<'a> {
+    _turn: MutexGuard<'a, ()>,
+    _place: tokio::sync::SemaphorePermit<'a>,
+}
+
+impl Engine {
+    /// Creates a session and starts it.
+    pub(crate) async fn create(
+        &self,
+        id: CommandId,
+        source: Source,
+        create: CreateSession,
+    ) -> Result<Outcome, Error> {
+        let fingerprint = CommandFingerprint::of("server", &create);
+        let _turn = self.shared.server_lane.turn().await?;
+        if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
+            return replayed(&id, &fingerprint, stored);
+        }
+        self.check_creation(&create)?;
+        let session = SessionId::from_uuid(Uuid::now_v7());
+        let identity =
+            Identity { principal: source.principal(), command: id.clone(), key: None, fingerprint };
+        let Some(_claim) = Claim::take(&self.shared.claims, key_of(&identity), session) else {
+            return Err(Error::CommandConflict { command: id });
+        };
+        let name = create.name.unwrap_or_else(|| folder_name(&create.working_directory));
+        let metadata =
+            Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
+        let body = EventBody::SessionCreated {
+            kind: create.kind,
+            name,
+            working_directory: create.working_directory,
+            project: create.project,
+        };
+        let outcome = Outcome::Done { response: Response::Created { session } };
+        let answer = identity.answer(outcome.clone());
+        self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await?;
+        let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
+        // The session is there, and that is the answer. One that cannot start now does so when it is used.
+        if let Err(error) = self.submit(session, start).await {
+            tracing::warn!(%session, %error, "a new session was not started");
+        }
+        Ok(outcome)
+    }
+
+    fn check_creation(&self, create: &CreateSession) -> Result<(), Error> {
+        let shared = &self.shared;
+        if !shared.factories.iter().any(|factory| factory.serves(&create.kind)) {
+            return Err(Error::KernelUnknown { kind: create.kind.clone() });
+        }
+        if let Some(name) = &create.name {
+            validate_session_name(name)?;
+        }
+        let folder = Path::new(&create.working_directory);
+        if !folder.is_absolute() || !folder.is_dir() {
+            return Err(Error::InvalidArgument {
+                argument: "workingDirectory".to_owned(),
+                reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
+            });
+        }
+        if shared.live.available_permits() == 0 {
+            return Err(Error::TooManySessions { limit: shared.limits.live_sessions });
+        }
+        shared.breakers.check(&create.kind)?;
+        shared.check_outcomes()?;
+        let limit = shared.limits.commands_per_minute;
+        let limited = |retry_after_ms| Error::RateLimited { scope: RateScope::Server, limit, retry_after_ms };
+        shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
+    }
+
+    async fn append_creation(
+        &self,
+        session: SessionId,
+        event: NewEvent,
+        answer: Answer,
+    ) -> Result<(), Error> {
+        let first = Event {
+            session,
+            seq: Seq(1),
+            position: Position::ZERO,
+            at: event.at,
+            metadata: event.metadata.clone(),
+            body: event.body.clone(),
+        };
+        let Some(projection) = Session::begin(&first) else {
+            return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
+        };
+        let append = Append {
+            session,
+            epoch: Epoch::FIRST,
+            first: Seq(1),
+            events: vec![event],
+            outcomes: vec![answer],
+            projection,
+        };
+        let events = self.shared.log.append(append).await?;
+        self.shared.count_outcomes(1);
+        self.shared.hub.publish(session, events);
+        Ok(())
+    }
+}
+
+fn replayed(
+    command: &CommandId,
+    fingerprint: &CommandFingerprint,
+    stored: StoredOutcome,
+) -> Result<Outcome, Error> {
+    if stored.fingerprint == *fingerprint {
+        Ok(stored.outcome)
+    } else {
+        Err(Error::CommandConflict { command: command.clone() })
+    }
+}
+
+/// The name of a session that was given none: its folder's, as far as that can be a name.
+fn folder_name(path: &str) -> String {
+    let folder = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
+    let name: String = folder.chars().filter(|c| !c.is_control()).take(120).collect();
+    if name.trim().is_empty() { "session".to_owned() } else { name }
+}

@@ -1,0 +1,162 @@
+//! Principals and clients: who sees and drives what, and who is there.
+
+use mainstay_engine::Cursor;
+use mainstay_log::SessionFilter;
+use mainstay_model::{
+    Access, Command, CommandId, Error, EventFilter, Outcome, Position, Principal, Response, Rights, Seq,
+    SessionCommand, SessionId,
+};
+
+use crate::support::{Daemon, create, eval, next_id};
+
+/// A client of a principal that may see and drive these besides its own.
+fn of(daemon: &Daemon, principal: &str, see: &[&str], drive: &[&str]) -> mainstay_engine::Client {
+    let patterns = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
+    let rights = Rights::Some { see: patterns(see), drive: patterns(drive) };
+    daemon.engine.attach(Access { principal: Principal::new(principal).unwrap(), rights }, "test")
+}
+
+async fn created(client: &mainstay_engine::Client, name: &str) -> SessionId {
+    match client.create(next_id(), create(name)).await.unwrap() {
+        Outcome::Done { response: Response::Created { session } } => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn to(client: &mainstay_engine::Client, body: SessionCommand) -> Command {
+    Command::new(next_id(), client.source(), body)
+}
+
+fn renamed() -> SessionCommand {
+    SessionCommand::Rename { name: "taken".to_owned() }
+}
+
+#[tokio::test]
+async fn another_principals_session_is_not_there() {
+    let daemon = Daemon::start().await;
+    let (ada, eve) = (of(&daemon, "ada", &[], &[]), of(&daemon, "eve", &[], &[]));
+    let session = created(&ada, "hers").await;
+    let not_found = Err(Error::SessionNotFound { reference: session.to_string() });
+    let id = &session.to_string();
+    assert_eq!(ada.resolve("hers").await, Ok(session));
+    assert_eq!(eve.resolve(id).await.map(drop), not_found);
+    assert_eq!(eve.resolve("hers").await, Err(Error::SessionNotFound { reference: "hers".to_owned() }));
+    assert_eq!(eve.submit(session, to(&eve, renamed())).await.map(drop), not_found);
+    assert_eq!(eve.status(session).await.map(drop), not_found);
+    assert_eq!(eve.events(session, Seq::ZERO, 1).await.map(drop), not_found);
+    assert_eq!(eve.subscribe(session, Seq::ZERO).await.map(drop), not_found);
+    assert_eq!(eve.check(session, "1".to_owned(), None).await.map(drop), not_found);
+    assert_eq!(eve.explore(session, "List".to_owned()).await.map(drop), not_found);
+    assert_eq!(eve.settled(session, std::time::Duration::ZERO).await.map(drop), not_found);
+    assert_eq!(eve.usage(session).await, None);
+    assert_eq!(eve.sessions(SessionFilter::default()).await, Ok(Vec::new()));
+    assert_eq!(eve.count_sessions(SessionFilter::default()).await, Ok(0));
+    assert_eq!(eve.all_events(Position::ZERO, 1).await, Ok(Vec::new()));
+    assert_eq!(eve.clients().len(), 1, "and neither is its client");
+    assert_eq!(daemon.local.resolve("hers").await, Ok(session), "the local principal sees all");
+}
+
+#[tokio::test]
+async fn who_may_only_see_a_session_does_not_drive_it() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await.leave();
+    let guest = of(&daemon, "guest", &["de*"], &[]);
+    let driver = of(&daemon, "driver", &[], &["demo"]);
+    let refused = Error::NotPermitted {
+        principal: Principal::new("guest").unwrap(),
+        what: "drive this session".to_owned(),
+    };
+    assert_eq!(guest.resolve("demo").await, Ok(session));
+    assert!(!guest.events(session, Seq::ZERO, 10).await.unwrap().is_empty());
+    assert_eq!(guest.submit(session, to(&guest, eval("pure 1"))).await.map(drop), Err(refused.clone()));
+    assert_eq!(
+        guest
+            .complete(session, String::new(), mainstay_model::TextPosition { line: 1, column: 1 })
+            .await
+            .map(drop),
+        Err(refused)
+    );
+    let done = driver.submit(session, to(&driver, eval("pure 1"))).await.unwrap();
+    assert!(matches!(done.outcome, Outcome::Done { .. }));
+    let last = driver.events(session, Seq::ZERO, 100).await.unwrap();
+    assert!(last.iter().any(|event| event.metadata.source == driver.source()), "and its name is on it");
+}
+
+#[tokio::test]
+async fn a_command_is_its_principals_own_whatever_it_says() {
+    let daemon = Daemon::start().await;
+    let ada = of(&daemon, "ada", &[], &[]);
+    let session = created(&ada, "hers").await;
+    let forged = Command { id: CommandId::new("same").unwrap(), ..to(&daemon.local, renamed()) };
+    ada.submit(session, forged.clone()).await.unwrap();
+    let same = CommandId::new("same").unwrap();
+    assert!(ada.command(&same).await.is_ok());
+    assert_eq!(daemon.local.command(&same).await.map(drop), Err(Error::CommandNotFound { command: same }));
+    assert!(!daemon.local.submit(session, forged).await.unwrap().is_replay, "ids are each principal's own");
+}
+
+#[tokio::test]
+async fn who_follows_all_sessions_gets_the_events_of_those_it_sees() {
+    let daemon = Daemon::start().await;
+    let ada = of(&daemon, "ada", &["shown*"], &[]);
+    let mut all = ada.follow(Cursor::Log { after: Position::ZERO }, EventFilter::default()).await.unwrap();
+    let hidden = daemon.session().await;
+    let hers = created(&ada, "hers").await;
+    let rename = |name: &str| SessionCommand::Rename { name: name.to_owned() };
+    hidden.submit(rename("shown")).await.unwrap();
+    hidden.submit(rename("hidden again")).await.unwrap();
+    ada.submit(hers, to(&ada, rename("done"))).await.unwrap();
+    let mut seen = Vec::new();
+    loop {
+        let event = all.next().await.unwrap();
+        let kind = event.body.kind();
+        seen.push((event.session, kind));
+        if (event.session, kind) == (hers, "sessionRenamed") {
+            break;
+        }
+    }
+    let of_others: Vec<_> = seen.iter().filter(|(session, _)| *session != hers).collect();
+    assert!(of_others.iter().all(|(_, kind)| *kind == "sessionRenamed"), "{of_others:?}");
+    let paged = ada.all_events(Position::ZERO, 3).await.unwrap();
+    assert!(!paged.is_empty() && paged.iter().all(|event| event.session == hers));
+}
+
+#[tokio::test]
+async fn who_follows_a_session_that_it_may_see_no_more_is_told_so() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let guest = of(&daemon, "guest", &["demo"], &[]);
+    let mut events = guest.subscribe(session.id, session.now().await).await.unwrap();
+    session.submit(renamed()).await.unwrap();
+    session.submit(eval("pure 1")).await.unwrap();
+    let not_found = Error::SessionNotFound { reference: session.id.to_string() };
+    assert_eq!(events.next().await.map(drop), Err(not_found));
+}
+
+#[tokio::test]
+async fn only_who_may_do_everything_may_stop_the_daemon() {
+    let daemon = Daemon::start().await;
+    let ada = of(&daemon, "ada", &["*"], &["*"]);
+    let refused =
+        Error::NotPermitted { principal: Principal::new("ada").unwrap(), what: "stop the daemon".to_owned() };
+    assert_eq!(ada.require_all("stop the daemon"), Err(refused));
+    assert_eq!(daemon.local.require_all("stop the daemon"), Ok(()));
+}
+
+#[tokio::test]
+async fn a_client_is_there_until_it_goes_and_so_is_what_it_follows() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let ada = of(&daemon, "ada", &["demo"], &[]);
+    let who = || {
+        let clients = daemon.local.clients().into_iter();
+        clients.map(|client| (client.principal.to_string(), client.follows)).collect::<Vec<_>>()
+    };
+    let local = ("local".to_owned(), Vec::new());
+    let followed = ada.subscribe(session.id, Seq::ZERO).await.unwrap();
+    assert_eq!(who(), [local.clone(), ("ada".to_owned(), vec![session.id])]);
+    drop(followed);
+    assert_eq!(who(), [local.clone(), ("ada".to_owned(), Vec::new())]);
+    drop(ada);
+    assert_eq!(who(), [local]);
+}

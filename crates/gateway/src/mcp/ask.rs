@@ -1,0 +1,52 @@
+//! `answer_ask`: answering what running code, or a client, asks.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_engine::WaitingAsk;
+use mainstay_model::{Error, SessionCommand};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::call::Call;
+use super::tool::{Answer, Effect, Tool};
+
+/// Answers an ask.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct AnswerAsk {
+    ask: String,
+    /// Text, or JSON.
+    answer: String,
+}
+
+/// What was answered.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AskAnswer {
+    session_id: String,
+    answer: Value,
+}
+
+impl Tool for AnswerAsk {
+    const NAME: &'static str = "answer_ask";
+    const DESCRIPTION: &'static str = "Answer what code asks (get_fsi_status).";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    type Answer = AskAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<AskAnswer, Error> {
+        let WaitingAsk { session, pending } = call.client().ask(&self.ask).await?;
+        let answer = pending.ask.question.value_of(&self.answer);
+        let body = SessionCommand::Answer { ask: pending.ask.ask, value: answer.clone() };
+        call.submit(session.id, body).await?;
+        Ok(AskAnswer { session_id: session.id.short(), answer })
+    }
+}
+
+impl Answer for AskAnswer {}
+
+impl Display for AskAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "answered {} [session {}]", self.answer, self.session_id)
+    }
+}

@@ -1,0 +1,102 @@
+//! Tokens: the secret that a client shows, and whom it stands for.
+
+use mainstay_model::Access;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The tokens that are accepted.
+#[derive(Clone, Debug)]
+pub struct Tokens {
+    entries: Vec<(TokenHash, Access)>,
+}
+
+/// The SHA-256 of a token, as 64 hexadecimal digits: what a configuration has of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TokenHash([u8; 32]);
+
+impl Tokens {
+    /// The daemon's own token, which stands for the local principal, and those of others.
+    pub fn new(local: &str, others: impl IntoIterator<Item = (TokenHash, Access)>) -> Self {
+        let local = (TokenHash::of(local), Access::local());
+        Self { entries: std::iter::once(local).chain(others).collect() }
+    }
+
+    /// Whom a token stands for. It takes the same time whatever was shown.
+    pub fn access_of(&self, shown: &str) -> Option<Access> {
+        let shown = TokenHash::of(shown);
+        let mut found = None;
+        for (hash, access) in &self.entries {
+            if hash.is(&shown) {
+                found = Some(access);
+            }
+        }
+        found.cloned()
+    }
+}
+
+impl TokenHash {
+    /// Of a token.
+    pub fn of(token: &str) -> Self {
+        Self(Sha256::digest(token.as_bytes()).into())
+    }
+
+    /// Compares in a time that does not depend on where they differ.
+    fn is(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+    }
+}
+
+impl TryFrom<String> for TokenHash {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong =
+            || "a token's SHA-256 has 64 hexadecimal digits; `mainstay principal new` prints one".to_owned();
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong());
+        }
+        let mut hash = [0; 32];
+        for (index, byte) in hash.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(hash))
+    }
+}
+
+impl From<TokenHash> for String {
+    fn from(TokenHash(hash): TokenHash) -> Self {
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::{Principal, Rights};
+
+    fn of(principal: &str) -> Access {
+        let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+        Access { principal: Principal::new(principal).unwrap(), rights }
+    }
+
+    #[test]
+    fn a_token_stands_for_its_principal_only_as_a_whole() {
+        let tokens = Tokens::new("abc", [(TokenHash::of("xyz"), of("ada"))]);
+        assert_eq!(tokens.access_of("abc"), Some(Access::local()));
+        assert_eq!(tokens.access_of("xyz"), Some(of("ada")));
+        for other in ["", "ab", "abcd", "ABC", "xyz "] {
+            assert_eq!(tokens.access_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_hash_is_read_back_as_it_was_written() {
+        let text = String::from(TokenHash::of("abc"));
+        assert_eq!(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(TokenHash::try_from(text.to_uppercase()), Ok(TokenHash::of("abc")));
+        for wrong in ["", "ba", &"g".repeat(64), &"é".repeat(32)] {
+            assert!(TokenHash::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Asks: what running code asks, an agent sees and answers.
+
+use serde_json::json;
+
+use crate::support::Home;
+
+#[tokio::test]
+async fn an_agent_answers_what_running_code_asks() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("1 + 1").await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "stdin.ReadLine()" })).await;
+    home.reaches("Waiting").await;
+    let status = bob.call("get_fsi_status", json!({})).await;
+    assert_eq!(status.structured["offered"][0], json!("answer_ask"));
+    let ask = &status.structured["asks"][0];
+    assert_eq!(ask["prompt"], json!("the code reads a line"));
+    let refused = bob.call("answer_ask", json!({ "ask": "00000000", "answer": "Ada" })).await;
+    assert_eq!(refused.structured["code"], json!("ask_not_pending"));
+    let answered = bob.call("answer_ask", json!({ "ask": ask["ask"], "answer": "Ada" })).await;
+    assert_eq!(answered.structured["answer"], json!("Ada"));
+    running.await_response().await.unwrap();
+    let events = ann.call("get_recent_fsi_events", json!({ "count": 3 })).await.text;
+    assert!(events.contains("askEnded by mcp:tester: answered \"Ada\""), "{events}");
+}

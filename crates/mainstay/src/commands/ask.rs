@@ -1,0 +1,247 @@
+//! `mainstay ask`: what waits for an answer, and answering it.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use mainstay_gateway::rpc::api::{AnswerAsk, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_gateway::view::AskView;
+use mainstay_model::{CommandId, Error, Question, Timestamp};
+use serde_json::{Value, json};
+
+use super::conditions::ConditionArgs;
+use super::events::who;
+use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
+use crate::connect::connect;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, ago, printable};
+
+/// Lists, answers and raises asks.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay ask list\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask raise --choice blue --choice green 'Which one goes live?'"
+)]
+pub(super) struct AskArgs {
+    #[command(subcommand)]
+    command: AskCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AskCommand {
+    /// List the asks that wait for an answer
+    #[command(after_help = "Examples:\n  mainstay ask list\n  mainstay ask list --json | jq '.[].prompt'")]
+    List {
+        /// Only those of this session: its id, the end of its id, or its name
+        #[arg(short, long)]
+        session: Option<String>,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer an ask; the first valid answer wins
+    #[command(
+        after_help = "Examples:\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask answer 3fa9c2d1 '{\"name\": \"Ada\"}'\n\nExit codes: 0 it was answered so, 1 it was not."
+    )]
+    Answer {
+        /// The ask: its id, or the end of it
+        ask: String,
+
+        /// The answer: text, yes or no, or JSON, whichever the ask wants
+        answer: String,
+    },
+    /// Ask whoever is attached to a session, and wait for the answer
+    Raise(Raise),
+}
+
+/// Asks whoever is attached to a session.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay ask raise 'What is it called?'\n  mainstay ask raise --yes-no --default no --timeout 10m 'Deploy?' --id deploy-42\n\nThe ask survives this command and the daemon: with --id it can be taken up again.\n\nExit codes: 0 it was answered, 1 it was not."
+)]
+#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
+struct Raise {
+    /// What is asked
+    prompt: String,
+
+    #[command(flatten)]
+    target: Target,
+
+    /// A possible answer; give it again for each
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["yes_no", "schema"])]
+    choice: Vec<String>,
+
+    /// The answer is yes or no
+    #[arg(long, conflicts_with = "schema")]
+    yes_no: bool,
+
+    /// The JSON schema of the answer; any text without it
+    #[arg(long, value_name = "JSON", value_parser = |text: &str| serde_json::from_str::<Value>(text))]
+    schema: Option<Value>,
+
+    /// What is taken where nobody answers in time
+    #[arg(long, value_name = "ANSWER", requires = "timeout")]
+    default: Option<String>,
+
+    /// The command's id: the same id gets the same answer, whenever it is sent
+    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    id: Option<CommandId>,
+
+    #[command(flatten)]
+    conditions: ConditionArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl AskArgs {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        match self.command {
+            AskCommand::List { session, json } => list(home, session, json).await,
+            AskCommand::Answer { ask, answer } => give(home, &ask, &answer).await,
+            AskCommand::Raise(raise) => raise.run(home).await,
+        }
+    }
+}
+
+async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCode, Error> {
+    let asks = connect(home, "cli").await?.client.call(ListAsks { session }).await?;
+    if json {
+        super::print_json(&asks)?;
+    } else if asks.is_empty() {
+        println!("nothing waits for an answer");
+    } else {
+        asks.iter().for_each(|ask| print!("{}", ask_text(ask, Paint::stdout(), Timestamp::now())));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn give(home: &Home, reference: &str, text: &str) -> Result<ExitCode, Error> {
+    let connection = connect(home, "cli").await?;
+    let asks = connection.client.call(ListAsks { session: None }).await?;
+    let mut found = asks.iter().filter(|view| view.ask.answers_to(reference));
+    // One that is not there, or is not the only one, the daemon knows how to refuse.
+    let value = match (found.next(), found.next()) {
+        (Some(view), None) => view.question.value_of(text),
+        (_, _) => Value::String(text.to_owned()),
+    };
+    connection.client.call(AnswerAsk { ask: reference.to_owned(), command: None, value }).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Raise {
+    async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let connection = connect(home, "cli").await?;
+        let session = self.target.find(&connection.client).await?.session.to_string();
+        let conditions = self.conditions.conditions();
+        let raise = RaiseAsk { session, command: self.id.clone(), question: self.question(), conditions };
+        let answer = connection.client.call(raise).await?;
+        if self.json {
+            super::print_json(&answer)?;
+        } else {
+            println!("{}", answer_text(&answer));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn question(&self) -> Question {
+        let schema = match &self.schema {
+            Some(schema) => schema.clone(),
+            None if self.yes_no => json!({ "type": "boolean" }),
+            None if !self.choice.is_empty() => json!({ "enum": self.choice }),
+            None => json!({ "type": "string" }),
+        };
+        let question = Question { prompt: self.prompt.clone(), schema, default: None };
+        let default = self.default.as_ref().map(|text| question.value_of(text));
+        Question { default, ..question }
+    }
+}
+
+/// An answer for scripts: text as it is, all else as JSON.
+fn answer_text(answer: &AskAnswer) -> String {
+    answer.value.as_str().map_or_else(|| answer.value.to_string(), str::to_owned)
+}
+
+/// An ask, in two lines.
+pub(crate) fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
+    let AskView { short_id, session_name, question, source, raised_at, deadline, .. } = ask;
+    let by = match ask.job {
+        Some(_) => "code that runs",
+        None => who(source),
+    };
+    let until = match deadline {
+        Some(deadline) if *deadline > now => {
+            format!(", {} s left", deadline.duration_since(now).as_secs().max(0))
+        }
+        Some(_) => ", its time is over".to_owned(),
+        None => String::new(),
+    };
+    let facts = format!("asked by {} in {session_name}, {}{until}", printable(by), ago(*raised_at, now));
+    format!(
+        "{} {}\n    {}\n",
+        paint.tone(Tone::Name, short_id),
+        printable(&format!("{} {}", question.prompt, wanted(question))).trim_end(),
+        paint.tone(Tone::Faint, &printable(&facts)),
+    )
+}
+
+/// What an answer must be, in words where there are short ones.
+fn wanted(question: &Question) -> String {
+    let Question { schema, default, .. } = question;
+    let words = match (&schema["enum"], schema["type"].as_str()) {
+        (Value::Array(choices), _) => {
+            let choice = |choice: &Value| choice.as_str().map_or_else(|| choice.to_string(), str::to_owned);
+            choices.iter().map(choice).collect::<Vec<_>>().join(", ")
+        }
+        (_, Some("boolean")) => "yes or no".to_owned(),
+        (_, Some("string")) if schema.as_object().is_some_and(|schema| schema.len() == 1) => String::new(),
+        (_, _) => schema.to_string(),
+    };
+    match default {
+        Some(default) => format!("({words}; {default} if nobody answers)").replace("(; ", "("),
+        None if words.is_empty() => words,
+        None => format!("({words})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::{Principal, Source};
+
+    fn shown(schema: Value, default: Option<Value>) -> String {
+        let now: Timestamp = "2026-02-13T13:30:20Z".parse().unwrap();
+        let ask = AskView {
+            ask: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            short_id: "a1b2c3d4".to_owned(),
+            session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            session_name: "demo".to_owned(),
+            question: Question { prompt: "Deploy?".to_owned(), schema, default },
+            source: Source::Client { principal: Principal::local(), name: "cli".to_owned() },
+            job: None,
+            raised_at: "2026-02-13T13:29:20Z".parse().unwrap(),
+            deadline: Some("2026-02-13T13:31:20Z".parse().unwrap()),
+        };
+        ask_text(&ask, Paint::plain(), now)
+    }
+
+    #[test]
+    fn an_ask_says_what_it_wants() {
+        insta::assert_snapshot!(shown(json!({ "type": "boolean" }), Some(json!(false))), @"
+        a1b2c3d4 Deploy? (yes or no; false if nobody answers)
+            asked by cli in demo, 1 min ago, 60 s left
+        ");
+        insta::assert_snapshot!(shown(json!({ "enum": ["blue", 2] }), None), @"
+        a1b2c3d4 Deploy? (blue, 2)
+            asked by cli in demo, 1 min ago, 60 s left
+        ");
+        insta::assert_snapshot!(shown(json!({ "type": "string" }), Some(json!("x"))), @r#"
+        a1b2c3d4 Deploy? ("x" if nobody answers)
+            asked by cli in demo, 1 min ago, 60 s left
+        "#);
+        insta::assert_snapshot!(shown(json!({ "type": "integer", "minimum": 1 }), None), @r#"
+        a1b2c3d4 Deploy? ({"minimum":1,"type":"integer"})
+            asked by cli in demo, 1 min ago, 60 s left
+        "#);
+    }
+}

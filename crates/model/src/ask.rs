@@ -1,0 +1,272 @@
+//! Asks: questions to whoever is attached to a session. A running job raises one and waits for the answer, or a client's
+//! command does, and the answer is its outcome. The first valid answer wins. Source: seed 002, human in the loop.
+
+use jsonschema::{PatternOptions, Retrieve, Uri};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::Timestamp;
+use crate::decide::Identity;
+use crate::error::Error;
+use crate::event::{Deadline, Source};
+use crate::fingerprint::CommandFingerprint;
+use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
+use crate::limits::Limits;
+
+/// What is asked, and what an answer must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// What is asked, for people.
+    pub prompt: String,
+    /// The JSON schema of an answer.
+    #[serde(default = "any_text")]
+    pub schema: Value,
+    /// What is taken where nobody answers in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+}
+
+/// An ask as it was raised.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ask {
+    /// Which.
+    pub ask: AskId,
+    /// Who waits for the answer.
+    #[serde(flatten)]
+    pub raiser: Raiser,
+    /// What is asked.
+    #[serde(flatten)]
+    pub question: Question,
+    /// When it must have been answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+}
+
+/// Who waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "raiser", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Raiser {
+    /// A running job; the ask ends with it.
+    Job {
+        /// Which.
+        job: JobId,
+    },
+    /// A client's command; the answer is its outcome.
+    Command {
+        /// Which; its outcome is stored under (principal, command).
+        command: CommandId,
+        /// What it said.
+        fingerprint: CommandFingerprint,
+        /// The client's name for what it wants done once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<IdempotencyKey>,
+    },
+}
+
+/// An ask that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingAsk {
+    /// What was asked.
+    #[serde(flatten)]
+    pub ask: Ask,
+    /// The event that raised it.
+    pub raised: Seq,
+    /// When.
+    pub raised_at: Timestamp,
+    /// Who raised it.
+    pub source: Source,
+}
+
+/// How an ask ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum AskEnding {
+    /// Someone answered.
+    Answered {
+        /// What.
+        value: Value,
+    },
+    /// Nobody answered in time, and it had a default.
+    Defaulted {
+        /// Which.
+        value: Value,
+    },
+    /// Nobody answered in time.
+    TimedOut {
+        /// How long there was, in milliseconds.
+        limit_ms: u64,
+    },
+    /// It was taken back, or its job ended.
+    Cancelled,
+}
+
+impl AskEnding {
+    /// The answer that whoever raised it gets.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], [`Error::Cancelled`].
+    pub fn answer(&self) -> Result<Value, Error> {
+        match self {
+            Self::Answered { value } | Self::Defaulted { value } => Ok(value.clone()),
+            Self::TimedOut { limit_ms } => Err(Error::TimedOut { limit_ms: *limit_ms }),
+            Self::Cancelled => Err(Error::Cancelled),
+        }
+    }
+}
+
+impl PendingAsk {
+    /// Whether this command raised it.
+    pub fn answers(&self, principal: &Principal, command: &CommandId) -> bool {
+        match &self.ask.raiser {
+            Raiser::Command { command: raiser, .. } => {
+                raiser == command && self.source.principal() == *principal
+            }
+            Raiser::Job { .. } => false,
+        }
+    }
+
+    /// The command that raised it; none where a job did.
+    pub fn identity(&self) -> Option<Identity> {
+        match &self.ask.raiser {
+            Raiser::Command { command, fingerprint, key } => Some(Identity {
+                principal: self.source.principal(),
+                command: command.clone(),
+                key: key.clone(),
+                fingerprint: fingerprint.clone(),
+            }),
+            Raiser::Job { .. } => None,
+        }
+    }
+
+    /// Whether this job raised it.
+    pub fn is_of_job(&self, job: JobId) -> bool {
+        match &self.ask.raiser {
+            Raiser::Job { job: raiser } => *raiser == job,
+            Raiser::Command { .. } => false,
+        }
+    }
+}
+
+impl Question {
+    /// One that any text answers.
+    pub fn text(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), schema: any_text(), default: None }
+    }
+
+    /// Checks that it can be asked.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it is too large, its schema is none, or its default is no answer to it.
+    pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
+        let invalid =
+            |argument: &str, reason| Error::InvalidArgument { argument: argument.to_owned(), reason };
+        let bytes = serde_json::to_vec(self).map_or(0, |written| written.len());
+        if bytes > limits.ask_bytes {
+            let reason = format!("it has {bytes} bytes as JSON; `ask-bytes` allows {}", limits.ask_bytes);
+            return Err(invalid("question", reason));
+        }
+        if self.prompt.trim().is_empty() {
+            return Err(invalid("prompt", "it is empty".to_owned()));
+        }
+        compiled(&self.schema).map_err(|reason| invalid("schema", reason))?;
+        match &self.default {
+            Some(default) => self.check(default).map_err(|reason| invalid("default", reason)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a value is an answer; else what is wrong with it, for people.
+    ///
+    /// # Errors
+    /// The first few complaints of the schema, as text.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        /// How many complaints are passed on.
+        const COMPLAINTS: usize = 3;
+        let validator = compiled(&self.schema)?;
+        let complaints: Vec<String> =
+            validator.iter_errors(value).take(COMPLAINTS).map(|error| error.to_string()).collect();
+        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+    }
+
+    /// What a person meant who typed this: the text itself, a yes or no, or JSON, whichever is an answer first.
+    pub fn value_of(&self, text: &str) -> Value {
+        let typed = Value::String(text.to_owned());
+        let yes_or_no = match text.trim().to_lowercase().as_str() {
+            "y" | "yes" => Some(Value::Bool(true)),
+            "n" | "no" => Some(Value::Bool(false)),
+            _ => None,
+        };
+        let parsed = serde_json::from_str::<Value>(text).ok();
+        let meant = [Some(&typed), yes_or_no.as_ref(), parsed.as_ref()];
+        let fits = meant.into_iter().flatten().find(|value| self.check(value).is_ok()).cloned();
+        fits.or(parsed).unwrap_or(typed)
+    }
+}
+
+fn any_text() -> Value {
+    json!({ "type": "string" })
+}
+
+/// Patterns are matched in linear time: who writes a schema must not be able to stall the session.
+fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .with_pattern_options(PatternOptions::regex())
+        .with_retriever(Nowhere)
+        .build(schema)
+        .map_err(|error| error.to_string())
+}
+
+/// Nothing is fetched: a schema must have all that it refers to.
+struct Nowhere;
+
+impl Retrieve for Nowhere {
+    fn retrieve(&self, _: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
+        Err("a schema may refer only to what is in it".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(schema: Value) -> Question {
+        Question { schema, ..Question::text("?") }
+    }
+
+    fn refusal(question: &Question) -> String {
+        question.validate(&Limits { ask_bytes: 200, ..Limits::default() }).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_a_person_types_is_read_as_the_schema_wants_it() {
+        let read = |schema, text| question(schema).value_of(text);
+        assert_eq!(read(json!({ "type": "string" }), "5"), json!("5"));
+        assert_eq!(read(json!({ "type": "integer" }), "5"), json!(5));
+        assert_eq!(read(json!({ "type": "boolean" }), "Yes"), json!(true));
+        assert_eq!(read(json!({ "type": "boolean" }), "false"), json!(false));
+        assert_eq!(read(json!({ "enum": ["no", "never"] }), "no"), json!("no"));
+        assert_eq!(read(json!({ "type": "array" }), "[1, 2]"), json!([1, 2]));
+        assert_eq!(read(json!({ "type": "integer" }), "five"), json!("five"), "and is refused later");
+    }
+
+    #[test]
+    fn a_question_that_nobody_could_answer_is_refused() {
+        insta::assert_snapshot!(refusal(&Question::text(" ")), @"prompt is not valid: it is empty");
+        insta::assert_snapshot!(refusal(&Question::text("x".repeat(200))), @"question is not valid: it has 240 bytes as JSON; `ask-bytes` allows 200");
+        insta::assert_snapshot!(refusal(&question(json!({ "type": "text" }))), @r#"schema is not valid: "text" is not valid under any of the schemas listed in the 'anyOf' keyword"#);
+        insta::assert_snapshot!(refusal(&question(json!({ "$ref": "https://example.org/s.json" }))), @"schema is not valid: Resource 'https://example.org/s.json' is not present in a registry and retrieving it failed: a schema may refer only to what is in it");
+        insta::assert_snapshot!(refusal(&question(json!({ "pattern": "(a" }))), @r#"schema is not valid: "(a" is not a "regex""#);
+        let default = Question { default: Some(json!(5)), ..Question::text("?") };
+        insta::assert_snapshot!(refusal(&default), @r#"default is not valid: 5 is not of type "string""#);
+    }
+
+    #[test]
+    fn a_value_that_is_no_answer_is_told_why() {
+        let question = question(json!({ "type": "object", "required": ["a", "b"] }));
+        assert_eq!(question.check(&json!({ "a": 1, "b": 2 })), Ok(()));
+        insta::assert_snapshot!(question.check(&json!({})).unwrap_err(), @r#""a" is a required property; "b" is a required property"#);
+    }
+}

@@ -1,0 +1,226 @@
+//! A circuit breaker: after so many failures in a row nothing is tried for a while, and then one alone. Slowness is no
+//! failure. Source: protocol page pi, "What upstream gets wrong", 7.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::limits::Limits;
+use crate::supervision::elapsed_ms;
+
+/// A breaker.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Breaker {
+    /// In a row.
+    failures: u32,
+    /// How the last one failed.
+    reason: String,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Closed,
+    Open {
+        since: Timestamp,
+    },
+    HalfOpen,
+}
+
+/// Nothing is to be tried now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// How the last try failed.
+    pub reason: String,
+    /// When the next one may be made, in milliseconds, at least 1.
+    pub retry_after_ms: u64,
+}
+
+/// A breaker as people see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakerStatus {
+    /// Whether and what it lets through.
+    pub state: BreakerState,
+    /// How many tries have failed in a row.
+    pub failures: u32,
+    /// How the last of them failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When the next one may be made, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Whether and what a breaker lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BreakerState {
+    /// Everything.
+    Closed,
+    /// Nothing.
+    Open,
+    /// One try, and its end decides.
+    HalfOpen,
+}
+
+impl Breaker {
+    /// Asks leave for a try; whoever gets it must say how it ended.
+    ///
+    /// # Errors
+    /// [`Refusal`] while it is open, and while the one try is made that decides.
+    pub fn admit(&mut self, now: Timestamp, limits: &Limits) -> Result<(), Refusal> {
+        match self.state {
+            State::Closed => Ok(()),
+            State::Open { .. } if self.left_ms(now, limits) == 0 => {
+                self.state = State::HalfOpen;
+                Ok(())
+            }
+            State::Open { .. } | State::HalfOpen => Err(self.refusal(now, limits)),
+        }
+    }
+
+    /// Whether a try would get leave now, or has a chance to soon.
+    ///
+    /// # Errors
+    /// [`Refusal`] while it is open.
+    pub fn check(&self, now: Timestamp, limits: &Limits) -> Result<(), Refusal> {
+        match self.state {
+            State::Open { .. } if self.left_ms(now, limits) > 0 => Err(self.refusal(now, limits)),
+            State::Open { .. } | State::Closed | State::HalfOpen => Ok(()),
+        }
+    }
+
+    /// A try succeeded.
+    pub fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A try failed.
+    pub fn failed(&mut self, now: Timestamp, reason: String, limits: &Limits) {
+        self.failures = self.failures.saturating_add(1);
+        self.reason = reason;
+        let is_too_many = limits.breaker_failures > 0 && self.failures >= limits.breaker_failures;
+        if is_too_many {
+            self.state = State::Open { since: now };
+        }
+    }
+
+    /// A try came to no end that says anything. Where it was the one that decides, the next one does.
+    pub fn abandoned(&mut self) {
+        if self.state == State::HalfOpen {
+            self.state = State::Open { since: Timestamp::MIN };
+        }
+    }
+
+    /// As people see it.
+    pub fn status(&self, now: Timestamp, limits: &Limits) -> BreakerStatus {
+        let (state, retry_after_ms) = match self.state {
+            State::Closed => (BreakerState::Closed, None),
+            State::Open { .. } => (BreakerState::Open, Some(self.left_ms(now, limits))),
+            State::HalfOpen => (BreakerState::HalfOpen, None),
+        };
+        let reason = (self.failures > 0).then(|| self.reason.clone());
+        BreakerStatus { state, failures: self.failures, reason, retry_after_ms }
+    }
+
+    fn refusal(&self, now: Timestamp, limits: &Limits) -> Refusal {
+        Refusal { reason: self.reason.clone(), retry_after_ms: self.left_ms(now, limits).max(1) }
+    }
+
+    /// How long it stays open yet.
+    fn left_ms(&self, now: Timestamp, limits: &Limits) -> u64 {
+        match self.state {
+            State::Open { since } => limits.breaker_open_ms.saturating_sub(elapsed_ms(since, now)),
+            State::Closed => 0,
+            State::HalfOpen => limits.breaker_open_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn limits() -> Limits {
+        Limits { breaker_failures: 3, breaker_open_ms: 10_000, ..Limits::default() }
+    }
+
+    fn opened(now: Timestamp) -> Breaker {
+        let mut breaker = Breaker::default();
+        (0..3).for_each(|n| breaker.failed(now, format!("failure {n}"), &limits()));
+        breaker
+    }
+
+    #[test]
+    fn it_opens_after_so_many_failures_in_a_row() {
+        let mut breaker = Breaker::default();
+        for _ in 0..2 {
+            (0..2).for_each(|_| breaker.failed(at(0), String::new(), &limits()));
+            assert_eq!(breaker.admit(at(0), &limits()), Ok(()));
+            breaker.succeeded();
+        }
+        let refusal = Refusal { reason: "failure 2".to_owned(), retry_after_ms: 6_000 };
+        assert_eq!(opened(at(0)).admit(at(4), &limits()), Err(refusal));
+    }
+
+    #[test]
+    fn once_it_has_been_open_long_enough_one_try_decides() {
+        let mut breaker = opened(at(0));
+        assert_eq!(breaker.admit(at(10), &limits()), Ok(()));
+        assert!(breaker.admit(at(10), &limits()).is_err(), "one alone");
+        let mut failed = breaker.clone();
+        failed.failed(at(11), "again".to_owned(), &limits());
+        assert_eq!(failed.admit(at(12), &limits()).unwrap_err().retry_after_ms, 9_000);
+        breaker.succeeded();
+        assert_eq!(breaker, Breaker::default());
+    }
+
+    #[test]
+    fn a_deciding_try_that_says_nothing_leaves_the_decision_to_the_next() {
+        let mut breaker = opened(at(0));
+        breaker.admit(at(10), &limits()).unwrap();
+        breaker.abandoned();
+        assert_eq!(breaker.admit(at(10), &limits()), Ok(()));
+        let mut closed = Breaker::default();
+        closed.abandoned();
+        assert_eq!(closed, Breaker::default());
+    }
+
+    #[test]
+    fn none_opens_where_none_is_wanted() {
+        let limits = Limits { breaker_failures: 0, ..limits() };
+        let mut breaker = Breaker::default();
+        (0..100).for_each(|_| breaker.failed(at(0), String::new(), &limits));
+        assert_eq!(breaker.admit(at(0), &limits), Ok(()));
+    }
+
+    proptest! {
+        /// Whatever happens, at most one try is under way while it is not closed, and after a success all are let through.
+        #[test]
+        fn while_it_is_not_closed_at_most_one_try_is_under_way(steps in proptest::collection::vec((0_u8..4, 0_i64..30), 0..60)) {
+            let (mut breaker, mut now, mut deciding) = (Breaker::default(), 0, 0);
+            for (step, later) in steps {
+                now += later;
+                match step {
+                    0 if breaker.admit(at(now), &limits()).is_ok() => {
+                        deciding += u32::from(breaker.state != State::Closed);
+                    }
+                    0 => {}
+                    1 if deciding > 0 => { breaker.failed(at(now), String::new(), &limits()); deciding = 0; }
+                    2 if deciding > 0 => { breaker.succeeded(); deciding = 0; }
+                    3 if deciding > 0 => { breaker.abandoned(); deciding = 0; }
+                    _ if breaker.state == State::Closed => breaker.failed(at(now), String::new(), &limits()),
+                    _ => {}
+                }
+                prop_assert!(deciding <= 1);
+                prop_assert_eq!(deciding == 1, breaker.state == State::HalfOpen);
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How asks are raised, answered and ended.
+
+use serde_json::Value;
+
+use super::{Draft, Effect, Identity, of, of_job};
+use crate::ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
+use crate::error::Error;
+use crate::event::{Deadline, EventBody, Metadata, Source};
+use crate::id::{AskId, JobId, Seq};
+use crate::outcome::{Outcome, Response};
+
+impl Draft<'_> {
+    /// A client asks. The command has its outcome when the ask ends.
+    pub(super) fn raise(
+        &mut self,
+        metadata: Metadata,
+        ask: AskId,
+        raiser: Identity,
+        question: Question,
+        deadline: Option<Deadline>,
+    ) -> Result<(), Error> {
+        self.check_room()?;
+        let Identity { command, key, fingerprint, .. } = raiser;
+        let raiser = Raiser::Command { command, fingerprint, key };
+        self.record(metadata, EventBody::AskRaised(Box::new(Ask { ask, raiser, question, deadline })));
+        Ok(())
+    }
+
+    /// A running job asks. One that cannot be asked is answered with the reason at once.
+    pub(super) fn job_asks(&mut self, job: JobId, ask: AskId, question: Question, timeout_ms: Option<u64>) {
+        let Some(running) = self.running(job) else {
+            return self.effect(Effect::Answer { ask, answer: Err(Error::Cancelled) });
+        };
+        if let Err(error) = self.admissible(ask, running.cancel_requested, &question) {
+            return self.effect(Effect::Answer { ask, answer: Err(error) });
+        }
+        let deadline = Deadline::after(self.now, timeout_ms.unwrap_or(self.limits.ask_ms));
+        let raised = Ask { ask, raiser: Raiser::Job { job }, question, deadline: Some(deadline) };
+        self.record(of_job(Source::Worker, &running), EventBody::AskRaised(Box::new(raised)));
+    }
+
+    fn admissible(&self, ask: AskId, is_cancelled: bool, question: &Question) -> Result<(), Error> {
+        if is_cancelled {
+            return Err(Error::Cancelled);
+        }
+        if self.session.ask(ask).is_some() {
+            let reason = "another ask that waits has this id".to_owned();
+            return Err(Error::InvalidArgument { argument: "ask".to_owned(), reason });
+        }
+        question.validate(self.limits)?;
+        self.check_room()
+    }
+
+    fn check_room(&self) -> Result<(), Error> {
+        let limit = self.limits.asks;
+        if self.session.asks.len() < limit { Ok(()) } else { Err(Error::TooManyAsks { limit }) }
+    }
+
+    /// A client answers. The first valid answer ends the ask; a later one finds none.
+    pub(super) fn take_answer(
+        &mut self,
+        metadata: Metadata,
+        ask: AskId,
+        value: Value,
+    ) -> Result<Response, Error> {
+        let Some(pending) = self.session.ask(ask).cloned() else {
+            return Err(Error::AskNotPending { reference: ask.to_string() });
+        };
+        pending.ask.question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
+        let seq = self.end_ask(metadata, &pending, AskEnding::Answered { value });
+        Ok(Response::Recorded { seq })
+    }
+
+    /// Nobody has answered in time: the default is taken, where there is one.
+    pub(super) fn ask_overdue(&mut self, ask: AskId) {
+        let Some(pending) = self.session.ask(ask).cloned() else { return };
+        let Some(Deadline { limit_ms, .. }) = pending.ask.deadline else { return };
+        let ending = match &pending.ask.question.default {
+            Some(default) => AskEnding::Defaulted { value: default.clone() },
+            None => AskEnding::TimedOut { limit_ms },
+        };
+        self.end_ask(of(Source::System), &pending, ending);
+    }
+
+    /// A job that is told to stop waits for no answers any more.
+    pub(super) fn cancel_asks(&mut self, job: JobId) {
+        for pending in self.asks_of(job) {
+            self.end_ask(of(Source::System), &pending, AskEnding::Cancelled);
+        }
+    }
+
+    /// A job that has ended leaves no asks behind.
+    pub(super) fn drop_asks(&mut self, job: JobId) {
+        for pending in self.asks_of(job) {
+            self.record_end(of(Source::System), &pending, AskEnding::Cancelled);
+        }
+    }
+
+    /// Those of its asks that have not ended in this very decision.
+    fn asks_of(&self, job: JobId) -> Vec<PendingAsk> {
+        let has_ended = |pending: &PendingAsk| {
+            let ends =
+                |body: &EventBody| matches!(body, EventBody::AskEnded { ask, .. } if *ask == pending.ask.ask);
+            self.decision.events.iter().any(|(_, body)| ends(body))
+        };
+        let of_job = |pending: &&PendingAsk| pending.is_of_job(job) && !has_ended(pending);
+        self.session.asks.iter().filter(of_job).cloned().collect()
+    }
+
+    /// Ends an ask, and tells who raised it.
+    pub(super) fn end_ask(&mut self, metadata: Metadata, pending: &PendingAsk, ending: AskEnding) -> Seq {
+        let (ask, by, answer) = (pending.ask.ask, metadata.source.clone(), ending.answer());
+        let seq = self.record_end(metadata, pending, ending);
+        match pending.identity() {
+            None => self.effect(Effect::Answer { ask, answer }),
+            Some(raiser) => {
+                let outcome = match answer {
+                    Ok(value) => Outcome::Done { response: Response::Answered { ask, value, by } },
+                    Err(error) => Outcome::Failed { error },
+                };
+                self.answer(raiser, outcome);
+            }
+        }
+        seq
+    }
+
+    fn record_end(&mut self, metadata: Metadata, pending: &PendingAsk, ending: AskEnding) -> Seq {
+        let raiser = match &pending.ask.raiser {
+            Raiser::Job { .. } => self.session.running().map(|running| running.command.clone()),
+            Raiser::Command { command, .. } => Some(command.clone()),
+        };
+        let correlation = metadata.correlation.or(raiser);
+        let metadata = Metadata { correlation, causation: Some(pending.raised), ..metadata };
+        self.record(metadata, EventBody::AskEnded { ask: pending.ask.ask, ending })
+    }
+}

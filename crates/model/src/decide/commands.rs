@@ -1,0 +1,156 @@
+//! What follows from a client's command.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{Draft, Effect, Identity, of, of_command};
+use crate::affordance::{Action, Availability, availability};
+use crate::ask::AskEnding;
+use crate::command::{Command, SessionCommand};
+use crate::error::Error;
+use crate::event::{Deadline, EventBody, Metadata, Source, WarmUpReason};
+use crate::fingerprint::CommandFingerprint;
+use crate::id::{AskId, CommandId, JobId};
+use crate::outcome::{Outcome, Response};
+use crate::state::SessionState;
+
+impl Draft<'_> {
+    pub(super) fn command(
+        &mut self,
+        command: Command,
+        fingerprint: CommandFingerprint,
+        deadline: Option<Deadline>,
+        fresh: Uuid,
+    ) -> Result<(), Error> {
+        let state = self.session.state();
+        let action = command.body.action();
+        if availability(state, action) == Availability::Refused && !self.takes_back_an_ask(&command) {
+            return Err(Error::NotOffered { action, state });
+        }
+        let metadata = of_command(command.source.clone(), &command.id);
+        let identity = Identity::of(&command, fingerprint);
+        if let Some(expected) = command.if_version
+            && expected != self.session.version
+        {
+            let error = Error::VersionMismatch { expected, actual: self.session.version };
+            self.turn_down(identity, error);
+            return Ok(());
+        }
+        let response = match command.body {
+            SessionCommand::Eval { code, file } => {
+                let Identity { command, key, fingerprint, .. } = identity;
+                let (job, code_to_run, file_to_run) = (JobId::from_uuid(fresh), code.clone(), file.clone());
+                let requested =
+                    EventBody::EvalRequested { job, command, fingerprint, key, deadline, code, file };
+                self.record(metadata, requested);
+                self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
+                return Ok(());
+            }
+            SessionCommand::Ask(question) => {
+                return self.raise(metadata, AskId::from_uuid(fresh), identity, question, deadline);
+            }
+            SessionCommand::Answer { ask, value } => self.take_answer(metadata, ask, value)?,
+            SessionCommand::Cancel { target } => self.cancel(metadata, state, target)?,
+            SessionCommand::Reset => {
+                self.record(metadata.clone(), EventBody::SessionReset);
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Reset });
+                self.effect(Effect::ResetWorker);
+                Response::Recorded { seq }
+            }
+            SessionCommand::HardReset => {
+                self.end_running_by_kill();
+                self.record(metadata.clone(), EventBody::SessionHardReset);
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::HardReset });
+                self.effect(Effect::KillWorker);
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+                Response::Recorded { seq }
+            }
+            SessionCommand::Start => {
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Started });
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+                Response::Recorded { seq }
+            }
+            SessionCommand::Stop => {
+                self.end_running_by_kill();
+                let seq = match state {
+                    SessionState::Uninitialized => self.session.last_seq,
+                    SessionState::WarmingUp
+                    | SessionState::Ready
+                    | SessionState::Evaluating
+                    | SessionState::Waiting(_)
+                    | SessionState::Faulted => self.record(metadata, EventBody::SessionStopped),
+                };
+                self.effect(Effect::KillWorker);
+                Response::Recorded { seq }
+            }
+            SessionCommand::Rename { name } => {
+                let seq = self.record(metadata, EventBody::SessionRenamed { name });
+                Response::Recorded { seq }
+            }
+        };
+        self.leave_lane_silently(&identity);
+        self.answer(identity, Outcome::Done { response });
+        Ok(())
+    }
+
+    /// A cancel of an ask needs no job that runs.
+    fn takes_back_an_ask(&self, command: &Command) -> bool {
+        let SessionCommand::Cancel { target: Some(target) } = &command.body else { return false };
+        self.session.ask_of(&command.source.principal(), target).is_some()
+    }
+
+    /// Answers a command that is accepted and does not begin.
+    pub(super) fn turn_down(&mut self, identity: Identity, error: Error) {
+        if self.session.waits(&identity.principal, &identity.command) {
+            let (principal, command) = (identity.principal.clone(), identity.command.clone());
+            self.record(
+                of(Source::System),
+                EventBody::CommandLeft { principal, command, error: Some(error.clone()) },
+            );
+        }
+        self.answer(identity, Outcome::Failed { error });
+    }
+
+    /// A command that waited and changes nothing leaves the lane all the same.
+    fn leave_lane_silently(&mut self, identity: &Identity) {
+        let tells = self
+            .decision
+            .events
+            .iter()
+            .any(|(metadata, _)| metadata.correlation.as_ref() == Some(&identity.command));
+        if !tells && self.session.waits(&identity.principal, &identity.command) {
+            let (principal, command) = (identity.principal.clone(), identity.command.clone());
+            self.record(of(Source::System), EventBody::CommandLeft { principal, command, error: None });
+        }
+    }
+
+    fn cancel(
+        &mut self,
+        metadata: Metadata,
+        state: SessionState,
+        target: Option<CommandId>,
+    ) -> Result<Response, Error> {
+        if let Some(target) = &target
+            && let Some(pending) = self.session.ask_of(&metadata.source.principal(), target).cloned()
+        {
+            self.end_ask(metadata, &pending, AskEnding::Cancelled);
+            return Ok(Response::Withdrawn { command: target.clone() });
+        }
+        let Some(running) = self.session.running() else {
+            return Err(Error::NotOffered { action: Action::Cancel, state });
+        };
+        if let Some(command) = target
+            && !running.answers(&metadata.source.principal(), &command)
+        {
+            return Err(Error::NotRunning { command });
+        }
+        let job = running.job;
+        if !running.cancel_requested {
+            self.record(metadata, EventBody::CancelRequested { job });
+            self.cancel_asks(job);
+            self.effect(Effect::Interrupt { job });
+        }
+        Ok(Response::Cancelling { job })
+    }
+}

@@ -1,0 +1,88 @@
+//! What follows from the loss of a worker, or of the daemon with it.
+
+use std::time::Duration;
+
+use super::{Draft, Effect, of};
+use crate::eval::WorkerExit;
+use crate::event::{Blame, EventBody, Source, WarmUpReason};
+use crate::session::RunningJob;
+use crate::state::SessionState;
+use crate::supervision::{Verdict, judge};
+
+/// How a worker was lost.
+pub(super) struct Loss {
+    pub(super) exit: WorkerExit,
+    pub(super) reason: Option<String>,
+    pub(super) blame: Option<Blame>,
+}
+
+impl Draft<'_> {
+    pub(super) fn worker_lost(&mut self, loss: Loss) {
+        match self.session.state() {
+            SessionState::Uninitialized | SessionState::Faulted => return,
+            SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_) => {}
+        }
+        let verdict = self.verdict(&loss);
+        let Loss { exit, reason, blame } = loss;
+        if let Some(running) = self.session.running().cloned() {
+            self.end_running_by_exit(&running, exit, blame);
+        }
+        match verdict {
+            Verdict::Restart { attempt, after_ms } => {
+                let restart_after_ms = Some(after_ms);
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms, reason, blame };
+                self.record(of(Source::System), exited);
+                self.record(
+                    of(Source::System),
+                    EventBody::WarmUpStarted { reason: WarmUpReason::WorkerLost },
+                );
+                self.effect(Effect::KillWorker);
+                self.effect(Effect::StartWorker { after: Duration::from_millis(after_ms) });
+            }
+            Verdict::GiveUp { attempt } => {
+                let last = reason.clone().unwrap_or_else(|| exit.to_string());
+                let exited = EventBody::WorkerExited { exit, attempt, restart_after_ms: None, reason, blame };
+                self.record(of(Source::System), exited);
+                let message = format!("the worker was lost {attempt} times in a row, last by {last}");
+                self.record(of(Source::System), EventBody::SessionFaulted { message });
+                self.effect(Effect::KillWorker);
+            }
+        }
+    }
+
+    /// Code that ends its worker with an exit code means to: the next worker is started at once, and it counts for nothing.
+    fn verdict(&self, loss: &Loss) -> Verdict {
+        let ends_itself = |running: &RunningJob| {
+            matches!(loss.exit, WorkerExit::Code(_))
+                && !loss.exit.is_from_outside()
+                && loss.blame.is_none_or(|blame| blame.job == running.job)
+        };
+        if self.session.running().is_some_and(ends_itself) {
+            return Verdict::Restart { attempt: 0, after_ms: 0 };
+        }
+        let ready_at = self.session.worker.as_ref().map(|worker| worker.ready_at);
+        judge(&self.session.losses, ready_at, self.now, self.limits)
+    }
+
+    pub(super) fn daemon_lost(&mut self) {
+        match self.session.state() {
+            SessionState::Uninitialized | SessionState::Faulted => {}
+            SessionState::WarmingUp
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_) => {
+                if let Some(running) = self.session.running().cloned() {
+                    self.interrupt_running(&running);
+                }
+                self.record(
+                    of(Source::System),
+                    EventBody::WarmUpStarted { reason: WarmUpReason::DaemonLost },
+                );
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+            }
+        }
+    }
+}

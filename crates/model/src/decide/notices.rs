@@ -1,0 +1,93 @@
+//! What follows from what the worker says, and from what happens to it.
+
+use std::time::Duration;
+
+use super::losses::Loss;
+use super::{Draft, Effect, LastWords, Notice, RunnerInfo, RunnerNotice, milliseconds, of, of_job};
+use crate::eval::WorkerExit;
+use crate::event::{EventBody, Source, WarmUpReason};
+use crate::session::Life;
+use crate::state::SessionState;
+
+impl Draft<'_> {
+    pub(super) fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::WarmedUp { runner, replayed, diverged, took } => {
+                if matches!(self.session.life, Life::WarmingUp { .. }) {
+                    let RunnerInfo { kernel, runtime, pid } = runner;
+                    let duration_ms = milliseconds(took);
+                    let body =
+                        EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
+                    self.record(of(Source::Worker), body);
+                }
+            }
+            Notice::WarmUpFailed { error } => {
+                if matches!(self.session.life, Life::WarmingUp { .. }) {
+                    let message = format!("{error}. {}", error.next_step());
+                    self.record(of(Source::System), EventBody::SessionFaulted { message });
+                    self.effect(Effect::KillWorker);
+                }
+            }
+            Notice::StartFailed { reason } => {
+                let loss = Loss { exit: WorkerExit::Unknown, reason: Some(reason), blame: None };
+                self.worker_lost(loss);
+            }
+            Notice::Runner(notice) => self.runner_notice(notice),
+            Notice::OutputCut { job, limit } => {
+                if let Some(running) = self.running(job) {
+                    self.record(of_job(Source::Worker, &running), EventBody::OutputCut { job, limit });
+                }
+            }
+            Notice::GraceExpired { job } => {
+                if self.running(job).is_some_and(|running| running.cancel_requested) {
+                    self.end_running_by_kill();
+                    self.record(
+                        of(Source::System),
+                        EventBody::WarmUpStarted { reason: WarmUpReason::Cancelled },
+                    );
+                    self.effect(Effect::KillWorker);
+                    self.effect(Effect::StartWorker { after: Duration::ZERO });
+                }
+            }
+            Notice::DeadlineReached { job } => self.time_out(job),
+            Notice::AskOverdue { ask } => self.ask_overdue(ask),
+            Notice::DaemonLost => self.daemon_lost(),
+            Notice::DaemonStopping => {
+                if let Some(running) = self.session.running().cloned() {
+                    self.interrupt_running(&running);
+                }
+                if self.session.state() != SessionState::Uninitialized {
+                    self.record(of(Source::System), EventBody::SessionStopped);
+                }
+                self.effect(Effect::KillWorker);
+            }
+        }
+    }
+
+    fn runner_notice(&mut self, notice: RunnerNotice) {
+        match notice {
+            RunnerNotice::Output { job, stream, text } => {
+                let metadata = match self.session.running() {
+                    Some(running) if job == Some(running.job) => of_job(Source::Worker, running),
+                    Some(_) | None => of(Source::Worker),
+                };
+                self.record(metadata, EventBody::OutputProduced { job, stream, text });
+            }
+            RunnerNotice::Asks { job, ask, question, timeout_ms } => {
+                self.job_asks(job, ask, question, timeout_ms);
+            }
+            RunnerNotice::Finished { job, report } => {
+                if let Some(running) = self.running(job) {
+                    self.finish(&running, report);
+                }
+            }
+            RunnerNotice::Exited { exit, last_words } => {
+                let (reason, blame) = match last_words {
+                    Some(LastWords { blame, reason }) => (reason, Some(blame)),
+                    None => (None, None),
+                };
+                self.worker_lost(Loss { exit, reason, blame });
+            }
+        }
+    }
+}
