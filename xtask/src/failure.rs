@@ -45,6 +45,13 @@ pub(crate) enum Failure {
         /// What to do.
         remedy: &'static str,
     },
+    /// A soak, which has said what it found.
+    Unsound {
+        /// How many faults.
+        faults: usize,
+        /// The home of the daemon, left as it is.
+        home: PathBuf,
+    },
 }
 
 impl Failure {
@@ -61,7 +68,8 @@ impl Failure {
             | Self::NotStarted { .. }
             | Self::Failed { .. }
             | Self::File { .. }
-            | Self::Sdk { .. } => ExitCode::FAILURE,
+            | Self::Sdk { .. }
+            | Self::Unsound { .. } => ExitCode::FAILURE,
         }
     }
 }
@@ -74,6 +82,9 @@ impl fmt::Display for Failure {
             Self::NotStarted { command, source } => write!(f, "`{command}` cannot be started: {source}"),
             Self::Failed { command, status } => write!(f, "`{command}` failed ({status})"),
             Self::File { path, source } => write!(f, "`{}` cannot be used: {source}", path.display()),
+            Self::Unsound { faults, home } => {
+                write!(f, "the soak has found faults: {faults}; the home is left in `{}`", home.display())
+            }
             Self::Sdk { reason, remedy } => write!(f, "{reason}; {remedy}"),
         }
     }

@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod command;
 mod failure;
+mod soak;
 mod test;
 mod tools;
 
@@ -34,6 +35,11 @@ const TASKS: &[Task] = &[
         name: "ci",
         purpose: "check formatting and lints, then run every test, as .ci/run does",
         run: ci::run,
+    },
+    Task {
+        name: "soak",
+        purpose: "load the daemon for --minutes N while it and its workers are killed, and say whether anything is lost or left",
+        run: soak::run,
     },
     Task {
         name: "test",
