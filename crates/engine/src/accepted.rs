@@ -227,7 +227,7 @@ impl Accepted {
     /// claimed here, so that its id is not taken until the log knows it.
     pub(crate) fn decided(&mut self, answer: &Answer) -> Vec<Reply> {
         let key = (answer.principal.clone(), answer.command.clone());
-        self.claims.take(&key, self.session);
+        self.claims.decide(&key, self.session);
         let decided = Progress::Decided {
             fingerprint: answer.fingerprint.clone(),
             idempotency: answer.key.clone(),

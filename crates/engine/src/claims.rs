@@ -26,8 +26,16 @@ pub(crate) struct Claims {
 /// The session that has accepted a command.
 struct Holder {
     session: SessionId,
+    /// Whether its outcome is on its way to the disk: it waits for nobody any more.
+    is_decided: bool,
     /// Closed when the command is not held any more.
     held: watch::Sender<()>,
+}
+
+impl Holder {
+    fn new(session: SessionId) -> Self {
+        Self { session, is_decided: false, held: watch::Sender::new(()) }
+    }
 }
 
 /// The commands whose turn has come and that wait for others.
@@ -54,9 +62,20 @@ impl Claims {
     /// Takes an id for a session; false where another session has it.
     pub(crate) fn take(&self, key: &CommandKey, session: SessionId) -> bool {
         let mut holders = lock(&self.holders);
-        let holder =
-            holders.entry(key.clone()).or_insert_with(|| Holder { session, held: watch::Sender::new(()) });
-        holder.session == session
+        let holder = holders.entry(key.clone()).or_insert_with(|| Holder::new(session));
+        let is_ours = holder.session == session;
+        if is_ours {
+            // Its outcome may have been lost on its way, with the task that had decided it.
+            holder.is_decided = false;
+        }
+        is_ours
+    }
+
+    /// Takes an id for a session, whose command has its outcome but for the disk.
+    pub(crate) fn decide(&self, key: &CommandKey, session: SessionId) {
+        let mut holders = lock(&self.holders);
+        let holder = holders.entry(key.clone()).or_insert_with(|| Holder::new(session));
+        holder.is_decided |= holder.session == session;
     }
 
     /// Gives an id up.
@@ -123,7 +142,10 @@ impl Waits {
             }
             match self.dependencies.get(next) {
                 Some(dependencies) => open.extend(dependencies),
-                None => open.extend(holders.get(next).and_then(|holder| self.heads.get(&holder.session))),
+                None => {
+                    let holder = holders.get(next).filter(|holder| !holder.is_decided);
+                    open.extend(holder.and_then(|holder| self.heads.get(&holder.session)));
+                }
             }
         }
         false
@@ -202,6 +224,20 @@ mod tests {
         let _one = wait(1, &[2, 3]).unwrap();
         assert_eq!(wait(0, &[1]).err(), Some(key(1).1));
         assert_eq!(wait(2, &[5]).err(), Some(key(5).1), "it is behind in its own lane");
+    }
+
+    #[test]
+    fn what_is_decided_waits_for_nobody() {
+        let claims = Claims::default();
+        for number in 0..2 {
+            claims.take(&key(number), session(0));
+        }
+        let second_waits_for_first = || claims.wait(&key(1), session(0), &[key(0).1]).map(drop);
+        assert_eq!(second_waits_for_first(), Err(key(0).1));
+        claims.decide(&key(0), session(0));
+        assert_eq!(second_waits_for_first(), Ok(()));
+        claims.take(&key(0), session(0));
+        assert_eq!(second_waits_for_first(), Err(key(0).1), "its outcome was lost");
     }
 
     proptest! {

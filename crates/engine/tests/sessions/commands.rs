@@ -83,6 +83,25 @@ async fn what_waits_behind_in_the_same_lane_is_no_dependency() {
 }
 
 #[tokio::test]
+async fn what_has_just_ended_before_in_the_same_lane_may_be_depended_on() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let first = session.send(queued("first", "wait"));
+    session.until("evalRequested").await;
+    let second = session.send(after("second", "pure 2", &["first"]));
+    session.until("commandQueued").await;
+    // The second's turn comes while nobody has heard yet that the first has ended.
+    daemon.store.hold(true);
+    daemon.workers.let_go();
+    while !session.story().await.iter().any(|event| event.starts_with("completed")) {
+        tokio::task::yield_now().await;
+    }
+    daemon.store.hold(false);
+    assert_eq!(ending(first).await, EvalEnding::Completed);
+    assert_eq!(ending(second).await, EvalEnding::Completed);
+}
+
+#[tokio::test]
 async fn two_commands_that_wait_for_each_other_do_not_wait_for_ever() {
     let daemon = Daemon::with(patient()).await;
     let (one, other) = (daemon.session().await, daemon.session().await);
