@@ -80,6 +80,7 @@ enum Progress {
         fingerprint: CommandFingerprint,
         idempotency: Option<IdempotencyKey>,
         outcome: Outcome,
+        version: Version,
         commit: u64,
     },
 }
@@ -90,10 +91,10 @@ pub(crate) enum Arrival {
     New(Reply),
     /// It is pending already; the reply waits with the others.
     Joined,
-    /// Its outcome is on its way to the disk; the reply must follow it.
-    Follow(Reply, Outcome),
+    /// Its outcome, with the version of its end, is on its way to the disk; the reply must follow it.
+    Follow(Reply, Outcome, Version),
     /// So it is under another id, and the outcome is stored under this one as well.
-    Copy(Reply, Outcome),
+    Copy(Reply, Outcome, Version),
     /// Its id or its key belongs to another command.
     Conflict(Reply, Error),
 }
@@ -126,8 +127,8 @@ impl Accepted {
                 replies.push(reply.repeated());
                 Arrival::Joined
             }
-            Some(Progress::Decided { fingerprint: first, outcome, .. }) if first == fingerprint => {
-                Arrival::Follow(reply.repeated(), outcome.clone())
+            Some(Progress::Decided { fingerprint: first, outcome, version, .. }) if first == fingerprint => {
+                Arrival::Follow(reply.repeated(), outcome.clone(), *version)
             }
             Some(Progress::Pending { .. } | Progress::Decided { .. } | Progress::Alias { .. }) => {
                 conflict(reply)
@@ -164,8 +165,8 @@ impl Accepted {
                 }
                 Arrival::Joined
             }
-            Some(Progress::Decided { fingerprint: first, outcome, .. }) if first == fingerprint => {
-                Arrival::Copy(reply.repeated(), outcome.clone())
+            Some(Progress::Decided { fingerprint: first, outcome, version, .. }) if first == fingerprint => {
+                Arrival::Copy(reply.repeated(), outcome.clone(), *version)
             }
             Some(Progress::Pending { .. } | Progress::Decided { .. } | Progress::Alias { .. }) | None => {
                 self.claims.release(key, self.session);
@@ -225,13 +226,14 @@ impl Accepted {
 
     /// Marks a command as decided by the next commit; gives who waits for it. One that an earlier task had accepted is
     /// claimed here, so that its id is not taken until the log knows it.
-    pub(crate) fn decided(&mut self, answer: &Answer) -> Vec<Reply> {
+    pub(crate) fn decided(&mut self, answer: &Answer, version: Version) -> Vec<Reply> {
         let key = (answer.principal.clone(), answer.command.clone());
         self.claims.decide(&key, self.session);
         let decided = Progress::Decided {
             fingerprint: answer.fingerprint.clone(),
             idempotency: answer.key.clone(),
             outcome: answer.outcome.clone(),
+            version,
             commit: self.handed_over + 1,
         };
         match self.commands.insert(key, decided) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
-use mainstay_model::{Error, Event, Outcome, Session, SessionId};
+use mainstay_model::{Error, Event, Outcome, Session, SessionId, Version};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::accepted::Reply;
@@ -25,6 +25,8 @@ pub(crate) struct Commit {
     pub(crate) ended: Vec<CommandKey>,
     /// Who is told what.
     pub(crate) replies: Vec<(Reply, Outcome)>,
+    /// The session's version once their commands had ended.
+    pub(crate) version: Version,
 }
 
 /// Where commits go.
@@ -46,11 +48,10 @@ pub(crate) async fn commit_in_order(
                 // Before the task forgets them: then they are its own again.
                 commit.ended.iter().for_each(|key| claims.release(key, session));
                 durable.fetch_add(1, Ordering::Release);
-                let version = commit.after.version;
                 visible.send_replace(commit.after);
                 hub.publish(session, events);
                 for (reply, outcome) in commit.replies {
-                    reply.answer(outcome, version);
+                    reply.answer(outcome, commit.version);
                 }
             }
             Err(error) => {

@@ -139,6 +139,7 @@ impl Engine {
             first: Seq(1),
             events: vec![event],
             outcomes: vec![answer],
+            version: projection.version,
             projection,
         };
         let events = self.shared.log.append(append).await?;

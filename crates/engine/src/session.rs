@@ -19,8 +19,8 @@ use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Action, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event, EventBody,
-    Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk, Position, RunnerNotice, Session,
-    SessionCommand, SessionState, TextPosition, Timestamp, decide,
+    Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk, Position, RunnerNotice, Seq, Session,
+    SessionCommand, SessionState, TextPosition, Timestamp, Version, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -364,7 +364,6 @@ impl SessionTask {
             };
             !self.answered.as_ref().is_some_and(is_of)
         });
-        let outcomes = self.accepted.with_aliases(outcomes);
         let first = self.session.last_seq.next();
         let mut new_events = Vec::with_capacity(events.len());
         for (metadata, body) in events {
@@ -374,11 +373,17 @@ impl SessionTask {
             self.session.evolve(&event);
             new_events.push(NewEvent { at, metadata: event.metadata, body: event.body });
         }
+        self.append(first, new_events, outcomes, self.session.version);
+    }
+
+    /// Appends events that the session has been through, and outcomes whose commands ended in this version of it.
+    fn append(&mut self, first: Seq, events: Vec<NewEvent>, outcomes: Vec<Answer>, version: Version) {
+        let outcomes = self.accepted.with_aliases(outcomes);
         let ended =
             outcomes.iter().map(|answer| (answer.principal.clone(), answer.command.clone())).collect();
         let mut replies = Vec::new();
         for answer in &outcomes {
-            let waiting = self.accepted.decided(answer);
+            let waiting = self.accepted.decided(answer, version);
             replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
         }
         self.shared.count_outcomes(outcomes.len() as u64);
@@ -386,11 +391,12 @@ impl SessionTask {
             session: self.session.id,
             epoch: self.epoch,
             first,
-            events: new_events,
+            events,
             outcomes,
+            version,
             projection: self.session.clone(),
         });
-        self.hand_over(appended, ended, replies);
+        self.hand_over(appended, ended, replies, version);
     }
 
     fn hand_over(
@@ -398,10 +404,12 @@ impl SessionTask {
         appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
         ended: Vec<CommandKey>,
         replies: Vec<(Reply, Outcome)>,
+        version: Version,
     ) {
         self.accepted.commit_handed_over();
         // The committer outlives this task.
-        self.commits.send(Commit { appended, after: Arc::new(self.session.clone()), ended, replies }).ok();
+        let after = Arc::new(self.session.clone());
+        self.commits.send(Commit { appended, after, ended, replies, version }).ok();
     }
 
     fn carry_out_effect(&mut self, effect: Effect) {

@@ -23,7 +23,7 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::{
     Access, CommandId, CreateSession as Create, Error, Event, EventBody, Limits, Metadata, Position, Seq,
-    Session, SessionId, SessionKind, Source, Timestamp,
+    Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -239,6 +239,7 @@ fn creation(number: usize) -> Append {
         first: Seq(1),
         events: vec![NewEvent { at, metadata, body }],
         outcomes: Vec::new(),
+        version: Version::ZERO,
         projection: Session::begin(&event).unwrap(),
     }
 }

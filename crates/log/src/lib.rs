@@ -150,6 +150,8 @@ pub struct Append {
     pub events: Vec<NewEvent>,
     /// The outcomes they bring about.
     pub outcomes: Vec<Answer>,
+    /// The session's version once their commands had ended. A copy for one more id has that of the first.
+    pub version: Version,
     /// The session after them.
     pub projection: Session,
 }

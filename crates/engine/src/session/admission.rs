@@ -9,7 +9,7 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Identity;
 use mainstay_model::{
     Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, Outcome, Principal,
-    QueuedCommand, RateScope, SessionCommand, SessionState,
+    QueuedCommand, RateScope, SessionCommand, SessionState, Version,
 };
 use uuid::Uuid;
 
@@ -26,10 +26,11 @@ impl SessionTask {
         let reply = match self.accepted.arrive(&identity, reply) {
             Arrival::New(reply) => reply,
             Arrival::Joined => return,
-            Arrival::Follow(reply, outcome) => {
-                return self.hand_over(ready(Ok(Vec::new())).boxed(), Vec::new(), vec![(reply, outcome)]);
+            Arrival::Follow(reply, outcome, version) => {
+                let nothing = ready(Ok(Vec::new())).boxed();
+                return self.hand_over(nothing, Vec::new(), vec![(reply, outcome)], version);
             }
-            Arrival::Copy(reply, outcome) => return self.copy(identity, reply, outcome),
+            Arrival::Copy(reply, outcome, version) => return self.copy(identity, reply, outcome, version),
             Arrival::Conflict(reply, error) => return reply.refuse(error),
         };
         match self.known(&identity).await {
@@ -38,7 +39,9 @@ impl SessionTask {
                 self.accepted.give_up(&key_of(&identity));
                 reply.replay(stored.outcome, stored.version);
             }
-            Ok(Some(Stored::UnderKey(stored))) => self.copy(identity, reply.repeated(), stored.outcome),
+            Ok(Some(Stored::UnderKey(stored))) => {
+                self.copy(identity, reply.repeated(), stored.outcome, stored.version);
+            }
             Err(error) => {
                 self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
@@ -67,10 +70,11 @@ impl SessionTask {
     }
 
     /// Stores an outcome that was found by its key under one more id.
-    fn copy(&mut self, identity: Identity, reply: Reply, outcome: Outcome) {
+    fn copy(&mut self, identity: Identity, reply: Reply, outcome: Outcome, version: Version) {
         let copy = Identity { key: None, ..identity };
         self.accepted.accept(copy.clone(), Some(reply));
-        self.commit(now(), Vec::new(), vec![copy.answer(outcome)]);
+        let first = self.session.last_seq.next();
+        self.append(first, Vec::new(), vec![copy.answer(outcome)], version);
     }
 
     fn admit_new(&mut self, command: Command, identity: Identity, reply: Reply) {

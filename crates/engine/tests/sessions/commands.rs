@@ -93,9 +93,7 @@ async fn what_has_just_ended_before_in_the_same_lane_may_be_depended_on() {
     // The second's turn comes while nobody has heard yet that the first has ended.
     daemon.store.hold(true);
     daemon.workers.let_go();
-    while !session.story().await.iter().any(|event| event.starts_with("completed")) {
-        tokio::task::yield_now().await;
-    }
+    session.until_stored(1).await;
     daemon.store.hold(false);
     assert_eq!(ending(first).await, EvalEnding::Completed);
     assert_eq!(ending(second).await, EvalEnding::Completed);

@@ -3,8 +3,9 @@
 use mainstay_log::{Append, Epoch, Log, NewEvent, SessionFilter};
 use mainstay_model::decide::Answer;
 use mainstay_model::{
-    Admission, CommandFingerprint, Error, EvalEnding, Event, EventBody, Limits, Metadata, Outcome, Position,
-    Principal, Response, Seq, Session, SessionCommand, SessionId, SessionKind, Timestamp,
+    Admission, Command, CommandFingerprint, Error, EvalEnding, Event, EventBody, IdempotencyKey, Limits,
+    Metadata, Outcome, Position, Principal, Response, Seq, Session, SessionCommand, SessionId, SessionKind,
+    Timestamp, Version,
 };
 
 use crate::support::{
@@ -58,6 +59,37 @@ async fn a_command_sent_again_while_its_outcome_is_on_its_way_to_the_disk_gets_i
     daemon.store.hold(false);
     assert_eq!(first.await.unwrap(), second.await.unwrap());
     assert_eq!(daemon.workers.ran(), ["pure 1"]);
+}
+
+#[tokio::test]
+async fn a_command_found_by_its_id_or_its_key_is_answered_with_the_version_of_its_own_end() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let key = Some(IdempotencyKey::new("key").unwrap());
+    let named =
+        |name: &str| Command { key: key.clone(), ..command(id(name), Admission::Queue, eval("pure 1")) };
+    let version_of = |name: &str| {
+        let (local, command) = (daemon.local.clone(), named(name));
+        let session = session.id;
+        async move { local.submit(session, command).await.unwrap().version }
+    };
+    daemon.store.hold(true);
+    let first = tokio::spawn(version_of("first"));
+    session.until_stored(1).await;
+    let later = session.queue("pure 2");
+    session.until_stored(2).await;
+    // Both have ended, and nobody has heard of it yet.
+    let on_their_way = [tokio::spawn(version_of("first")), tokio::spawn(version_of("under-way"))];
+    breathe().await;
+    daemon.store.hold(false);
+    assert_eq!(first.await.unwrap(), Version(1));
+    ending(later).await;
+    for version in on_their_way {
+        assert_eq!(version.await.unwrap(), Version(1));
+    }
+    for name in ["first", "stored", "stored"] {
+        assert_eq!(version_of(name).await, Version(1), "{name}");
+    }
 }
 
 #[tokio::test]
@@ -243,6 +275,7 @@ fn creation_with(answer: Answer) -> Append {
         first: Seq(1),
         events: vec![new],
         outcomes: vec![answer],
+        version: projection.version,
         projection,
     }
 }

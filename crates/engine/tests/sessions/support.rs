@@ -199,6 +199,13 @@ impl Client {
         }
     }
 
+    /// Waits until the store has the ends of so many evals, whether or not the engine knows yet.
+    pub(crate) async fn until_stored(&self, ends: usize) {
+        while self.count("evalCompleted").await < ends {
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(crate) async fn count(&self, kind: &str) -> usize {
         let events = self.attached.events(self.id, Seq::ZERO, usize::MAX).await.unwrap();
         events.iter().filter(|event| event.body.kind() == kind).count()

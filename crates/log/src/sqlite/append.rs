@@ -74,7 +74,7 @@ impl Rows {
                     })
                 })
                 .collect::<Result<_, Error>>()?,
-            version: integer(append.projection.version.0),
+            version: integer(append.version.0),
             projection: ProjectionRow {
                 name: append.projection.name.clone(),
                 kind: append.projection.kind.as_str().to_owned(),

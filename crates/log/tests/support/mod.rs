@@ -59,7 +59,8 @@ impl Line {
             }
         }
         let projection = projection.expect("a line begins with a creation");
-        Append { session: self.id, epoch: self.epoch, first, events, outcomes: Vec::new(), projection }
+        let (outcomes, version) = (Vec::new(), projection.version);
+        Append { session: self.id, epoch: self.epoch, first, events, outcomes, version, projection }
     }
 
     /// The append that creates the session, taken for done.
