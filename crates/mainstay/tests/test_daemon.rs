@@ -126,6 +126,28 @@ fn a_supervised_daemon_comes_back_after_a_crash_and_not_after_a_stop() {
 }
 
 #[test]
+fn a_supervisor_does_not_give_up_where_another_daemon_was_quicker() {
+    let world = World::new();
+    let mut supervisor = serve(&world, &["--port", "0", "--supervised", "--announce"]);
+    let mut lines = std::io::BufReader::new(supervisor.stdout.take().unwrap());
+    let mut announcement = String::new();
+    std::io::BufRead::read_line(&mut lines, &mut announcement).unwrap();
+    world.kill_daemon();
+    // As another daemon does that a client has started in the second before the supervisor's own.
+    let store = std::fs::File::open(world.home().join("store/store.lock")).unwrap();
+    rustix::fs::flock(&store, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    announcement.clear();
+    std::io::BufRead::read_line(&mut lines, &mut announcement).unwrap();
+    assert!(announcement.contains("store_locked"), "{announcement}");
+    drop(store);
+    announcement.clear();
+    std::io::BufRead::read_line(&mut lines, &mut announcement).unwrap();
+    assert!(announcement.contains("ready"), "{announcement}");
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert!(supervisor.wait().unwrap().success());
+}
+
+#[test]
 fn a_supervisor_that_waits_to_start_the_next_daemon_is_stopped_at_once() {
     let world = World::new();
     let mut supervisor = serve(&world, &["--port", "0", "--supervised", "--announce"]);

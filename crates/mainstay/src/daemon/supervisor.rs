@@ -16,7 +16,7 @@ use super::{ServeOptions, announce};
 use crate::connect::Announcement;
 use crate::home::Home;
 
-/// The daemon ends with this code where starting it again would not help.
+/// The daemon ends with this code where it cannot start.
 pub(crate) const CANNOT_START: u8 = 3;
 /// The first wait before a restart; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A daemon that ran this long begins anew with the first wait.
 const STABLE: Duration = Duration::from_secs(60);
 
-/// Runs daemons, one after another, until one ends in order, one cannot start, or it is told to stop. Gives the code to exit with:
+/// Runs daemons, one after another, until one ends in order, the first cannot start, or it is told to stop. Gives the code to exit with:
 /// that of a daemon that could not start, which has said why.
 pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<ExitCode, Error> {
     let failed = |error: std::io::Error| Error::DaemonFailed { reason: error.to_string() };
@@ -38,6 +38,7 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<Exit
         }
     })?;
     let mut wait = FIRST_WAIT;
+    let mut is_first = true;
     loop {
         let began = Instant::now();
         let mut child = start(options).map_err(failed)?;
@@ -49,9 +50,11 @@ pub(crate) async fn supervise(home: &Home, options: ServeOptions) -> Result<Exit
         if status.success() {
             return Ok(ExitCode::SUCCESS);
         }
-        if status.code() == Some(i32::from(CANNOT_START)) {
+        // A later one is tried again: what is in its way may go, as does a daemon that a client started in the meantime.
+        if is_first && status.code() == Some(i32::from(CANNOT_START)) {
             return Ok(ExitCode::from(CANNOT_START));
         }
+        is_first = false;
         if began.elapsed() >= STABLE {
             wait = FIRST_WAIT;
         }
