@@ -12,7 +12,7 @@ const LINT: &[&str] = &[
     "--workspace",
     "--all-targets",
     "--features",
-    "mainstay-log/failpoints",
+    "mainstay-log/failpoints,mainstay-log/shuttle",
     "--",
     "-D",
     "warnings",

@@ -9,22 +9,28 @@ use crate::tools::{self, Tools};
 
 const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
-/// The tests that kill a process at the store's failpoints, which are compiled for them alone.
-const FAILPOINTS: [&str; 6] = ["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"];
+/// Tests for which crates are compiled in another way: what they are called, and what selects them.
+const APART: [(&str, &[&str]); 2] = [
+    ("crashes at failpoints", &["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"]),
+    (
+        "interleavings",
+        &["-p", "mainstay-log", "--features", "mainstay-log/shuttle", "--lib", "interleavings"],
+    ),
+];
 
 /// Runs the tests that the arguments after `--` select, all of them where there are none.
 ///
-/// The doc tests and the crashes at failpoints come first and only when all tests run: they take no filters of the runner, and its summary is to stand
-/// last.
+/// The doc tests and those that are compiled apart come first and only when all tests run: they take no filters of the
+/// runner, and its summary is to stand last.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let for_runner = after_dashes(arguments)?;
     let tools = step("what the tests need", tools::provide)?;
     if for_runner.is_empty() {
         step("doc tests", || run_command(&mut cargo(["test", "--doc", "--workspace"]), CARGO_REMEDY))?;
-    }
-    if for_runner.is_empty() {
-        let crashes = FAILPOINTS.map(OsString::from);
-        step("crashes at failpoints", || run_command(&mut runner(&tools, &crashes), CARGO_REMEDY))?;
+        for (name, selection) in APART {
+            let selection: Vec<OsString> = selection.iter().map(OsString::from).collect();
+            step(name, || run_command(&mut runner(&tools, &selection), CARGO_REMEDY))?;
+        }
     }
     step("tests", || run_command(&mut runner(&tools, for_runner), CARGO_REMEDY))
 }

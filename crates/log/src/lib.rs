@@ -18,6 +18,7 @@ pub mod finding;
 pub mod object;
 mod precision;
 pub mod sqlite;
+mod sync;
 
 pub use finding::{Examination, Finding, Progress, Stage, Weight};
 pub use object::ObjectHash;

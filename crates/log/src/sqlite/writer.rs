@@ -9,9 +9,6 @@
 //! only move the same bytes into the futures of the callers. What was queued is never dropped.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use mainstay_model::Error;
 use rusqlite::Connection;
@@ -22,6 +19,9 @@ use super::open::CHECKPOINT_PAGES;
 use super::statements::Statements;
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::mpsc::{Receiver, Sender, channel};
+use crate::sync::thread::{self, JoinHandle};
 
 /// How much waits, and how much is written together.
 #[derive(Clone, Copy, Debug)]
@@ -318,6 +318,10 @@ enum Lost {
 fn stopped() -> Error {
     Error::StoreFailed { reason: "its writer has stopped".to_owned() }
 }
+
+#[cfg(test)]
+#[cfg(feature = "shuttle")]
+mod interleavings;
 
 #[cfg(test)]
 mod tests {
