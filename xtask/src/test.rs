@@ -14,7 +14,16 @@ const APART: [(&str, &[&str]); 2] = [
     ("crashes at failpoints", &["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"]),
     (
         "interleavings",
-        &["-p", "mainstay-log", "--features", "mainstay-log/shuttle", "--lib", "interleavings"],
+        &[
+            "-p",
+            "mainstay-log",
+            "-p",
+            "mainstay-engine",
+            "--features",
+            "mainstay-log/shuttle,mainstay-engine/shuttle",
+            "--lib",
+            "interleavings",
+        ],
     ),
 ];
 

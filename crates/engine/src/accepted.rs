@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::{
@@ -16,6 +15,7 @@ use mainstay_model::{
 use tokio::sync::oneshot;
 
 use crate::claims::{Claims, CommandKey, key_of};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Who waits for an outcome.
 #[derive(Debug)]

@@ -1,15 +1,16 @@
 //! One breaker for each kind of runner: where starts fail again and again, none is made for a while.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use mainstay_model::breaker::{Breaker, BreakerStatus, Refusal};
 use mainstay_model::{Error, Limits, SessionKind};
 use tokio::sync::watch;
-use tokio::time::timeout;
 
 use crate::session::now;
+use crate::sync::time::timeout;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The breakers.
 pub(crate) struct Breakers {

@@ -2,11 +2,13 @@
 //! and whoever depends on a command waits here for its end.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use mainstay_model::decide::Identity;
 use mainstay_model::{CommandId, Principal, SessionId};
 use tokio::sync::watch;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Whose command, and which.
 pub(crate) type CommandKey = (Principal, CommandId);

@@ -5,7 +5,6 @@
 //! hears of it when the task is gone, and so may send the command again at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::BoxFuture;
 use mainstay_model::{Error, Event, Outcome, Session, SessionId, Version};
@@ -14,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::accepted::Reply;
 use crate::claims::{Claims, CommandKey};
 use crate::hub::Hub;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// One decision on its way to the disk.
 pub(crate) struct Commit {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use mainstay_log::Log;
 use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Response, SessionId};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
 
 use crate::claims::{Claims, CommandKey};
+use crate::sync::task::{AbortHandle, spawn};
+use crate::sync::time::{Instant, timeout_at};
 
 /// A command that waits for those it depends on. Dropping it ends the waiting.
 pub(crate) struct Waiter {
@@ -42,7 +42,7 @@ impl Waiter {
         tell: mpsc::Sender<Waited>,
     ) -> Self {
         let key = dependant.key.clone();
-        let task = tokio::spawn(async move {
+        let task = spawn(async move {
             let result = all_succeeded(&dependant, &claims, log.as_ref()).await;
             // The session's task may be gone.
             tell.send(Waited { key: dependant.key, result }).await.ok();

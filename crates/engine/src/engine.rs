@@ -1,8 +1,7 @@
 //! All sessions: finding them, bringing their tasks up, and passing on what clients ask of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -15,7 +14,6 @@ use mainstay_model::{
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::timeout;
 
 use crate::accepted::Reply;
 use crate::breakers::Breakers;
@@ -27,6 +25,8 @@ use crate::lane::Queued;
 use crate::presence::ClientInfo;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Request, SessionHandle, Shared, now, spawn};
+use crate::sync::time::timeout;
+use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 
 /// All sessions of one daemon.
 #[derive(Clone)]
@@ -392,7 +392,7 @@ impl Engine {
         Ok(tasks.handles.get(&session).filter(|handle| !handle.requests.is_closed()).cloned())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
+    fn lock(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

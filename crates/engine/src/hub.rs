@@ -6,11 +6,13 @@
 //! ([`tail`]), because sessions publish side by side, and only the log knows the order of all.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use mainstay_log::Log;
 use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
 use tokio::sync::watch;
+
+use crate::sync::{Mutex, MutexGuard};
 
 mod recent;
 mod subscription;

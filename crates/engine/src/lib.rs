@@ -18,8 +18,13 @@ mod output;
 mod presence;
 pub mod runner;
 mod session;
+mod sync;
 mod warm_up;
 mod worker;
+
+#[cfg(test)]
+#[cfg(feature = "shuttle")]
+mod interleavings;
 
 pub use client::{Client, Followed, WaitingAsk};
 pub use engine::{CommandStatus, Engine, SessionStatus};

@@ -1,10 +1,12 @@
 //! Who is there: the clients of the daemon, and which sessions each follows.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use mainstay_model::{Principal, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// A client that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,8 +9,7 @@ mod admission;
 mod turns;
 mod workers;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -23,7 +22,6 @@ use mainstay_model::{
     SessionCommand, SessionState, TextPosition, Timestamp, Version, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use crate::accepted::{Accepted, Reply};
@@ -37,6 +35,9 @@ use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
 use crate::presence::Clients;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::time::{Instant, sleep_until};
+use crate::sync::{Mutex, task};
 use crate::warm_up::FromWorker;
 use crate::worker::{Order, Worker};
 
@@ -135,7 +136,7 @@ pub(crate) fn spawn(
     let claims = Arc::clone(&shared.claims);
     let committer =
         commit_in_order(session.id, hub, claims, visible_in, Arc::clone(&durable), commits_out, failed_in);
-    tokio::spawn(committer);
+    task::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
     let (waiter_in, from_waiter) = mpsc::channel(WAITS);
     let rate = RateLimit::new(shared.limits.session_commands_per_minute);
@@ -163,7 +164,7 @@ pub(crate) fn spawn(
         drained: None,
     };
     task.take_over(lane);
-    tokio::spawn(task.run(mailbox, failed));
+    task::spawn(task.run(mailbox, failed));
     SessionHandle { requests, visible }
 }
 

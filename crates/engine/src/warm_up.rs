@@ -12,10 +12,10 @@ use mainstay_model::{
 };
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::{timeout, timeout_at};
 
 use crate::breakers::Breakers;
 use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
+use crate::sync::time::{sleep, timeout, timeout_at};
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
@@ -53,7 +53,7 @@ pub(crate) enum FromWorker {
 impl WarmUp {
     /// Brings the worker up and passes on what it says, until it is gone. Aborting the task kills the worker.
     pub(crate) async fn run(self) {
-        tokio::time::sleep(self.after).await;
+        sleep(self.after).await;
         let began = Instant::now();
         let StartedRunner { runner, mut notices } = match self.start().await {
             Ok(started) => started,

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use mainstay_model::{AskId, Error, Notice, WorkerExit};
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
 use crate::runner::{Runner, Submission};
+use crate::sync::task::{AbortHandle, spawn};
+use crate::sync::time::timeout;
 use crate::warm_up::{FromWorker, WarmUp, exited};
 
 /// A worker. Dropping it kills it.
@@ -42,13 +42,13 @@ pub(crate) enum Order {
 impl Worker {
     /// Begins to bring a worker up.
     pub(crate) fn start(warm_up: WarmUp) -> Self {
-        Self { task: tokio::spawn(warm_up.run()).abort_handle(), up: None }
+        Self { task: spawn(warm_up.run()).abort_handle(), up: None }
     }
 
     /// Notes that it accepts code now, and is to take note of an interrupt within `grace`.
     pub(crate) fn is_up(&mut self, runner: Arc<dyn Runner>, grace: Duration) {
         let (orders, ordered) = mpsc::unbounded_channel();
-        tokio::spawn(deliver(Arc::clone(&runner), grace, ordered));
+        spawn(deliver(Arc::clone(&runner), grace, ordered));
         self.up = Some(Up { runner, orders });
     }
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use mainstay_log::Log;
 use mainstay_model::{Error, Position};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 
 use super::recent::{Place, Recent};
+use crate::sync::task::{AbortHandle, spawn};
 
 /// How many events are read at once.
 const PAGE: usize = 256;
@@ -26,7 +26,7 @@ impl Tail {
     pub(super) fn start(log: Arc<dyn Log>, newest: watch::Receiver<Position>) -> Self {
         let read = *newest.borrow();
         let (live, _) = watch::channel(Recent::from(read));
-        let task = tokio::spawn(read_on(log, newest, read, live.clone())).abort_handle();
+        let task = spawn(read_on(log, newest, read, live.clone())).abort_handle();
         Self { live, task }
     }
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::{Action, Error, JobId, Notice, RunnerNotice, WorkerExit};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout};
 
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
 use crate::output::Piece;
 use crate::runner::{Runner, RunnerSpec, Submission};
+use crate::sync::task::spawn;
+use crate::sync::time::{Instant, timeout};
 use crate::warm_up::{FromWorker, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
 
@@ -53,7 +54,7 @@ impl SessionTask {
     pub(super) fn reset_worker(&mut self) {
         let Some(runner) = self.runner() else { return self.start_worker(Duration::ZERO) };
         let limit = Duration::from_millis(self.shared.limits.worker_start_ms);
-        tokio::spawn(reset(runner, limit, self.worker_in.clone()));
+        spawn(reset(runner, limit, self.worker_in.clone()));
     }
 
     pub(super) fn run_job(&mut self, job: JobId, code: String, file: Option<String>) {
@@ -69,7 +70,7 @@ impl SessionTask {
     /// Says something to this task as if the worker had, once the present decision is through.
     fn tell_later(&self, word: FromWorker) {
         let tell = self.worker_in.clone();
-        tokio::spawn(async move { tell.send(word).await });
+        spawn(async move { tell.send(word).await });
     }
 
     pub(super) fn hear(&mut self, word: FromWorker) {
@@ -133,7 +134,7 @@ impl SessionTask {
             }
         };
         let limit_ms = self.shared.limits.query_ms;
-        tokio::spawn(async move {
+        spawn(async move {
             let answer = timeout(Duration::from_millis(limit_ms), ask(runner)).await;
             reply.send(answer.unwrap_or(Err(Error::Timeout { limit_ms }))).ok();
         });

@@ -11,7 +11,7 @@ use shuttle::{Config, Runner};
 use super::*;
 
 /// Schedules of each test, of each scheduler; `MAINSTAY_SCHEDULES` says another number.
-const SCHEDULES: usize = 2000;
+const SCHEDULES: usize = 1000;
 /// How many times one schedule of the second scheduler takes the turn from a thread that could go on.
 const PREEMPTIONS: usize = 3;
 /// What SQLite needs.

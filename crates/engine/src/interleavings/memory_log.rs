@@ -1,0 +1,209 @@
+//! A store in memory. One task writes, as in the real one; every use of the store lets others go first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
+use mainstay_model::{
+    CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId, SessionState,
+};
+use shuttle::future::{spawn, yield_now};
+use shuttle::rand::{Rng, thread_rng};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::claims::CommandKey;
+
+type Written = Result<Vec<Event>, Error>;
+
+pub(super) struct MemoryLog {
+    stored: Arc<Mutex<Stored>>,
+    queue: mpsc::UnboundedSender<(Append, oneshot::Sender<Written>)>,
+}
+
+/// What is durable.
+#[derive(Default)]
+struct Stored {
+    events: Vec<Event>,
+    outcomes: HashMap<CommandKey, (StoredOutcome, Option<IdempotencyKey>)>,
+    sessions: HashMap<SessionId, (Epoch, Session)>,
+    /// How many reads of all sessions' events may still fail.
+    unreadable: usize,
+}
+
+impl MemoryLog {
+    pub(super) fn new() -> Arc<Self> {
+        let stored = Arc::<Mutex<Stored>>::default();
+        let (queue, queued) = mpsc::unbounded_channel();
+        spawn(write(Arc::clone(&stored), queued));
+        Arc::new(Self { stored, queue })
+    }
+
+    /// Lets so many reads of all sessions' events fail at some time.
+    pub(super) fn refuse_reads_of_all(&self, reads: usize) {
+        self.lock().unreadable = reads;
+    }
+
+    /// Gives what is durable at one moment of the call.
+    async fn read<T>(&self, read: impl FnOnce(&mut Stored) -> T) -> T {
+        let_others_go_first().await;
+        let read = read(&mut self.lock());
+        let_others_go_first().await;
+        read
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stored> {
+        self.stored.lock().unwrap()
+    }
+}
+
+async fn let_others_go_first() {
+    if thread_rng().r#gen() {
+        yield_now().await;
+    }
+}
+
+async fn write(
+    stored: Arc<Mutex<Stored>>,
+    mut queued: mpsc::UnboundedReceiver<(Append, oneshot::Sender<Written>)>,
+) {
+    while let Some((append, answer)) = queued.recv().await {
+        let_others_go_first().await;
+        let written = stored.lock().unwrap().append(append);
+        let_others_go_first().await;
+        answer.send(written).ok();
+    }
+}
+
+impl Stored {
+    fn append(&mut self, append: Append) -> Written {
+        let Append { session, epoch, first, events, outcomes, projection } = append;
+        let last = self.of(session).last().map_or(Seq::ZERO, |event| event.seq);
+        let (owner, _) = self.sessions.entry(session).or_insert_with(|| (epoch, projection.clone()));
+        if *owner != epoch || last.next() != first {
+            return Err(Error::SessionOwned);
+        }
+        for answer in outcomes {
+            let key = (answer.principal, answer.command);
+            let stored = StoredOutcome {
+                fingerprint: answer.fingerprint,
+                outcome: answer.outcome,
+                version: projection.version,
+                session: Some(session),
+            };
+            if self.outcomes.insert(key.clone(), (stored, answer.key)).is_some() {
+                // Nothing in these tests may come here.
+                panic!("{key:?} has a second outcome");
+            }
+        }
+        self.sessions.insert(session, (epoch, projection));
+        let mut written = Vec::new();
+        for (seq, event) in (first.0..).zip(events) {
+            let (at, metadata, body) = (event.at, event.metadata, event.body);
+            let event = Event { session, seq: Seq(seq), position: self.end().next(), at, metadata, body };
+            self.events.push(event.clone());
+            written.push(event);
+        }
+        Ok(written)
+    }
+
+    fn end(&self) -> Position {
+        Position(self.events.len() as u64)
+    }
+
+    fn of(&self, session: SessionId) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(move |event| event.session == session)
+    }
+}
+
+#[async_trait]
+impl Log for MemoryLog {
+    fn append(&self, append: Append) -> BoxFuture<'static, Written> {
+        let (answer, answered) = oneshot::channel();
+        assert!(self.queue.send((append, answer)).is_ok(), "the writer is there as long as the store");
+        Box::pin(async move { answered.await.unwrap() })
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {
+        self.read(|stored| {
+            let Some((epoch, _)) = stored.sessions.get_mut(&session) else {
+                return Err(Error::SessionNotFound { reference: session.to_string() });
+            };
+            epoch.0 += 1;
+            Ok(*epoch)
+        })
+        .await
+    }
+
+    async fn events(&self, session: SessionId, after: Seq, limit: usize) -> Result<Vec<Event>, Error> {
+        let later = |stored: &mut Stored| {
+            stored.of(session).filter(|event| event.seq > after).take(limit).cloned().collect()
+        };
+        Ok(self.read(later).await)
+    }
+
+    async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
+        self.read(|stored| {
+            if stored.unreadable > 0 && thread_rng().r#gen() {
+                stored.unreadable -= 1;
+                return Err(Error::StoreFailed { reason: "the disk cannot be read".to_owned() });
+            }
+            Ok(stored.events.iter().filter(|event| event.position > after).take(limit).cloned().collect())
+        })
+        .await
+    }
+
+    async fn last_position(&self) -> Result<Position, Error> {
+        Ok(self.read(|stored| stored.end()).await)
+    }
+
+    async fn outcome(
+        &self,
+        principal: &Principal,
+        command: &CommandId,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        let key = (principal.clone(), command.clone());
+        Ok(self.read(|stored| stored.outcomes.get(&key).map(|(outcome, _)| outcome.clone())).await)
+    }
+
+    async fn outcome_of_key(
+        &self,
+        principal: &Principal,
+        session: SessionId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        self.read(|stored| {
+            let mut outcomes = stored.outcomes.iter();
+            let found = outcomes.find(|((owner, _), (outcome, stored))| {
+                owner == principal && outcome.session == Some(session) && stored.as_ref() == Some(key)
+            });
+            Ok(found.map(|(_, (outcome, _))| outcome.clone()))
+        })
+        .await
+    }
+
+    async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        Ok(self.read(|stored| stored.sessions.get(&session).map(|(_, session)| session.clone())).await)
+    }
+
+    async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        let is_wanted = |session: &&Session| !filter.live || session.state() != SessionState::Uninitialized;
+        let wanted = |stored: &mut Stored| {
+            stored.sessions.values().map(|(_, session)| session).filter(is_wanted).cloned().collect()
+        };
+        Ok(self.read(wanted).await)
+    }
+
+    async fn resolve(&self, _: &str) -> Result<Vec<SessionId>, Error> {
+        unimplemented!("sessions are named by their ids here")
+    }
+
+    async fn put_object(&self, _: Vec<u8>) -> Result<ObjectHash, Error> {
+        unimplemented!("there are no objects here")
+    }
+
+    async fn object(&self, _: &ObjectHash) -> Result<Vec<u8>, Error> {
+        unimplemented!("there are no objects here")
+    }
+}
