@@ -1,7 +1,11 @@
-//! Tasks that meet, under many schedules. The store is in memory ([`memory_log`]).
+//! Tasks that meet, under many schedules. The store is in memory ([`memory_log`]), and so are workers ([`worker`]).
 
 mod following;
 mod memory_log;
+mod samples;
+mod sessions;
+mod waiting;
+mod worker;
 
 use std::env;
 

@@ -5,17 +5,14 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::{Either, join_all, select};
-use mainstay_log::{Append, Epoch, Log, NewEvent};
-use mainstay_model::{
-    Error, Event, EventBody, EventFilter, Metadata, Position, Seq, Session, SessionId, SessionKind, Source,
-    Timestamp,
-};
+use mainstay_log::Log;
+use mainstay_model::{Error, Event, EventFilter, Position, Seq, SessionId};
 use shuttle::future::{JoinHandle, spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
 use tokio::sync::{mpsc, oneshot, watch};
-use uuid::Uuid;
 
 use super::memory_log::MemoryLog;
+use super::samples::{append, projection, session};
 use super::{explore, explore_a_part};
 use crate::claims::Claims;
 use crate::commit::{Commit, commit_in_order};
@@ -187,29 +184,4 @@ async fn before(end: impl Future, subscription: &mut Subscription) -> Option<Res
 
 fn maybe<T>(make: impl FnOnce() -> T) -> Option<T> {
     thread_rng().r#gen::<bool>().then(make)
-}
-
-fn session(number: u128) -> SessionId {
-    SessionId::from_uuid(Uuid::from_u128(number))
-}
-
-fn append(session: SessionId, first: Seq, events: u64) -> Append {
-    let (at, projection) = (Timestamp::UNIX_EPOCH, projection(session));
-    let events = (0..events).map(|_| NewEvent { at, metadata: nobody(), body: body() }).collect();
-    Append { session, epoch: Epoch::FIRST, first, events, outcomes: Vec::new(), projection }
-}
-
-fn projection(session: SessionId) -> Session {
-    let (seq, position, at) = (Seq(1), Position(1), Timestamp::UNIX_EPOCH);
-    Session::begin(&Event { session, seq, position, at, metadata: nobody(), body: body() }).unwrap()
-}
-
-fn nobody() -> Metadata {
-    Metadata { source: Source::System, correlation: None, causation: None, environment: None }
-}
-
-/// What happens is of no matter here.
-fn body() -> EventBody {
-    let (name, working_directory) = (String::new(), String::new());
-    EventBody::SessionCreated { kind: SessionKind::fsharp(), name, working_directory, project: None }
 }

@@ -28,6 +28,8 @@ struct Stored {
     events: Vec<Event>,
     outcomes: HashMap<CommandKey, (StoredOutcome, Option<IdempotencyKey>)>,
     sessions: HashMap<SessionId, (Epoch, Session)>,
+    /// How many appends go well before one does not.
+    until_refusal: Option<usize>,
     /// How many reads of all sessions' events may still fail.
     unreadable: usize,
 }
@@ -40,9 +42,24 @@ impl MemoryLog {
         Arc::new(Self { stored, queue })
     }
 
+    /// Lets the append after this many fail.
+    pub(super) fn refuse_after(&self, appends: usize) {
+        self.lock().until_refusal = Some(appends);
+    }
+
     /// Lets so many reads of all sessions' events fail at some time.
     pub(super) fn refuse_reads_of_all(&self, reads: usize) {
         self.lock().unreadable = reads;
+    }
+
+    /// The newest event's place, seen at once.
+    pub(super) fn end(&self) -> Position {
+        self.lock().end()
+    }
+
+    /// Whether a command has a durable outcome, seen at once.
+    pub(super) fn has_outcome(&self, key: &CommandKey) -> bool {
+        self.lock().outcomes.contains_key(key)
     }
 
     /// Gives what is durable at one moment of the call.
@@ -78,6 +95,15 @@ async fn write(
 
 impl Stored {
     fn append(&mut self, append: Append) -> Written {
+        if let Some(left) = &mut self.until_refusal {
+            match left.checked_sub(1) {
+                Some(fewer) => *left = fewer,
+                None => {
+                    self.until_refusal = None;
+                    return Err(Error::StoreFailed { reason: "the disk is full".to_owned() });
+                }
+            }
+        }
         let Append { session, epoch, first, events, outcomes, projection } = append;
         let last = self.of(session).last().map_or(Seq::ZERO, |event| event.seq);
         let (owner, _) = self.sessions.entry(session).or_insert_with(|| (epoch, projection.clone()));

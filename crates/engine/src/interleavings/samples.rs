@@ -1,0 +1,32 @@
+//! Sessions of which nothing but their events' places matters.
+
+use mainstay_log::{Append, Epoch, NewEvent};
+use mainstay_model::{
+    Event, EventBody, Metadata, Position, Seq, Session, SessionId, SessionKind, Source, Timestamp,
+};
+use uuid::Uuid;
+
+pub(super) fn session(number: u128) -> SessionId {
+    SessionId::from_uuid(Uuid::from_u128(number))
+}
+
+pub(super) fn append(session: SessionId, first: Seq, events: u64) -> Append {
+    let (at, projection) = (Timestamp::UNIX_EPOCH, projection(session));
+    let events = (0..events).map(|_| NewEvent { at, metadata: nobody(), body: body() }).collect();
+    Append { session, epoch: Epoch::FIRST, first, events, outcomes: Vec::new(), projection }
+}
+
+pub(super) fn projection(session: SessionId) -> Session {
+    let (seq, position, at) = (Seq(1), Position(1), Timestamp::UNIX_EPOCH);
+    Session::begin(&Event { session, seq, position, at, metadata: nobody(), body: body() }).unwrap()
+}
+
+fn nobody() -> Metadata {
+    Metadata { source: Source::System, correlation: None, causation: None, environment: None }
+}
+
+/// What happens is of no matter here.
+fn body() -> EventBody {
+    let (name, working_directory) = (String::new(), String::new());
+    EventBody::SessionCreated { kind: SessionKind::fsharp(), name, working_directory, project: None }
+}
