@@ -110,9 +110,11 @@ impl Accepted {
         self.forget_durable();
         let Identity { key: idempotency, fingerprint, .. } = identity;
         let key = &key_of(identity);
-        let by_key = idempotency.as_ref().and_then(|idempotency| {
+        // One whose id is known is that command, whatever its key.
+        let new_id = idempotency.as_ref().filter(|_| !self.commands.contains_key(key));
+        let by_key = new_id.and_then(|idempotency| {
             let original = self.keys.get(&(key.0.clone(), idempotency.clone()))?;
-            (*original != key.1).then(|| (original.clone(), idempotency))
+            Some((original.clone(), idempotency))
         });
         if let Some((original, idempotency)) = by_key {
             return self.arrive_again(&original, idempotency, key, fingerprint, reply);
@@ -148,21 +150,14 @@ impl Accepted {
         reply: Reply,
     ) -> Arrival {
         let conflict = |reply| Arrival::Conflict(reply, Error::KeyConflict { key: idempotency.clone() });
-        let is_ours = |progress: Option<&Progress>| match progress {
-            None => true,
-            Some(Progress::Alias { of }) => of == original,
-            Some(Progress::Pending { .. } | Progress::Decided { .. }) => false,
-        };
-        if !is_ours(self.commands.get(key)) || !self.claims.take(key, self.session) {
+        if !self.claims.take(key, self.session) {
             return Arrival::Conflict(reply, Error::CommandConflict { command: key.1.clone() });
         }
         match self.commands.get_mut(&(key.0.clone(), original.clone())) {
             Some(Progress::Pending { fingerprint: first, replies, aliases, .. }) if first == fingerprint => {
                 replies.push(reply.repeated());
-                if !aliases.contains(&key.1) {
-                    aliases.push(key.1.clone());
-                    self.commands.insert(key.clone(), Progress::Alias { of: original.clone() });
-                }
+                aliases.push(key.1.clone());
+                self.commands.insert(key.clone(), Progress::Alias { of: original.clone() });
                 Arrival::Joined
             }
             Some(Progress::Decided { fingerprint: first, outcome, version, .. }) if first == fingerprint => {

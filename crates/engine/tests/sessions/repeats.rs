@@ -93,6 +93,29 @@ async fn a_command_found_by_its_id_or_its_key_is_answered_with_the_version_of_it
 }
 
 #[tokio::test]
+async fn an_id_under_which_a_key_came_again_is_that_command_while_the_outcome_is_on_its_way_to_the_disk() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    daemon.store.hold(true);
+    let key = IdempotencyKey::new("key").unwrap();
+    let keyed =
+        |name: &str| Command { key: Some(key.clone()), ..command(id(name), Admission::Now, eval("pure 1")) };
+    let mut sent = vec![session.send(keyed("first"))];
+    while session.story().await.last().unwrap() != "completed" {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..2 {
+        sent.push(session.send(keyed("other")));
+        breathe().await;
+    }
+    daemon.store.hold(false);
+    for answer in sent {
+        assert_eq!(evaluated(answer.await.unwrap()).ending, EvalEnding::Completed);
+    }
+    assert_eq!(daemon.workers.ran(), ["pure 1"]);
+}
+
+#[tokio::test]
 async fn a_command_sent_again_to_the_next_daemon_gets_the_same_outcome() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
