@@ -158,7 +158,7 @@ fn a_daemon_that_stops_answers_everybody() {
         let daemon = Daemon::start().await;
         let session = daemon.create("create").await;
         let sent = ["x", "y", "z"].map(|id| daemon.submit(session, eval(id, "1")));
-        yield_now().await;
+        some_time().await;
         daemon.clone().stop().await;
         for answer in sent {
             match answer.await.unwrap() {
@@ -217,11 +217,12 @@ impl Daemon {
         }
     }
 
-    /// A client that sends a command and looks whether its outcome is durable when it has it.
+    /// A client that sends a command some time, and looks whether its outcome is durable when it has it.
     fn submit(&self, session: SessionId, command: Command) -> JoinHandle<Result<Answered, Error>> {
         let daemon = self.clone();
         spawn(async move {
             let key: CommandKey = (Principal::local(), command.id.clone());
+            some_time().await;
             let answer = daemon.engine.submit(session, command).await;
             assert!(
                 answer.is_err() || daemon.log.has_outcome(&key),
@@ -229,6 +230,13 @@ impl Daemon {
             );
             answer
         })
+    }
+}
+
+/// Lets others go first, often or seldom.
+async fn some_time() {
+    for _ in 0..thread_rng().gen_range(0..20) {
+        yield_now().await;
     }
 }
 
