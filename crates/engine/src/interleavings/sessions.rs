@@ -44,6 +44,21 @@ fn a_command_that_is_sent_twice_at_once_runs_once_and_all_get_its_one_outcome() 
 }
 
 #[test]
+fn an_id_that_is_sent_to_two_sessions_at_once_belongs_to_one_of_them() {
+    explore_a_part(PART, || async {
+        let daemon = Daemon::start().await;
+        let [first, second] = [daemon.create("first").await, daemon.create("second").await];
+        let sent = [first, second].map(|session| daemon.submit(session, eval("x", "1")));
+        let answers = join_all(sent).await.into_iter().map(Result::unwrap);
+        let (done, refused): (Vec<_>, Vec<_>) = answers.partition(Result::is_ok);
+        assert_eq!(done.len(), 1);
+        assert_eq!(refused, [Err(Error::CommandConflict { command: id("x") })]);
+        assert_eq!(daemon.workers.ran(), ["1"]);
+        daemon.stop().await;
+    });
+}
+
+#[test]
 fn a_creation_that_is_sent_twice_at_once_happens_once() {
     explore_a_part(PART, || async {
         let daemon = Daemon::start().await;
