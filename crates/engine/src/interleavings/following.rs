@@ -121,7 +121,8 @@ impl Stage {
             for number in 0..appends {
                 let appended = log.append(append(session, Seq(number * events + 1), events));
                 let after = Arc::new(projection(session));
-                commits.send(Commit { appended, after, ended: Vec::new(), replies: Vec::new() }).ok();
+                let (ended, replies, version) = (Vec::new(), Vec::new(), after.version);
+                commits.send(Commit { appended, after, ended, replies, version }).ok();
                 yield_now().await;
             }
             drop(commits);

@@ -104,7 +104,7 @@ impl Stored {
                 }
             }
         }
-        let Append { session, epoch, first, events, outcomes, projection } = append;
+        let Append { session, epoch, first, events, outcomes, version, projection } = append;
         let last = self.of(session).last().map_or(Seq::ZERO, |event| event.seq);
         let (owner, _) = self.sessions.entry(session).or_insert_with(|| (epoch, projection.clone()));
         if *owner != epoch || last.next() != first {
@@ -115,7 +115,7 @@ impl Stored {
             let stored = StoredOutcome {
                 fingerprint: answer.fingerprint,
                 outcome: answer.outcome,
-                version: projection.version,
+                version,
                 session: Some(session),
             };
             if self.outcomes.insert(key.clone(), (stored, answer.key)).is_some() {
@@ -214,11 +214,22 @@ impl Log for MemoryLog {
     }
 
     async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
-        let is_wanted = |session: &&Session| !filter.live || session.state() != SessionState::Uninitialized;
+        let is_wanted = |session: &&Session| {
+            (!filter.live || session.state() != SessionState::Uninitialized)
+                && (!filter.asks || !session.asks.is_empty())
+        };
         let wanted = |stored: &mut Stored| {
             stored.sessions.values().map(|(_, session)| session).filter(is_wanted).cloned().collect()
         };
         Ok(self.read(wanted).await)
+    }
+
+    async fn count_sessions(&self, filter: SessionFilter) -> Result<usize, Error> {
+        self.sessions(filter).await.map(|sessions| sessions.len())
+    }
+
+    async fn count_outcomes(&self) -> Result<u64, Error> {
+        Ok(self.read(|stored| stored.outcomes.len() as u64).await)
     }
 
     async fn resolve(&self, _: &str) -> Result<Vec<SessionId>, Error> {

@@ -13,7 +13,8 @@ pub(super) fn session(number: u128) -> SessionId {
 pub(super) fn append(session: SessionId, first: Seq, events: u64) -> Append {
     let (at, projection) = (Timestamp::UNIX_EPOCH, projection(session));
     let events = (0..events).map(|_| NewEvent { at, metadata: nobody(), body: body() }).collect();
-    Append { session, epoch: Epoch::FIRST, first, events, outcomes: Vec::new(), projection }
+    let (epoch, outcomes, version) = (Epoch::FIRST, Vec::new(), projection.version);
+    Append { session, epoch, first, events, outcomes, version, projection }
 }
 
 pub(super) fn projection(session: SessionId) -> Session {

@@ -78,7 +78,8 @@ fn a_command_that_depends_on_one_of_another_session_runs_after_it() {
     explore_a_part(PART, || async {
         let daemon = Daemon::start().await;
         let [first, second] = [daemon.create("first").await, daemon.create("second").await];
-        let mut events = daemon.engine.subscribe(first, Seq::ZERO);
+        let cursor = Cursor::Session { session: first, after: Seq::ZERO };
+        let mut events = daemon.engine.follow(cursor, EventFilter::default());
         let before = daemon.submit(first, eval("x", "1"));
         while events.next().await.unwrap().metadata.correlation != Some(id("x")) {}
         let after = daemon.submit(second, depending(eval("y", "2"), "x"));

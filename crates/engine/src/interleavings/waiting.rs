@@ -152,9 +152,9 @@ impl Stage {
             outcome,
         };
         let appended = self.log.append(Append { outcomes: vec![answer], ..append(session, Seq(1), 0) });
-        commits
-            .send(Commit { appended, after: Arc::clone(&after), ended: vec![key], replies: Vec::new() })
-            .ok();
+        let (ended, version) = (vec![key], after.version);
+        let commit = Commit { appended, after: Arc::clone(&after), ended, replies: Vec::new(), version };
+        commits.send(commit).ok();
         drop(commits);
         let hub = Arc::new(Hub::new(Default::default()));
         let (visible, _) = watch::channel(after);

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, RunnerInfo, RunnerNotice, SessionKind,
+    AskId, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, RunnerInfo, RunnerNotice, SessionKind,
     TextPosition,
 };
+use serde_json::Value;
 use shuttle::future::yield_now;
 use tokio::sync::mpsc;
 
@@ -76,6 +77,10 @@ impl Runner for Worker {
         } else {
             self.finish(job, JobEnding::Completed).await;
         }
+    }
+
+    async fn answer(&self, _: AskId, _: Result<Value, Error>) {
+        unimplemented!("nothing is asked here")
     }
 
     async fn interrupt(&self) {
