@@ -242,6 +242,11 @@ impl Accepted {
         self.handed_over += 1;
     }
 
+    /// How many commits were handed over.
+    pub(crate) fn handed_over(&self) -> u64 {
+        self.handed_over
+    }
+
     /// Drops what the log now knows; its claims went when it became durable.
     fn forget_durable(&mut self) {
         let durable = self.durable.load(Ordering::Acquire);

@@ -32,16 +32,27 @@ pub(crate) struct Commit {
 /// Where commits go.
 pub(crate) type Commits = mpsc::UnboundedSender<Commit>;
 
+/// What a session's task hears of its commits.
+pub(crate) struct Heard {
+    /// The session as committed.
+    pub(crate) visible: watch::Sender<Arc<Session>>,
+    /// How many commits are durable.
+    pub(crate) durable: Arc<AtomicU64>,
+    /// Of how many all have heard.
+    pub(crate) through: watch::Sender<u64>,
+    /// That one has failed.
+    pub(crate) failed: oneshot::Sender<()>,
+}
+
 /// Commits, publishes and answers, in order, until an append fails or the session's task is gone.
 pub(crate) async fn commit_in_order(
     session: SessionId,
     hub: Arc<Hub>,
     claims: Arc<Claims>,
-    visible: watch::Sender<Arc<Session>>,
-    durable: Arc<AtomicU64>,
+    heard: Heard,
     mut commits: mpsc::UnboundedReceiver<Commit>,
-    failed: oneshot::Sender<()>,
 ) {
+    let Heard { visible, durable, through, failed } = heard;
     while let Some(commit) = commits.recv().await {
         match commit.appended.await {
             Ok(events) => {
@@ -53,6 +64,7 @@ pub(crate) async fn commit_in_order(
                 for (reply, outcome) in commit.replies {
                     reply.answer(outcome, commit.version);
                 }
+                through.send_modify(|through| *through += 1);
             }
             Err(error) => {
                 tracing::error!(%session, %error, "an append failed; the session is read anew on its next use");

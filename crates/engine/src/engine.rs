@@ -24,7 +24,7 @@ use crate::hub::{Cursor, Hub, Subscription};
 use crate::lane::Queued;
 use crate::presence::ClientInfo;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
-use crate::session::{Request, SessionHandle, Shared, now, spawn};
+use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 
@@ -40,7 +40,7 @@ pub struct Engine {
 /// The tasks of the sessions in use.
 #[derive(Default)]
 struct Tasks {
-    handles: HashMap<SessionId, SessionHandle>,
+    handles: HashMap<SessionId, Entry>,
     stopping: bool,
 }
 
@@ -256,6 +256,11 @@ impl Engine {
         self.shared.hub.subscribe(Arc::clone(&self.shared.log), cursor, filter)
     }
 
+    /// How many sessions have a task: those that are not at rest, or in which something waits.
+    pub fn sessions_in_use(&self) -> usize {
+        self.lock().handles.values().filter(|entry| entry.upgrade().is_some()).count()
+    }
+
     /// How many subscriptions there are.
     pub fn subscribers(&self) -> usize {
         self.shared.hub.subscribers()
@@ -263,7 +268,9 @@ impl Engine {
 
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
     pub(crate) async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
-        let mut visible = self.handle(session).await?.visible;
+        // Held meanwhile: it keeps the task of a session at rest.
+        let mut handle = self.handle(session).await?;
+        let visible = &mut handle.visible;
         let has_settled = |session: &Arc<Session>| match session.state() {
             SessionState::Uninitialized | SessionState::WarmingUp => false,
             SessionState::Ready
@@ -278,9 +285,9 @@ impl Engine {
 
     /// What a live session's worker uses.
     pub(crate) async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
-        let handle = self.lock().handles.get(&session).cloned()?;
+        let handle = self.lock().handles.get(&session)?.upgrade()?;
         let (reply, answer) = oneshot::channel();
-        handle.requests.send(Request::Usage { reply }).await.ok()?;
+        handle.ask(Request::Usage { reply }).await;
         answer.await.ok().flatten()
     }
 
@@ -289,14 +296,14 @@ impl Engine {
         let handles: Vec<SessionHandle> = {
             let mut tasks = self.lock();
             tasks.stopping = true;
-            tasks.handles.drain().map(|(_, handle)| handle).collect()
+            tasks.handles.drain().filter_map(|(_, handle)| handle.upgrade()).collect()
         };
         let limit = Duration::from_millis(self.shared.limits.drain_ms);
         // What has not ended by then is cut off.
         timeout(limit, join_all(handles.iter().map(drained))).await.ok();
         for handle in &handles {
             let (reply, done) = oneshot::channel();
-            if handle.requests.send(Request::ShutDown { reply }).await.is_ok() {
+            if handle.ask(Request::ShutDown { reply }).await {
                 done.await.ok();
             }
         }
@@ -321,7 +328,9 @@ impl Engine {
                 Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
             }
         };
-        handle.requests.send(request(reply)).await.map_err(|_| gone())?;
+        if !handle.ask(request(reply)).await {
+            return Err(gone());
+        }
         answer.await.map_err(|_| gone())
     }
 
@@ -341,8 +350,9 @@ impl Engine {
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
-        let handle = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
-        tasks.handles.insert(session, handle.clone());
+        let (handle, entry) = spawn(Arc::clone(&self.shared), stored, epoch, lane, answered);
+        tasks.handles.retain(|_, handle| handle.upgrade().is_some());
+        tasks.handles.insert(session, entry);
         Ok(handle)
     }
 
@@ -380,7 +390,7 @@ impl Engine {
     /// A session as committed, where its task has it at hand. It is never older than any answer that was given.
     fn committed(&self, session: SessionId) -> Option<Arc<Session>> {
         let tasks = self.lock();
-        let handle = tasks.handles.get(&session).filter(|handle| !handle.requests.is_closed())?;
+        let handle = tasks.handles.get(&session)?.upgrade()?;
         Some(Arc::clone(&handle.visible.borrow()))
     }
 
@@ -389,7 +399,7 @@ impl Engine {
         if tasks.stopping {
             return Err(Error::DaemonStopping);
         }
-        Ok(tasks.handles.get(&session).filter(|handle| !handle.requests.is_closed()).cloned())
+        Ok(tasks.handles.get(&session).and_then(Entry::upgrade))
     }
 
     fn lock(&self) -> MutexGuard<'_, Tasks> {
@@ -400,7 +410,7 @@ impl Engine {
 /// Waits until nothing runs in a session any more.
 async fn drained(handle: &SessionHandle) {
     let (reply, done) = oneshot::channel();
-    if handle.requests.send(Request::Drain { reply }).await.is_ok() {
+    if handle.ask(Request::Drain { reply }).await {
         // A session whose task has ended runs nothing.
         done.await.ok();
     }

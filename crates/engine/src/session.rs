@@ -9,7 +9,7 @@ mod admission;
 mod turns;
 mod workers;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -27,7 +27,7 @@ use uuid::Uuid;
 use crate::accepted::{Accepted, Reply};
 use crate::breakers::Breakers;
 use crate::claims::{Claims, CommandKey, key_of};
-use crate::commit::{Commit, Commits, commit_in_order};
+use crate::commit::{Commit, Commits, Heard, commit_in_order};
 use crate::creation::ServerLane;
 use crate::dependencies::{Waited, Waiter};
 use crate::hub::Hub;
@@ -68,13 +68,49 @@ pub(crate) enum Request {
     ShutDown { reply: oneshot::Sender<()> },
 }
 
-/// The way to a session's task.
+/// The way to a session's task. As long as someone holds one, the task stays.
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
-    /// Requests.
-    pub(crate) requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<Asked>,
     /// The session as committed.
     pub(crate) visible: watch::Receiver<Arc<Session>>,
+}
+
+/// What the engine has of a session's task. As long as the door is open, the task stays: it opens it while the session is not
+/// at rest, so a session at rest costs nothing.
+pub(crate) struct Entry {
+    requests: mpsc::WeakSender<Asked>,
+    visible: watch::Receiver<Arc<Session>>,
+    _door: Arc<Door>,
+}
+
+/// Has the way to a task while it is to stay.
+type Door = Mutex<Option<mpsc::Sender<Asked>>>;
+
+/// A request, with what keeps the task until it has served it.
+struct Asked {
+    request: Request,
+    door: mpsc::Sender<Asked>,
+}
+
+impl SessionHandle {
+    /// Asks the task; says whether it is there to hear it.
+    pub(crate) async fn ask(&self, request: Request) -> bool {
+        self.requests.send(Asked { request, door: self.requests.clone() }).await.is_ok()
+    }
+
+    /// Whether the task takes requests.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.requests.is_closed()
+    }
+}
+
+impl Entry {
+    /// The way to the task, while there is one that takes requests.
+    pub(crate) fn upgrade(&self) -> Option<SessionHandle> {
+        let handle = SessionHandle { requests: self.requests.upgrade()?, visible: self.visible.clone() };
+        handle.is_open().then_some(handle)
+    }
 }
 
 /// What every session's task shares with the engine.
@@ -126,21 +162,26 @@ pub(crate) fn spawn(
     epoch: Epoch,
     lane: Vec<Queued>,
     answered: Option<CommandKey>,
-) -> SessionHandle {
+) -> (SessionHandle, Entry) {
     let (requests, mailbox) = mpsc::channel(MAILBOX);
+    let door = Arc::new(Mutex::new(Some(requests.clone())));
     let (visible_in, visible) = watch::channel(Arc::new(session.clone()));
     let (commits, commits_out) = mpsc::unbounded_channel();
     let (failed_in, failed) = oneshot::channel();
     let durable = Arc::new(AtomicU64::new(0));
+    let (through_in, through) = watch::channel(0);
     let hub = Arc::clone(&shared.hub);
     let claims = Arc::clone(&shared.claims);
-    let committer =
-        commit_in_order(session.id, hub, claims, visible_in, Arc::clone(&durable), commits_out, failed_in);
+    let heard =
+        Heard { visible: visible_in, durable: Arc::clone(&durable), through: through_in, failed: failed_in };
+    let committer = commit_in_order(session.id, hub, claims, heard, commits_out);
     task::spawn(committer);
     let (worker_in, from_worker) = mpsc::channel(NOTICES);
     let (waiter_in, from_waiter) = mpsc::channel(WAITS);
     let rate = RateLimit::new(shared.limits.session_commands_per_minute);
     let mut task = SessionTask {
+        door: Arc::downgrade(&door),
+        is_open: true,
         output: OutputBuffer::new(shared.limits.output_bytes_per_job),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
         shared,
@@ -148,6 +189,7 @@ pub(crate) fn spawn(
         epoch,
         commits,
         visible: visible.clone(),
+        through,
         lane: Lane::default(),
         waiter: None,
         waiter_in,
@@ -165,16 +207,23 @@ pub(crate) fn spawn(
     };
     task.take_over(lane);
     task::spawn(task.run(mailbox, failed));
-    SessionHandle { requests, visible }
+    let entry = Entry { requests: requests.downgrade(), visible: visible.clone(), _door: door };
+    (SessionHandle { requests, visible }, entry)
 }
 
 struct SessionTask {
+    /// Gone with the engine.
+    door: Weak<Door>,
+    /// Whether the door is.
+    is_open: bool,
     shared: Arc<Shared>,
     session: Session,
     epoch: Epoch,
     commits: Commits,
     /// The session as committed.
     visible: watch::Receiver<Arc<Session>>,
+    /// How many commits are through.
+    through: watch::Receiver<u64>,
     accepted: Accepted,
     lane: Lane,
     /// The wait of the lane's first command for those it depends on.
@@ -213,22 +262,32 @@ impl SessionTask {
         self.advance_lane();
     }
 
-    async fn run(mut self, mut mailbox: mpsc::Receiver<Request>, mut failed: oneshot::Receiver<()>) {
+    async fn run(mut self, mut mailbox: mpsc::Receiver<Asked>, mut failed: oneshot::Receiver<()>) {
         loop {
             let timer = self.next_timer();
+            if self.is_open && self.is_idle() {
+                self.set_door(None);
+            }
             tokio::select! {
                 biased;
                 _ = &mut failed => break,
-                request = mailbox.recv() => match request {
-                    Some(Request::ShutDown { reply }) => {
+                asked = mailbox.recv() => match asked {
+                    Some(Asked { request: Request::ShutDown { reply }, .. }) => {
                         self.shut_down();
                         // The engine waits for all sessions; it need not be there any more.
                         reply.send(()).ok();
                         break;
                     }
-                    Some(request) => self.serve(request).await,
+                    Some(Asked { request, door }) => {
+                        if !self.is_open {
+                            self.set_door(Some(door));
+                        }
+                        self.serve(request).await;
+                    }
+                    // Nobody has a way here any more; whoever finds a new one has a new task.
                     None => break,
                 },
+                Ok(()) = self.through.changed(), if self.session.state() == SessionState::Uninitialized => {}
                 // Before the worker, which may never stop talking.
                 () = sleep_until(timer.unwrap_or_else(Instant::now)), if timer.is_some() => self.on_timer(),
                 Some(waited) = self.from_waiter.recv() => self.has_waited(waited),
@@ -236,6 +295,23 @@ impl SessionTask {
             }
         }
         mailbox.close();
+    }
+
+    fn set_door(&mut self, way: Option<mpsc::Sender<Asked>>) {
+        self.is_open = way.is_some();
+        if let Some(door) = self.door.upgrade() {
+            *door.lock().unwrap_or_else(PoisonError::into_inner) = way;
+        }
+    }
+
+    /// Whether the session is at rest, with nothing that waits and nothing on its way to the disk.
+    fn is_idle(&self) -> bool {
+        let Session { lane, asks, .. } = &self.session;
+        self.session.state() == SessionState::Uninitialized
+            && lane.is_empty()
+            && asks.is_empty()
+            && self.accepted.handed_over() == *self.through.borrow()
+            && self.rate.is_idle(now())
     }
 
     async fn serve(&mut self, request: Request) {

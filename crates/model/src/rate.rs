@@ -20,6 +20,11 @@ impl RateLimit {
         Self { per_minute, due: Timestamp::UNIX_EPOCH }
     }
 
+    /// Whether a new one would let through as many as this one.
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        self.per_minute == 0 || self.due <= now
+    }
+
     /// Lets one through.
     ///
     /// # Errors

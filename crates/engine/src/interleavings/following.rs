@@ -9,15 +9,14 @@ use mainstay_log::Log;
 use mainstay_model::{Error, Event, EventFilter, Position, Seq, SessionId};
 use shuttle::future::{JoinHandle, spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::mpsc;
 
 use super::memory_log::MemoryLog;
 use super::samples::{append, projection, session};
 use super::{explore, explore_a_part};
 use crate::claims::Claims;
-use crate::commit::{Commit, commit_in_order};
+use crate::commit::{Commit, Heard, commit_in_order};
 use crate::hub::{Cursor, Hub, Subscription};
-use crate::sync::atomic::AtomicU64;
 
 #[test]
 fn a_follower_of_a_session_gets_every_event_after_its_cursor_once_and_in_order() {
@@ -114,10 +113,8 @@ impl Stage {
         let (hub, log) = (Arc::clone(&self.hub), Arc::clone(&self.log));
         spawn(async move {
             let (commits, queued) = mpsc::unbounded_channel();
-            let (visible, _) = watch::channel(Arc::new(projection(session)));
-            let (failed, _) = oneshot::channel();
-            let (claims, durable) = (Arc::<Claims>::default(), Arc::<AtomicU64>::default());
-            let committer = spawn(commit_in_order(session, hub, claims, visible, durable, queued, failed));
+            let (claims, heard) = (Arc::<Claims>::default(), Heard::by_nobody(Arc::new(projection(session))));
+            let committer = spawn(commit_in_order(session, hub, claims, heard, queued));
             for number in 0..appends {
                 let appended = log.append(append(session, Seq(number * events + 1), events));
                 let after = Arc::new(projection(session));

@@ -1,10 +1,15 @@
 //! Sessions of which nothing but their events' places matters.
 
+use std::sync::Arc;
+
 use mainstay_log::{Append, Epoch, NewEvent};
 use mainstay_model::{
     Event, EventBody, Metadata, Position, Seq, Session, SessionId, SessionKind, Source, Timestamp,
 };
+use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
+
+use crate::commit::Heard;
 
 pub(super) fn session(number: u128) -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(number))
@@ -30,4 +35,13 @@ fn nobody() -> Metadata {
 fn body() -> EventBody {
     let (name, working_directory) = (String::new(), String::new());
     EventBody::SessionCreated { kind: SessionKind::fsharp(), name, working_directory, project: None }
+}
+
+impl Heard {
+    /// There is no task that hears.
+    pub(super) fn by_nobody(before: Arc<Session>) -> Self {
+        let (visible, through, failed) =
+            (watch::channel(before).0, watch::channel(0).0, oneshot::channel().0);
+        Self { visible, durable: Arc::default(), through, failed }
+    }
 }

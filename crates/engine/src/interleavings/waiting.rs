@@ -9,16 +9,15 @@ use mainstay_model::decide::Answer;
 use mainstay_model::{CommandFingerprint, CommandId, Error, Outcome, Principal, Response, Seq};
 use shuttle::future::{spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::mpsc;
 
 use super::explore;
 use super::memory_log::MemoryLog;
 use super::samples::{append, projection, session};
 use crate::claims::{Claims, CommandKey};
-use crate::commit::{Commit, commit_in_order};
+use crate::commit::{Commit, Heard, commit_in_order};
 use crate::dependencies::{Dependant, Waited, Waiter};
 use crate::hub::Hub;
-use crate::sync::atomic::AtomicU64;
 
 #[test]
 fn of_commands_that_wait_for_each_other_one_is_refused_and_the_others_fail_with_it() {
@@ -157,10 +156,7 @@ impl Stage {
         commits.send(commit).ok();
         drop(commits);
         let hub = Arc::new(Hub::new(Default::default()));
-        let (visible, _) = watch::channel(after);
-        let (failed, _) = oneshot::channel();
-        let (claims, durable) = (Arc::clone(&self.claims), Arc::<AtomicU64>::default());
-        commit_in_order(session, hub, claims, visible, durable, queued, failed).await;
+        commit_in_order(session, hub, Arc::clone(&self.claims), Heard::by_nobody(after), queued).await;
     }
 }
 

@@ -7,7 +7,7 @@ use mainstay_model::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    CANCEL, Client, Daemon, Running, cancel, command, ending, evaluated, id, next_id, quick,
+    CANCEL, Client, Daemon, Running, cancel, command, ending, evaluated, id, next_id, quick, until_it,
 };
 
 impl Client {
@@ -25,6 +25,10 @@ impl Client {
         }
     }
 
+    async fn waits_for_an_answer(&self) {
+        until_it(async || self.state().await == SessionState::Waiting(WaitReason::Ask)).await;
+    }
+
     async fn answer(&self, ask: AskId, value: impl Into<Value>) -> Result<Outcome, Error> {
         self.submit(SessionCommand::Answer { ask, value: value.into() }).await
     }
@@ -34,6 +38,7 @@ impl Client {
         let before = self.count("askRaised").await;
         let asking = self.send(asks(name, question));
         self.until_count("askRaised", before + 1).await;
+        until_it(async || !self.asks().await.is_empty()).await;
         asking
     }
 }
@@ -63,8 +68,7 @@ async fn a_job_waits_for_its_answer_and_goes_on_with_it() {
     let session = daemon.session().await;
     let before = session.now().await;
     let running = session.begin("ask Name?").await;
-    session.until("askRaised").await;
-    assert_eq!(session.state().await, SessionState::Waiting(WaitReason::Ask));
+    session.waits_for_an_answer().await;
     session.answer(session.the_ask().await, "Ada").await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Completed);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("\"Ada\""));
@@ -79,6 +83,7 @@ async fn what_a_job_was_answered_is_answered_again_when_it_is_replayed() {
     let running = session.begin("ask Name?\nask Age?").await;
     for (number, answer) in [(1, "Ada"), (2, "36")] {
         session.until_count("askRaised", number).await;
+        session.waits_for_an_answer().await;
         session.answer(session.the_ask().await, answer).await.unwrap();
     }
     assert_eq!(ending(running).await, EvalEnding::Completed);
@@ -127,8 +132,7 @@ async fn an_ask_ends_with_its_job() {
     let session = daemon.session().await;
     for end in [CANCEL, SessionCommand::HardReset, SessionCommand::Stop] {
         let running = session.begin("ask Name?").await;
-        crate::support::until_it(async || session.state().await == SessionState::Waiting(WaitReason::Ask))
-            .await;
+        session.waits_for_an_answer().await;
         let ask = session.the_ask().await;
         session.submit(end).await.unwrap();
         assert_eq!(ending(running).await, EvalEnding::Cancelled);

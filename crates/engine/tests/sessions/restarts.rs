@@ -164,3 +164,56 @@ async fn a_daemon_lost_again_and_again_loses_nothing() {
     }
     assert_eq!(daemon.client(session).eval("names").await.value.as_deref(), Some("n0 n1 n2 n3"));
 }
+
+#[tokio::test]
+async fn a_session_at_rest_costs_no_task_and_is_there_when_it_is_used() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    assert_eq!(daemon.engine.sessions_in_use(), 1);
+    for _ in 0..3 {
+        session.submit(SessionCommand::Stop).await.unwrap();
+        eventually(|| daemon.engine.sessions_in_use() == 0).await;
+        assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
+    }
+}
+
+#[tokio::test]
+async fn a_session_at_rest_in_which_something_is_asked_keeps_its_task_until_it_is_answered() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let question = mainstay_model::Question::text("Which?");
+    let asking = session.send(command(id("asks"), Admission::Now, SessionCommand::Ask(question)));
+    session.until("askRaised").await;
+    session.submit(SessionCommand::Stop).await.unwrap();
+    assert_eq!(daemon.engine.sessions_in_use(), 1);
+    session.submit(crate::support::cancel(&id("asks"))).await.unwrap();
+    assert_eq!(asking.await.unwrap(), Ok(Outcome::Failed { error: Error::Cancelled }));
+    eventually(|| daemon.engine.sessions_in_use() == 0).await;
+}
+
+/// Stops and evals that come whenever they like: each is answered, whether or not the session's task has just ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_ends_loses_no_request() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let clients: Vec<_> = (0..4)
+        .map(|number| {
+            let session = session.clone();
+            tokio::spawn(async move {
+                for _ in 0..50 {
+                    match number % 2 {
+                        0 => drop(session.submit(SessionCommand::Stop).await.unwrap()),
+                        // Stopped before its turn, or run.
+                        _ => drop(session.queue("pure 1").await.unwrap().unwrap()),
+                    }
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    session.submit(SessionCommand::Stop).await.unwrap();
+    eventually(|| daemon.engine.sessions_in_use() == 0).await;
+}
