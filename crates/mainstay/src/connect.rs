@@ -11,7 +11,7 @@ use mainstay_model::{Error, Event};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
-use crate::home::{DaemonRecord, Home, TOKEN_VARIABLE};
+use crate::home::{DaemonRecord, Home, TOKEN_VARIABLE, shows_own_token};
 
 /// This program's version; the daemon must have the same.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -68,6 +68,8 @@ pub(crate) async fn connect(home: &Home, name: &str) -> Result<Connection, Error
 /// Connects to the daemon that runs, or starts one first.
 pub(crate) async fn connect_or_start(home: &Home, name: &str) -> Result<Connection, Error> {
     match connect(home, name).await {
+        // Another daemon would not know the token either.
+        Err(Error::Unauthorized) if shows_own_token() => Err(Error::Unauthorized),
         Err(Error::DaemonNotRunning | Error::Unauthorized) => {
             start(home, StartOptions::default()).await?;
             connect(home, name).await

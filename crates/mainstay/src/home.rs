@@ -39,6 +39,11 @@ pub(crate) struct DaemonRecord {
 /// Has the token of the principal that a client stands for.
 pub(crate) const TOKEN_VARIABLE: &str = "MAINSTAY_TOKEN";
 
+/// Whether this client stands for a principal of its own.
+pub(crate) fn shows_own_token() -> bool {
+    std::env::var_os(TOKEN_VARIABLE).is_some_and(|token| !token.is_empty())
+}
+
 /// A secret that nobody guesses.
 pub(crate) fn new_token() -> String {
     format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())

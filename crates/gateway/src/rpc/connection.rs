@@ -279,3 +279,27 @@ fn unreadable(error: &LinesCodecError) -> Error {
     };
     Error::BadRequest { reason }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn one_who_has_filled_a_connection_can_still_cancel_and_answer() {
+        let limits = Limits { connection_requests: 2, connection_subscriptions: 1, ..Limits::default() };
+        let mut tasks = Tasks::default();
+        let refused =
+            |tasks: &Tasks, method: &str| tasks.admit(method, &limits).err().map(|error| error.to_string());
+        tasks.under_way.spawn(std::future::pending());
+        assert_eq!(refused(&tasks, "session/eval"), None);
+        tasks.under_way.spawn(std::future::pending());
+        insta::assert_snapshot!(refused(&tasks, "session/eval").unwrap(), @"2 requests of this connection are under way already");
+        for urgent in [CancelSession::NAME, AnswerAsk::NAME, Follow::NAME] {
+            assert_eq!(refused(&tasks, urgent), None, "{urgent}");
+        }
+        tasks.subscriptions.spawn(std::future::pending());
+        insta::assert_snapshot!(refused(&tasks, Follow::NAME).unwrap(), @"1 subscriptions of this connection are under way already");
+        (0..URGENT).for_each(|_| drop(tasks.under_way.spawn(std::future::pending())));
+        assert!(refused(&tasks, CancelSession::NAME).is_some(), "these places are limited too");
+    }
+}
