@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::conditions::ConditionArgs;
 use super::events::who;
 use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
-use crate::connect::connect;
+use crate::connect::{connect, connect_or_start};
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, printable};
 
@@ -131,7 +131,7 @@ async fn give(home: &Home, reference: &str, text: &str) -> Result<ExitCode, Erro
 
 impl Raise {
     async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let connection = connect(home, "cli").await?;
+        let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find(&connection.client).await?.session.to_string();
         let conditions = self.conditions.conditions();
         let raise = RaiseAsk { session, command: self.id.clone(), question: self.question(), conditions };

@@ -24,12 +24,16 @@ pub(super) struct PrincipalArgs {
 #[derive(Debug, Subcommand)]
 enum PrincipalCommand {
     /// List the principals in the configuration
+    #[command(after_help = "Examples:\n  mainstay principal list\n  mainstay principal list --json")]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Make a token, and the lines for the configuration
+    #[command(
+        after_help = "Examples:\n  mainstay principal new ci --drive 'build-*' --see '*'\n  mainstay principal new ci --json | jq -r .token"
+    )]
     New {
         /// What the principal is called
         #[arg(value_parser = |text: &str| Principal::new(text))]
