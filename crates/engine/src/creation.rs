@@ -60,7 +60,11 @@ impl Engine {
         create: CreateSession,
     ) -> Result<Outcome, Error> {
         let fingerprint = CommandFingerprint::of("server", &create);
+        if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
+            return replayed(&id, &fingerprint, stored);
+        }
         let _turn = self.shared.server_lane.turn().await?;
+        // It may have been carried out while this waited for its turn.
         if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
             return replayed(&id, &fingerprint, stored);
         }
