@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mainstay_log::Log;
 use mainstay_model::{
-    Admission, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, Principal, Seq, SessionCommand,
-    Version,
+    Admission, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, Principal, Question, Raiser,
+    Seq, SessionCommand, Version,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -46,15 +46,18 @@ enum What {
     Cancel(usize),
     Reset,
     Rename,
+    /// Asks, and is answered by and by.
+    Ask,
 }
 
 fn any_sent() -> impl Strategy<Value = Sent> {
-    let code = select(vec!["pure 1", "define a", "loop", "raise", "exit 1", "signal 6", "tick"]);
+    let code = select(vec!["pure 1", "define a", "loop", "raise", "exit 1", "signal 6", "tick", "ask ?"]);
     let what = prop_oneof![
         6 => code.prop_map(What::Eval),
         3 => (0_usize..5).prop_map(What::Cancel),
         1 => Just(What::Reset),
         1 => Just(What::Rename),
+        2 => Just(What::Ask),
     ];
     let said = (what, prop::collection::vec(0_usize..5, 0..2), prop::option::weighted(0.1, 0_u64..3))
         .prop_map(|(what, depends_on, if_version)| Said { what, depends_on, if_version });
@@ -88,6 +91,7 @@ impl Case {
             What::Cancel(target) => cancel(&self.name(*target)),
             What::Reset => SessionCommand::Reset,
             What::Rename => SessionCommand::Rename { name: "other".to_owned() },
+            What::Ask => SessionCommand::Ask(Question::text("?")),
         };
         Command {
             key: sent.key.map(|key| IdempotencyKey::new(format!("{}-{key}", self.number)).unwrap()),
@@ -126,6 +130,7 @@ async fn live(case: &mut Case, clients: &[Client; 2], life: Vec<Sent>, is_last: 
                 // What runs may run for ever, and what waits for it as well.
                 for client in clients {
                     client.submit(SessionCommand::Stop).await.ok();
+                    client.answer_all().await;
                 }
             }
         }
@@ -136,18 +141,43 @@ async fn live(case: &mut Case, clients: &[Client; 2], life: Vec<Sent>, is_last: 
     }
 }
 
+impl Client {
+    /// Answers all that is asked in the session.
+    async fn answer_all(&self) {
+        let Ok(status) = self.attached.status(self.id).await else { return };
+        for pending in status.session.asks {
+            let (ask, value) = (pending.ask.ask, "x".into());
+            // It may have ended meanwhile.
+            self.submit(SessionCommand::Answer { ask, value }).await.ok();
+        }
+    }
+}
+
+/// Whether a command still waits in a session, for its turn or an answer.
+async fn has_something_left(daemon: &Daemon, client: &Client) -> bool {
+    let session = daemon.store.session(client.id).await.unwrap();
+    session.is_some_and(|session| !session.lane.is_empty() || !session.asks.is_empty())
+}
+
 async fn assert_all_answered(daemon: &Daemon, clients: &[Client; 2], case: &Case) {
     let mut requested = BTreeSet::new();
     for client in clients {
-        while daemon.store.session(client.id).await.unwrap().is_some_and(|session| !session.lane.is_empty()) {
-            tokio::task::yield_now().await;
+        while has_something_left(daemon, client).await {
+            client.answer_all().await;
         }
+        let mut asked = BTreeSet::new();
         for event in daemon.store.events(client.id, Seq::ZERO, usize::MAX).await.unwrap() {
             match event.body {
                 EventBody::EvalRequested { command, .. } => {
                     assert!(requested.insert(command.clone()), "{command} ran twice");
                     let stored = daemon.store.outcome(&Principal::local(), &command).await.unwrap();
                     assert!(stored.is_some(), "{command} ran and has no outcome");
+                }
+                EventBody::AskRaised(ask) => {
+                    let Raiser::Command { command, .. } = ask.raiser else { continue };
+                    assert!(asked.insert(command.clone()), "{command} asked twice");
+                    let stored = daemon.store.outcome(&Principal::local(), &command).await.unwrap();
+                    assert!(stored.is_some(), "{command} asked and has no outcome");
                 }
                 EventBody::CommandQueued(queued) => {
                     let stored = daemon.store.outcome(&Principal::local(), &queued.command).await.unwrap();
