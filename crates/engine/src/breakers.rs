@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_model::breaker::{Breaker, BreakerStatus, Refusal};
+use mainstay_model::breaker::{Breaker, BreakerStatus, Refusal, Try};
 use mainstay_model::{Error, Limits, SessionKind};
 use tokio::sync::watch;
 
@@ -27,12 +27,15 @@ impl Breakers {
     }
 
     /// Waits until a runner of this kind may be started.
-    pub(crate) async fn leave(self: &Arc<Self>, kind: &SessionKind) -> Leave {
+    pub(crate) async fn permit(self: &Arc<Self>, kind: &SessionKind) -> Permit {
         let mut changed = self.changed.subscribe();
         loop {
             let admitted = self.lock().entry(kind.clone()).or_default().admit(now(), &self.limits);
-            let Err(Refusal { retry_after_ms, reason }) = admitted else {
-                return Leave { breakers: Arc::clone(self), kind: kind.clone(), is_settled: false };
+            let (retry_after_ms, reason) = match admitted {
+                Err(Refusal { retry_after_ms, reason }) => (retry_after_ms, reason),
+                Ok(of) => {
+                    return Permit { breakers: Arc::clone(self), kind: kind.clone(), of, is_settled: false };
+                }
             };
             tracing::info!(%kind, reason, retry_after_ms, "a start has to wait");
             // Whether it changed or the time is over, it is asked again.
@@ -62,14 +65,15 @@ impl Breakers {
     }
 }
 
-/// Leave to start a runner. Dropped without a word it says nothing of the runner: the start was slow, or no longer wanted.
-pub(crate) struct Leave {
+/// That a runner may be started. Dropped without a word it says nothing of the runner: the start was slow, or no longer wanted.
+pub(crate) struct Permit {
     breakers: Arc<Breakers>,
     kind: SessionKind,
+    of: Try,
     is_settled: bool,
 }
 
-impl Leave {
+impl Permit {
     /// It started.
     pub(crate) fn succeeded(mut self) {
         self.settle(Breaker::succeeded);
@@ -90,10 +94,11 @@ impl Leave {
     }
 }
 
-impl Drop for Leave {
+impl Drop for Permit {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.settle(Breaker::abandoned);
+            let of = self.of;
+            self.settle(|breaker| breaker.abandoned(of));
         }
     }
 }

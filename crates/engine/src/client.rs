@@ -1,14 +1,15 @@
 //! A client: one connection, on behalf of one principal. All that a gateway asks of sessions comes through here, and here
 //! it is checked what the principal may see and drive. A session that it may not see is not there for it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_log::SessionFilter;
+use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, CreateSession, Diagnostic, Error, Event, EventBody, EventFilter,
-    Outcome, PendingAsk, Position, Principal, Rights, Seq, Session, SessionId, Source, TextPosition,
+    Access, Answered, Command, CommandId, CreateSession, Diagnostic, Error, Event, EventFilter, Outcome,
+    PendingAsk, Position, Principal, Rights, Seq, Session, SessionId, SessionKind, Source, TextPosition,
 };
 
 use crate::engine::{CommandStatus, Engine, SessionStatus};
@@ -79,7 +80,27 @@ impl Client {
     /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
     /// [`Error::RateLimited`], [`Error::RunnerUnavailable`], [`Error::StoreFailed`].
     pub async fn create(&self, id: CommandId, create: CreateSession) -> Result<Outcome, Error> {
-        self.engine.create(id, self.source(), create).await
+        self.engine.create(id, self.source(), create).await.map_err(|error| self.without_reasons(error))
+    }
+
+    /// Whether runners of the kinds that were used are started; why not only for who may do everything, since it tells of
+    /// others' sessions.
+    pub fn breakers(&self) -> BTreeMap<SessionKind, BreakerStatus> {
+        let mut breakers = self.engine.breakers();
+        if self.access.rights != Rights::All {
+            breakers.values_mut().for_each(|breaker| breaker.reason = None);
+        }
+        breakers
+    }
+
+    fn without_reasons(&self, error: Error) -> Error {
+        match error {
+            Error::RunnerUnavailable { kind, retry_after_ms, .. } if self.access.rights != Rights::All => {
+                let reason = "the user of the daemon can see why".to_owned();
+                Error::RunnerUnavailable { kind, reason, retry_after_ms }
+            }
+            error => error,
+        }
     }
 
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id. Its source is this client.
@@ -153,6 +174,9 @@ impl Client {
                 }
             }
             candidates = seen;
+        }
+        if candidates.len() > 1 {
+            candidates = self.own_or_all(candidates).await?;
         }
         match candidates.as_slice() {
             [] => Err(Error::SessionNotFound { reference: reference.to_owned() }),
@@ -237,7 +261,7 @@ impl Client {
     /// # Errors
     /// [`Error::StoreFailed`].
     pub async fn all_events(&self, mut after: Position, limit: usize) -> Result<Vec<Event>, Error> {
-        let mut sight = Sight::of(self.clone());
+        let sight = Sight { client: self.clone() };
         loop {
             let page = self.engine.all_events(after, limit).await?;
             let Some(last) = page.last() else { return Ok(page) };
@@ -276,7 +300,12 @@ impl Client {
             Cursor::Log { .. } => None,
         };
         let subscription = self.engine.follow(cursor, filter);
-        Ok(Followed { subscription, held: None, sight: Sight::of(self.clone()), _following: following })
+        Ok(Followed {
+            subscription,
+            held: None,
+            sight: Sight { client: self.clone() },
+            _following: following,
+        })
     }
 
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
@@ -294,6 +323,18 @@ impl Client {
             Ok(true) => self.engine.usage(session).await,
             Ok(false) | Err(_) => None,
         }
+    }
+
+    /// Those of the sessions that are this principal's own, where there are some: what others call theirs hides none of them.
+    async fn own_or_all(&self, sessions: Vec<SessionId>) -> Result<Vec<SessionId>, Error> {
+        let mut own = Vec::new();
+        for session in &sessions {
+            let found = self.engine.session(*session).await?;
+            if found.is_some_and(|found| found.owner == self.access.principal) {
+                own.push(*session);
+            }
+        }
+        Ok(if own.is_empty() { sessions } else { own })
     }
 
     fn seen(&self, filter: SessionFilter) -> SessionFilter {
@@ -373,29 +414,13 @@ impl Followed {
     }
 }
 
-/// Which events a client may see. Whether it sees a session is looked up once, and again when the session has another name.
+/// Which events a client may see: those of the sessions that it sees now, whatever they were called then.
 struct Sight {
     client: Client,
-    known: HashMap<SessionId, bool>,
 }
 
 impl Sight {
-    fn of(client: Client) -> Self {
-        Self { client, known: HashMap::new() }
-    }
-
-    async fn has(&mut self, event: &Event) -> Result<bool, Error> {
-        if self.client.access.rights == Rights::All {
-            return Ok(true);
-        }
-        if matches!(event.body, EventBody::SessionRenamed { .. }) {
-            self.known.remove(&event.session);
-        }
-        if let Some(known) = self.known.get(&event.session) {
-            return Ok(*known);
-        }
-        let sees = self.client.sees(event.session).await?;
-        self.known.insert(event.session, sees);
-        Ok(sees)
+    async fn has(&self, event: &Event) -> Result<bool, Error> {
+        self.client.sees(event.session).await
     }
 }

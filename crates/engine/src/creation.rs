@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::claims::{Claim, key_of};
 use crate::engine::Engine;
 use crate::session::now;
+use crate::sync::task;
 
 /// The server's lane: one at a time, in the order in which they came, and so many waiting at most.
 pub(crate) struct ServerLane {
@@ -52,8 +53,19 @@ struct Turn<'a> {
 }
 
 impl Engine {
-    /// Creates a session and starts it.
+    /// Creates a session and starts it. Whoever waits for it may go: it is carried out all the same.
     pub(crate) async fn create(
+        &self,
+        id: CommandId,
+        source: Source,
+        create: CreateSession,
+    ) -> Result<Outcome, Error> {
+        let engine = self.clone();
+        let created = task::spawn(async move { engine.carry_out_creation(id, source, create).await });
+        created.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
+    }
+
+    async fn carry_out_creation(
         &self,
         id: CommandId,
         source: Source,

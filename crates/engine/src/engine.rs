@@ -164,8 +164,9 @@ impl Engine {
             return Ok(CommandStatus::Ended(Box::new(stored)));
         }
         let Some(session) = session else { return Err(Error::CommandNotFound { command: command.clone() }) };
-        let stored = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
-        let waits = stored.waits(principal, command);
+        // A session that is not there yet is being created by the command.
+        let stored = self.shared.log.session(session).await?;
+        let waits = stored.is_some_and(|stored| stored.waits(principal, command));
         Ok(if waits { CommandStatus::Waits { session } } else { CommandStatus::Runs { session } })
     }
 
@@ -296,7 +297,7 @@ impl Engine {
         let handles: Vec<SessionHandle> = {
             let mut tasks = self.lock();
             tasks.stopping = true;
-            tasks.handles.drain().filter_map(|(_, handle)| handle.upgrade()).collect()
+            tasks.handles.values().filter_map(Entry::upgrade).collect()
         };
         let limit = Duration::from_millis(self.shared.limits.drain_ms);
         // What has not ended by then is cut off.
@@ -394,12 +395,15 @@ impl Engine {
         Some(Arc::clone(&handle.visible.borrow()))
     }
 
+    /// The way to a session's task, where there is one. A daemon that goes down begins no other; those that are there are asked
+    /// until the end, and know themselves what may still be done.
     fn live_handle(&self, session: SessionId) -> Result<Option<SessionHandle>, Error> {
         let tasks = self.lock();
-        if tasks.stopping {
-            return Err(Error::DaemonStopping);
+        match tasks.handles.get(&session).and_then(Entry::upgrade) {
+            Some(handle) => Ok(Some(handle)),
+            None if tasks.stopping => Err(Error::DaemonStopping),
+            None => Ok(None),
         }
-        Ok(tasks.handles.get(&session).and_then(Entry::upgrade))
     }
 
     fn lock(&self) -> MutexGuard<'_, Tasks> {

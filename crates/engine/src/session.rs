@@ -311,7 +311,7 @@ impl SessionTask {
             && lane.is_empty()
             && asks.is_empty()
             && self.accepted.handed_over() == *self.through.borrow()
-            && self.rate.is_idle(now())
+            && self.rate.idle_at() <= now()
     }
 
     async fn serve(&mut self, request: Request) {
@@ -381,7 +381,11 @@ impl SessionTask {
         let overdue = running.and_then(|running| running.deadline).map(|deadline| deadline.at);
         let unanswered =
             self.session.asks.iter().filter_map(|pending| pending.ask.deadline).map(|deadline| deadline.at);
-        let deadline = overdue.into_iter().chain(self.lane.next_deadline()).chain(unanswered).min();
+        // One at rest has a task until its rate can be forgotten.
+        let at_rest = self.is_open && self.session.state() == SessionState::Uninitialized;
+        let forgotten = at_rest.then(|| self.rate.idle_at()).filter(|at| *at > now());
+        let deadline =
+            overdue.into_iter().chain(forgotten).chain(self.lane.next_deadline()).chain(unanswered).min();
         let deadline = deadline.map(|at| Instant::now() + until(at));
         [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
     }

@@ -85,17 +85,30 @@ impl WarmUp {
 
     /// Starts it. What fails counts for the breaker of its kind, what is only slow does not.
     async fn start(&self) -> Result<StartedRunner, Error> {
-        let leave = self.breakers.leave(&self.spec.kind).await;
+        self.check_folder()?;
+        let permit = self.breakers.permit(&self.spec.kind).await;
         match self.start_now().await {
             Ok(started) => {
-                leave.succeeded();
+                permit.succeeded();
                 Ok(started)
             }
             Err(NotStarted::Failed(error)) => {
-                leave.failed(error.to_string());
+                permit.failed(error.to_string());
                 Err(error)
             }
             Err(NotStarted::Late(error)) => Err(error),
+        }
+    }
+
+    /// A folder that is gone is the session's own trouble, and says nothing of the kind.
+    fn check_folder(&self) -> Result<(), Error> {
+        let folder = &self.spec.working_directory;
+        match folder.is_dir() {
+            true => Ok(()),
+            false => Err(Error::InvalidArgument {
+                argument: "the session's folder".to_owned(),
+                reason: format!("`{}` is not there", folder.display()),
+            }),
         }
     }
 

@@ -143,6 +143,9 @@ pub struct AskView {
     /// The job that waits for the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
+    /// The command that waits for the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
     /// When it was raised.
     pub raised_at: Timestamp,
     /// When it must have been answered.
@@ -154,9 +157,9 @@ impl From<WaitingAsk> for AskView {
     fn from(WaitingAsk { session, pending }: WaitingAsk) -> Self {
         let PendingAsk { ask, raised: _, raised_at, source } = pending;
         let Ask { ask, raiser, question, deadline } = ask;
-        let job = match raiser {
-            Raiser::Job { job } => Some(job),
-            Raiser::Command { .. } => None,
+        let (job, command) = match raiser {
+            Raiser::Job { job } => (Some(job), None),
+            Raiser::Command { command, .. } => (None, Some(command)),
         };
         Self {
             ask,
@@ -166,6 +169,7 @@ impl From<WaitingAsk> for AskView {
             question,
             source,
             job,
+            command,
             raised_at,
             deadline: deadline.map(|deadline| deadline.at),
         }

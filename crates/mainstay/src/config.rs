@@ -110,6 +110,12 @@ fn check(config: &Config) -> Result<(), String> {
             "`local` is the user the daemon runs as, and may do everything: it has no entry".to_owned()
         );
     }
+    for (name, principal) in &config.principals {
+        let mut before = config.principals.iter().take_while(|(other, _)| *other != name);
+        if let Some((other, _)) = before.find(|(_, other)| other.token_sha256 == principal.token_sha256) {
+            return Err(format!("the principals `{other}` and `{name}` have the same token"));
+        }
+    }
     let DaemonConfig { port: _, log_bytes } = config.daemon;
     let Limits {
         code_bytes,
@@ -236,6 +242,15 @@ mod tests {
         assert_eq!(of("ci", &"ab".repeat(32)), Ok(()));
         assert!(of("local", &"ab".repeat(32)).unwrap_err().contains("`local`"));
         assert!(of("ci", "secret").unwrap_err().contains("64 hexadecimal digits"));
+    }
+
+    #[test]
+    fn two_principals_with_one_token_are_refused() {
+        let hash = "ab".repeat(32);
+        let lines =
+            format!("[principals.a]\ntoken-sha256 = '{hash}'\n[principals.b]\ntoken-sha256 = '{hash}'\n");
+        let refused = check(&toml::from_str(&lines).unwrap()).unwrap_err();
+        assert_eq!(refused, "the principals `a` and `b` have the same token");
     }
 
     #[test]

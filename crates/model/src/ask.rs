@@ -171,7 +171,9 @@ impl Question {
         if self.prompt.trim().is_empty() {
             return Err(invalid("prompt", "it is empty".to_owned()));
         }
-        compiled(&self.schema).map_err(|reason| invalid("schema", reason))?;
+        bounded(&self.schema)
+            .and_then(|()| compiled(&self.schema))
+            .map_err(|reason| invalid("schema", reason))?;
         match &self.default {
             Some(default) => self.check(default).map_err(|reason| invalid("default", reason)),
             None => Ok(()),
@@ -210,10 +212,44 @@ fn any_text() -> Value {
     json!({ "type": "string" })
 }
 
-/// Patterns are matched in linear time: who writes a schema must not be able to stall the session.
+/// How many patterns a schema may have.
+const PATTERNS: usize = 16;
+/// How large the machine of one pattern may become, in bytes.
+const PATTERN_BYTES: usize = 64 * 1024;
+
+/// Whether a schema takes little time, whoever wrote it: what is checked against it is checked in the session's own task. A
+/// schema that refers to itself may multiply, and each pattern is a machine of its own.
+fn bounded(schema: &Value) -> Result<(), String> {
+    let mut patterns = 0;
+    let mut left = vec![schema];
+    while let Some(part) = left.pop() {
+        let Value::Object(members) = part else {
+            left.extend(part.as_array().into_iter().flatten());
+            continue;
+        };
+        for (name, member) in members {
+            match name.as_str() {
+                "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                    return Err(format!("`{name}` is not taken here"));
+                }
+                "pattern" => patterns += 1,
+                "patternProperties" => patterns += member.as_object().map_or(0, serde_json::Map::len),
+                _ => {}
+            }
+            left.push(member);
+        }
+    }
+    if patterns > PATTERNS {
+        return Err(format!("it has {patterns} patterns; {PATTERNS} are taken"));
+    }
+    Ok(())
+}
+
+/// Patterns are matched in linear time, and nothing is fetched.
 fn compiled(schema: &Value) -> Result<jsonschema::Validator, String> {
+    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES);
     jsonschema::options()
-        .with_pattern_options(PatternOptions::regex())
+        .with_pattern_options(patterns)
         .with_retriever(Nowhere)
         .build(schema)
         .map_err(|error| error.to_string())
@@ -237,7 +273,7 @@ mod tests {
     }
 
     fn refusal(question: &Question) -> String {
-        question.validate(&Limits { ask_bytes: 200, ..Limits::default() }).unwrap_err().to_string()
+        question.validate(&Limits { ask_bytes: 400, ..Limits::default() }).unwrap_err().to_string()
     }
 
     #[test]
@@ -255,9 +291,11 @@ mod tests {
     #[test]
     fn a_question_that_nobody_could_answer_is_refused() {
         insta::assert_snapshot!(refusal(&Question::text(" ")), @"prompt is not valid: it is empty");
-        insta::assert_snapshot!(refusal(&Question::text("x".repeat(200))), @"question is not valid: it has 240 bytes as JSON; `ask-bytes` allows 200");
+        insta::assert_snapshot!(refusal(&Question::text("x".repeat(400))), @"question is not valid: it has 440 bytes as JSON; `ask-bytes` allows 400");
         insta::assert_snapshot!(refusal(&question(json!({ "type": "text" }))), @r#"schema is not valid: "text" is not valid under any of the schemas listed in the 'anyOf' keyword"#);
-        insta::assert_snapshot!(refusal(&question(json!({ "$ref": "https://example.org/s.json" }))), @"schema is not valid: Resource 'https://example.org/s.json' is not present in a registry and retrieving it failed: a schema may refer only to what is in it");
+        insta::assert_snapshot!(refusal(&question(json!({ "$ref": "https://example.org/s.json" }))), @"schema is not valid: `$ref` is not taken here");
+        insta::assert_snapshot!(refusal(&question(json!({ "pattern": "(a{900}){900}" }))), @r#"schema is not valid: "(a{900}){900}" is not a "regex""#);
+        insta::assert_snapshot!(refusal(&question(json!({ "allOf": vec![json!({ "pattern": "" }); 17] }))), @"schema is not valid: it has 17 patterns; 16 are taken");
         insta::assert_snapshot!(refusal(&question(json!({ "pattern": "(a" }))), @r#"schema is not valid: "(a" is not a "regex""#);
         let default = Question { default: Some(json!(5)), ..Question::text("?") };
         insta::assert_snapshot!(refusal(&default), @r#"default is not valid: 5 is not of type "string""#);

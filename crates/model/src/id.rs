@@ -113,7 +113,7 @@ counter! {
 }
 
 counter! {
-    /// How many commands have changed a session: evals that ran to their end, cancels, resets, other names. A client that
+    /// How many commands have changed a session: evals that ran to their end or changed it before, cancels, resets, other names. A client that
     /// read it can have a command refused where someone was quicker. Source: protocol page pi, "ifSessionVersion".
     Version
 }

@@ -20,9 +20,9 @@ impl RateLimit {
         Self { per_minute, due: Timestamp::UNIX_EPOCH }
     }
 
-    /// Whether a new one would let through as many as this one.
-    pub fn is_idle(&self, now: Timestamp) -> bool {
-        self.per_minute == 0 || self.due <= now
+    /// From when on a new one would let through as many as this one.
+    pub const fn idle_at(&self) -> Timestamp {
+        self.due
     }
 
     /// Lets one through.

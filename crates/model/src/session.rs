@@ -339,16 +339,29 @@ impl Session {
                     self.version = self.version.next();
                 }
             }
-            EventBody::EvalFailed { job, .. } => {
+            EventBody::EvalFailed { job, changes_state, .. } => {
                 if self.end_job(*job, Transition::EvalFailed) {
-                    self.failures += 1;
+                    self.failed(*changes_state);
                 }
             }
-            EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
+            EventBody::EvalCancelled { job, kept, .. } => {
                 if self.end_job(*job, Transition::EvalCancelled) {
-                    self.failures += 1;
+                    self.failed(kept.is_some());
                 }
             }
+            EventBody::EvalInterrupted { job } => {
+                if self.end_job(*job, Transition::EvalCancelled) {
+                    self.failed(false);
+                }
+            }
+        }
+    }
+
+    /// An eval did not run to its end; it may have changed the session all the same.
+    fn failed(&mut self, changes_state: bool) {
+        self.failures += 1;
+        if changes_state {
+            self.version = self.version.next();
         }
     }
 
@@ -402,12 +415,15 @@ impl Session {
         if self.lane.is_empty() {
             return;
         }
-        let (principal, command) = match (&event.body, &event.metadata) {
-            (EventBody::CommandLeft { principal, command, .. }, _) => (principal, command),
-            (_, Metadata { source: Source::Client { principal, .. }, correlation: Some(command), .. }) => {
-                (principal, command)
-            }
-            _ => return,
+        let (principal, command) = if let EventBody::CommandLeft { principal, command, .. } = &event.body {
+            (principal, command)
+        } else if let Metadata {
+            source: Source::Client { principal, .. }, correlation: Some(command), ..
+        } = &event.metadata
+        {
+            (principal, command)
+        } else {
+            return;
         };
         self.lane.retain(|waiting| waiting.command != *command || waiting.principal != *principal);
     }

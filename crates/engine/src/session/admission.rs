@@ -99,12 +99,17 @@ impl SessionTask {
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
         command.validate(&self.shared.limits)?;
         let place = self.place(command)?;
-        // What passes a running job at once counts for none of these: an escape hatch that is shut when it is needed is none.
-        if command.is_serial() || matches!(command.body, SessionCommand::Ask(_)) {
-            self.check_rates()?;
+        if counts(&command.body) || command.is_serial() {
             self.shared.check_outcomes()?;
+            self.take_slot(&command.body)?;
+            // Last: what is refused for anything else counts for no rate.
+            if let Err(error) = self.check_rates() {
+                self.keep_slot();
+                return Err(error);
+            }
+        } else {
+            self.take_slot(&command.body)?;
         }
-        self.take_slot(&command.body)?;
         Ok(place)
     }
 
@@ -126,7 +131,7 @@ impl SessionTask {
     }
 
     fn place(&self, command: &Command) -> Result<Place, Error> {
-        if self.is_draining {
+        if self.is_draining && begins_something(&command.body) {
             return Err(Error::DaemonStopping);
         }
         if let SessionCommand::Cancel { target: Some(target) } = &command.body {
@@ -199,6 +204,35 @@ impl SessionTask {
         let start = Command::new(id, command.source.clone(), SessionCommand::Start);
         let fingerprint = start.fingerprint(self.session.id);
         self.carry_out(start, fingerprint, None);
+    }
+}
+
+/// Whether a command counts for the limits. An escape hatch that is shut when it is needed is none, and neither is an answer that
+/// cannot be given.
+const fn counts(command: &SessionCommand) -> bool {
+    match command {
+        SessionCommand::Eval { .. }
+        | SessionCommand::Reset
+        | SessionCommand::Rename { .. }
+        | SessionCommand::Ask(_) => true,
+        SessionCommand::Cancel { .. }
+        | SessionCommand::HardReset
+        | SessionCommand::Start
+        | SessionCommand::Stop
+        | SessionCommand::Answer { .. } => false,
+    }
+}
+
+/// Whether a command would have a daemon that goes down go on.
+const fn begins_something(command: &SessionCommand) -> bool {
+    match command {
+        SessionCommand::Eval { .. }
+        | SessionCommand::Reset
+        | SessionCommand::HardReset
+        | SessionCommand::Start
+        | SessionCommand::Rename { .. }
+        | SessionCommand::Ask(_) => true,
+        SessionCommand::Cancel { .. } | SessionCommand::Stop | SessionCommand::Answer { .. } => false,
     }
 }
 

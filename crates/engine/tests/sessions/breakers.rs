@@ -1,7 +1,9 @@
 //! The breaker: where starts of a kind of runner fail again and again, none is made for a while.
 
 use mainstay_model::breaker::BreakerState;
-use mainstay_model::{Error, Limits, SessionCommand, SessionKind, SessionState};
+use mainstay_model::{
+    CreateSession, Error, Limits, Outcome, Response, SessionCommand, SessionKind, SessionState,
+};
 
 use crate::scripted::Start;
 use crate::support::{Daemon, create, eventually, next_id, quick, until_it};
@@ -37,6 +39,26 @@ async fn after_too_many_failed_starts_no_session_is_created_and_none_is_started(
     assert_eq!((other.state().await, daemon.workers.asked()), (SessionState::WarmingUp, asked), "it waits");
     assert_eq!(session.eval("pure 1").await.value.as_deref(), Some("1"), "what runs is not harmed");
     other.submit(SessionCommand::Stop).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_is_gone_is_the_trouble_of_its_session_alone() {
+    let daemon = Daemon::with(limits(600_000)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let working_directory = folder.path().display().to_string();
+    let created = daemon.local.create(next_id(), CreateSession { working_directory, ..create("gone") }).await;
+    let Ok(Outcome::Done { response: Response::Created { session } }) = created else {
+        panic!("{created:?}")
+    };
+    let session = daemon.client(session);
+    session.until("warmUpCompleted").await;
+    drop(folder);
+    for faults in 1..4 {
+        session.submit(SessionCommand::HardReset).await.unwrap();
+        session.until_count("sessionFaulted", faults).await;
+    }
+    assert_eq!(state(&daemon), Some(BreakerState::Closed));
+    assert!(session.story().await.last().unwrap().contains("is not there"));
 }
 
 #[tokio::test]

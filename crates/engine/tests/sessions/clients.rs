@@ -115,8 +115,7 @@ async fn who_follows_all_sessions_gets_the_events_of_those_it_sees() {
             break;
         }
     }
-    let of_others: Vec<_> = seen.iter().filter(|(session, _)| *session != hers).collect();
-    assert!(of_others.iter().all(|(_, kind)| *kind == "sessionRenamed"), "{of_others:?}");
+    assert!(seen.iter().all(|(session, _)| *session == hers), "what is hidden now is not shown: {seen:?}");
     let paged = ada.all_events(Position::ZERO, 3).await.unwrap();
     assert!(!paged.is_empty() && paged.iter().all(|event| event.session == hers));
 }
@@ -126,11 +125,30 @@ async fn who_follows_a_session_that_it_may_see_no_more_is_told_so() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let guest = of(&daemon, "guest", &["demo"], &[]);
-    let mut events = guest.subscribe(session.id, session.now().await).await.unwrap();
+    let cursor = Cursor::Session { session: session.id, after: session.now().await };
+    let only_evals =
+        EventFilter { kinds: ["evalRequested".parse().unwrap()].into(), ..EventFilter::default() };
+    let mut followed = [
+        guest.follow(cursor, EventFilter::default()).await.unwrap(),
+        guest.follow(cursor, only_evals).await.unwrap(),
+    ];
     session.submit(renamed()).await.unwrap();
     session.submit(eval("pure 1")).await.unwrap();
     let not_found = Error::SessionNotFound { reference: session.id.to_string() };
-    assert_eq!(events.next().await.map(drop), Err(not_found));
+    for events in &mut followed {
+        assert_eq!(events.next().await.map(drop), Err(not_found.clone()));
+    }
+}
+
+#[tokio::test]
+async fn what_others_call_theirs_hides_none_of_ones_own() {
+    let daemon = Daemon::start().await;
+    let ada = of(&daemon, "ada", &[], &[]);
+    let (hers, mine) = (created(&ada, "same").await, created(&daemon.local, "same").await);
+    assert_eq!(daemon.local.resolve("same").await, Ok(mine));
+    assert_eq!(ada.resolve("same").await, Ok(hers));
+    let theirs = created(&ada, "twice").await;
+    assert_eq!(daemon.local.resolve("twice").await, Ok(theirs));
 }
 
 #[tokio::test]

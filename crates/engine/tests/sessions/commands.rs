@@ -173,7 +173,7 @@ async fn a_command_runs_only_in_the_version_it_wants() {
     for _ in 0..2 {
         assert_eq!(failed(&session, wants("b", 0)).await, mismatch);
     }
-    session.eval("raise").await;
+    session.eval("reject").await;
     assert_eq!(evaluated(session.give(wants("c", 1)).await).ending, EvalEnding::Completed);
     session.submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
     let session = session.leave();

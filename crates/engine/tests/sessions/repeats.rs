@@ -244,6 +244,23 @@ async fn a_creation_under_the_id_of_a_command_that_runs_is_a_conflict_and_harms_
 }
 
 #[tokio::test]
+async fn a_creation_is_carried_out_whether_or_not_anybody_waits_for_it() {
+    let daemon = Daemon::start().await;
+    daemon.store.hold(true);
+    let (local, store) = (daemon.local.clone(), &daemon.store);
+    let creating = tokio::spawn(async move { local.create(id("left"), create("left")).await });
+    while store.count_sessions(SessionFilter::default()).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    creating.abort();
+    assert!(creating.await.unwrap_err().is_cancelled());
+    let again = daemon.local.create(id("left"), create("left"));
+    let (again, ()) = tokio::join!(again, async { daemon.store.hold(false) });
+    let Ok(Outcome::Done { response: Response::Created { session } }) = again else { panic!("{again:?}") };
+    daemon.client(session).until("warmUpCompleted").await;
+}
+
+#[tokio::test]
 async fn a_creation_sent_twice_at_once_happens_once() {
     let daemon = Daemon::start().await;
     let creation = || daemon.local.create(id("twice"), create("one"));

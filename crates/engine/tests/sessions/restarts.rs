@@ -166,6 +166,32 @@ async fn a_daemon_lost_again_and_again_loses_nothing() {
 }
 
 #[tokio::test]
+async fn what_runs_can_be_cancelled_and_answered_while_the_daemon_waits_for_it() {
+    let daemon = Daemon::with(Limits { drain_ms: 600_000, ..quick() }).await;
+    let (asks, loops) = (daemon.session().await, daemon.session().await);
+    let running = [asks.begin("ask Name?").await, loops.begin("loop").await];
+    crate::support::until_it(async || !asks.attached.asks().await.unwrap().is_empty()).await;
+    let ask = asks.attached.asks().await.unwrap()[0].pending.ask.ask;
+    let stopping = daemon.engine.shut_down();
+    let ending_all = async {
+        while loops.submit(eval("pure 1")).await != Err(Error::DaemonStopping) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let answer = SessionCommand::Answer { ask, value: "Ada".into() };
+    let (asks_handle, loops_handle) = (asks.clone(), loops.clone());
+    let ends = async {
+        ending_all.await;
+        asks_handle.submit(answer).await.ok();
+        loops_handle.submit(crate::support::CANCEL).await.ok();
+    };
+    tokio::join!(stopping, ends);
+    for (running, expected) in running.into_iter().zip([EvalEnding::Completed, EvalEnding::Cancelled]) {
+        assert_eq!(ending(running).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn a_session_at_rest_costs_no_task_and_is_there_when_it_is_used() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;

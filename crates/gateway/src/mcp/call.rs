@@ -1,7 +1,7 @@
 //! One call: on whose behalf, on which session, and whether someone still waits for it.
 //!
-//! A call that names no session takes the one its connection used last, else the most recently active F# session: of the
-//! client's folder where that is known, of all where not. Where there is none, what runs or looks at code creates one.
+//! A call that names no session takes the one its connection used last, else its principal's most recently active F#
+//! session: of the client's folder where that is known, of all where not. Where there is none, what runs or looks at code creates one.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -176,7 +176,10 @@ impl<'a> Call<'a> {
         let working_directory = self.server.working_directory.clone();
         let filter = SessionFilter { working_directory, limit: Some(RECENT), ..SessionFilter::default() };
         let sessions = self.client.sessions(filter).await?;
-        Ok(sessions.iter().find(|session| session.kind == SessionKind::fsharp()).map(|session| session.id))
+        let is_own = |session: &&Session| {
+            session.kind == SessionKind::fsharp() && session.owner == *self.client.principal()
+        };
+        Ok(sessions.iter().find(is_own).map(|session| session.id))
     }
 }
 

@@ -41,9 +41,9 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Shows the token. Must be the first request of a connection.
+    /// Shows a token. Must be the first request of a connection.
     "client/attach" Attach {
-        /// The daemon's token.
+        /// The token of the principal that the client stands for.
         token: String,
         /// What the client is: `cli`, `terminal`.
         name: String,
@@ -51,7 +51,7 @@ methods! {
 
     /// Shows the token, and turns the connection into one of MCP.
     "mcp/attach" AttachMcp {
-        /// The daemon's token.
+        /// The token of the principal that the client stands for.
         token: String,
         /// The folder the client works in, absolute: where its first session is created.
         #[serde(default)]
@@ -190,7 +190,7 @@ methods! {
 
     /// Answers an ask. The first valid answer wins.
     "ask/answer" AnswerAsk {
-        /// Its id, or the end of it.
+        /// Its id, or the end of it; the whole id where it may be sent again.
         ask: String,
         /// The client's name for the command.
         #[serde(default)]

@@ -12,9 +12,9 @@ use super::codec::Request;
 use super::server::Daemon;
 use crate::command::{anonymous, id_of};
 use crate::view::{AskView, CommandView, EvalView, SessionView};
-use mainstay_engine::{Client, WaitingAsk};
+use mainstay_engine::{Client, CommandStatus, WaitingAsk};
 use mainstay_log::SessionFilter;
-use mainstay_model::{Command, Error, Event, Outcome, Response, SessionCommand, SessionId};
+use mainstay_model::{AskId, Command, CommandId, Error, Event, Outcome, Response, SessionCommand, SessionId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -148,7 +148,7 @@ impl Call<'_> {
             asks: client.asks().await?.len(),
             subscribers: engine.subscribers(),
             clients: client.clients(),
-            breakers: engine.breakers(),
+            breakers: client.breakers(),
             live: views,
             stored: client.count_sessions(SessionFilter::default()).await?,
         })
@@ -239,16 +239,38 @@ impl Call<'_> {
         Ok(asks.into_iter().map(AskView::from).collect())
     }
 
-    /// Answers an ask. One that was answered under the same command id before is looked for in the log: it waits no more.
+    /// Answers an ask.
     async fn answer(&self, answer: AnswerAsk) -> Result<Answered, Error> {
         let AnswerAsk { ask, command, value } = answer;
-        let WaitingAsk { session, pending } = self.client.ask(&ask).await?;
-        let (session, ask) = (session.id, pending.ask.ask);
+        let (session, ask) = match self.answered_before(&ask, command.as_ref()).await? {
+            Some(before) => before,
+            None => {
+                let WaitingAsk { session, pending } = self.client.ask(&ask).await?;
+                (session.id, pending.ask.ask)
+            }
+        };
         let body = SessionCommand::Answer { ask, value };
         let command = Command::new(id_of(command)?, self.client.source(), body);
         match self.client.submit(session, command).await?.outcome {
             Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),
             outcome => Err(unexpected(&outcome)),
+        }
+    }
+
+    /// Where an ask is that was answered under this command id before: it waits no more, and the answer is the stored one.
+    async fn answered_before(
+        &self,
+        reference: &str,
+        command: Option<&CommandId>,
+    ) -> Result<Option<(SessionId, AskId)>, Error> {
+        let (Some(command), Ok(ask)) = (command, reference.parse()) else { return Ok(None) };
+        match self.client.command(command).await {
+            Ok(CommandStatus::Ended(stored)) => Ok(stored.session.map(|session| (session, ask))),
+            Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => {
+                Ok(Some((session, ask)))
+            }
+            Err(Error::CommandNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

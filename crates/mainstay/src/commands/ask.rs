@@ -219,6 +219,7 @@ mod tests {
             question: Question { prompt: "Deploy?".to_owned(), schema, default },
             source: Source::Client { principal: Principal::local(), name: "cli".to_owned() },
             job: None,
+            command: None,
             raised_at: "2026-02-13T13:29:20Z".parse().unwrap(),
             deadline: Some("2026-02-13T13:31:20Z".parse().unwrap()),
         };

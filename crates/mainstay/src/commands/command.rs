@@ -53,7 +53,7 @@ impl CommandArgs {
 fn text(view: &CommandView, paint: Paint) -> String {
     let state = match view.state {
         CommandState::Waits => "waits for its turn",
-        CommandState::Runs => "runs",
+        CommandState::Runs => "is under way",
         CommandState::Ended => "has ended",
     };
     let mut text = format!("{} {state}\n", paint.tone(Tone::Name, &printable(view.command.as_str())));

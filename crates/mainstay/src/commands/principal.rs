@@ -104,6 +104,12 @@ fn new(
             reason: "`local` is the user the daemon runs as, whose token is there already".to_owned(),
         });
     }
+    if Config::load(home)?.principals.contains_key(&principal) {
+        return Err(Error::InvalidArgument {
+            argument: "name".to_owned(),
+            reason: format!("`{principal}` is in the configuration already; give it a new token by hand"),
+        });
+    }
     let token = crate::home::new_token();
     let token_sha256 = TokenHash::of(&token);
     let config = config_lines(&principal, &token_sha256, &see, &drive);

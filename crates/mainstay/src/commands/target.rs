@@ -78,8 +78,11 @@ impl Target {
         let here =
             ListSessions { working_directory: Some(folder.display().to_string()), live: false, limit: None };
         let sessions = client.call(here).await?;
+        // What others have here is not taken by mistake: it has to be named.
+        let own = &client.daemon.principal;
         Ok(sessions.into_iter().find(|session| {
-            kind.as_ref().is_none_or(|kind| session.kind == *kind)
+            session.owner == *own
+                && kind.as_ref().is_none_or(|kind| session.kind == *kind)
                 && project.as_ref().is_none_or(|project| session.project.as_ref() == Some(project))
         }))
     }

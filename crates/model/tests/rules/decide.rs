@@ -610,23 +610,26 @@ fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event()
 }
 
 #[test]
-fn each_command_that_succeeds_moves_the_version_and_no_other_does() {
+fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
     let mut story = after(ready());
     let mut versions = Vec::new();
-    let report = |ending| Step::Finished {
+    let report = |ending, changes_state| Step::Finished {
         of_running: true,
         report: Box::new(JobReport {
             ending,
             result: EvalResult::default(),
-            changes_state: true,
+            changes_state,
             took: Duration::ZERO,
         }),
     };
     for step in [
         eval(),
-        report(JobEnding::Completed),
+        report(JobEnding::Completed, false),
         eval(),
-        report(JobEnding::Rejected),
+        report(JobEnding::Rejected, false),
+        eval(),
+        // Its first half had run.
+        report(JobEnding::Rejected, true),
         Step::Command(SessionCommand::Rename { name: "other".to_owned() }),
         Step::Command(SessionCommand::Stop),
         Step::Command(SessionCommand::Start),
@@ -636,7 +639,7 @@ fn each_command_that_succeeds_moves_the_version_and_no_other_does() {
         story.take(step);
         versions.push(story.session.version.0);
     }
-    assert_eq!(versions, [0, 1, 1, 1, 2, 2, 2, 2, 3]);
+    assert_eq!(versions, [0, 1, 1, 1, 1, 2, 3, 3, 3, 3, 4]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::events::{Seen, SeenSession};
 use crate::finding::{Finding, Stage};
 
 const SESSIONS: &str = "
-    SELECT projection, last_seq, last_activity, id, number
+    SELECT projection, last_seq, last_activity, id, number, name, kind, state, working_directory, owner, asks
     FROM session LEFT JOIN head ON head.session = number ORDER BY number";
 
 const INDEXED_EVENTS: &str = "
@@ -71,7 +71,8 @@ impl Examiner<'_> {
             }
             (Ok(stored), Some(folded)) => {
                 self.report.sessions += 1;
-                let fields = difference(&stored, &folded);
+                let mut fields = difference(&stored, &folded);
+                fields.extend(wrong_columns(row, &stored)?);
                 if !fields.is_empty() {
                     self.found(Finding::ProjectionWrong { session: id, fields });
                 }
@@ -169,6 +170,27 @@ struct Fold {
     session: Option<Session>,
     /// What runs after them.
     running: Option<RunningJob>,
+}
+
+/// The columns that are there to be searched, and are not what the projection says.
+fn wrong_columns(row: &Row<'_>, stored: &Session) -> rusqlite::Result<Vec<String>> {
+    let texts = [
+        ("name", 5, stored.name.as_str()),
+        ("kind", 6, stored.kind.as_str()),
+        ("state", 7, stored.state().name()),
+        ("working_directory", 8, stored.working_directory.as_str()),
+        ("owner", 9, stored.owner.as_str()),
+    ];
+    let mut wrong = Vec::new();
+    for (name, index, expected) in texts {
+        if row.get::<_, String>(index)? != expected {
+            wrong.push(format!("the column {name}"));
+        }
+    }
+    if row.get::<_, i64>(10)? != i64::try_from(stored.asks.len()).unwrap_or(i64::MAX) {
+        wrong.push("the column asks".to_owned());
+    }
+    Ok(wrong)
 }
 
 /// The fields in which two sessions differ, but for the newest event, which is the head's.

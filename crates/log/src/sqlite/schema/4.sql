@@ -4,4 +4,3 @@ ALTER TABLE session ADD COLUMN owner TEXT NOT NULL DEFAULT 'local';
 ALTER TABLE session ADD COLUMN asks INTEGER NOT NULL DEFAULT 0;
 
 CREATE INDEX session_by_asks ON session (asks) WHERE asks > 0;
-CREATE INDEX session_by_owner ON session (owner);
