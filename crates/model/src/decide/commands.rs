@@ -148,8 +148,7 @@ impl Draft<'_> {
         let job = running.job;
         if !running.cancel_requested {
             self.record(metadata, EventBody::CancelRequested { job });
-            self.cancel_asks(job);
-            self.effect(Effect::Interrupt { job });
+            self.stop(job);
         }
         Ok(Response::Cancelling { job })
     }

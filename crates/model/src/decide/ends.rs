@@ -17,9 +17,15 @@ impl Draft<'_> {
         self.record(of_job(Source::System, &running), EventBody::EvalTimedOut { job, limit_ms });
         self.answer(Identity::of_running(&running), Outcome::Failed { error: Error::TimedOut { limit_ms } });
         if !running.cancel_requested {
-            self.cancel_asks(job);
-            self.effect(Effect::Interrupt { job });
+            self.stop(job);
         }
+    }
+
+    /// Tells a job to stop. It hears so before it hears that its asks have no answer: else it would go on as if nobody had
+    /// answered.
+    pub(super) fn stop(&mut self, job: JobId) {
+        self.effect(Effect::Interrupt { job });
+        self.cancel_asks(job);
     }
 
     pub(super) fn finish(&mut self, running: &RunningJob, report: JobReport) {

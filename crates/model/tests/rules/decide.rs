@@ -581,6 +581,21 @@ fn the_job_of_a_stopping_daemon_was_cut_off_and_nobody_cancelled_it() {
 }
 
 #[test]
+fn a_job_is_told_to_stop_before_it_hears_that_nobody_answers() {
+    let mut story = after(ready().into_iter().chain([eval(), Step::Asks(Question::text("Name?"))]));
+    let [ask] = story.session.asks.as_slice() else { panic!("{:?}", story.session.asks) };
+    let (ask, job) = (ask.ask.ask, story.session.running().unwrap().job);
+    let body = SessionCommand::Cancel { target: None };
+    let command = Command::new(command_id(50), client(), body);
+    let fingerprint = command.fingerprint(story.session.id);
+    let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(50) };
+    let decision = story.decide(input).unwrap();
+    let refusal = Effect::Answer { ask, answer: Err(Error::Cancelled) };
+    assert_eq!(decision.effects, [Effect::Interrupt { job }, refusal]);
+    story.carry(decision);
+}
+
+#[test]
 fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event() {
     let mut story = after(ready());
     let command =
