@@ -16,6 +16,12 @@ let private note (e: exn) =
     | null -> ()
     | job -> thrown.AddOrUpdate(e, job)
 
+/// The job whose code calls this, if any does.
+let job () : string option =
+    match current.Value with
+    | null -> None
+    | job -> Some job
+
 /// Runs code of a job.
 let under (job: string) (work: unit -> 'T) : 'T =
     current.Value <- job

@@ -220,7 +220,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     member _.Evaluate(id: int64, job: string, code: string, file: string option, begins: unit -> bool) : EvalResult =
         let watch = Stopwatch.StartNew()
         let submissions = split code
-        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> runIn job file submissions))
+        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> Input.during job (fun () -> runIn job file submissions)))
         let last = match List.tryLast ran with Some last -> last | None -> nothingRan
         { Outcome = last.Outcome
           Kept = (if last.Outcome = Interrupted then keptOf code submissions ran else 0)
@@ -238,6 +238,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         lock interrupting (fun () ->
             if evaluating = Some eval then
                 interruptRequested <- true
+                Input.stop ()
                 running |> Option.iter (fun thread ->
                     thread.Interrupt()
                     interruptSession session))

@@ -94,6 +94,7 @@ type private Worker(channel: Channel) =
         | None -> ()
         Environment.CurrentDirectory <- wanted.WorkingDirectory
         UserOutput.install ()
+        Input.install channel.Send
         let complaints = new StringWriter()
         let opened =
             try
@@ -187,6 +188,7 @@ type private Worker(channel: Channel) =
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))
         | Explore name -> post checks id (fun () -> inSession id (explore id name))
         | Interrupt eval -> interrupt id eval
+        | Answer (ask, text) -> Input.answer ask text
 
     member _.Run() =
         startThread "evaluations" (fun () -> work evaluations warmUp Timeout.InfiniteTimeSpan)

@@ -74,6 +74,8 @@ type Request =
     | Complete of code: string * cursor: Position
     | Explore of name: string
     | Interrupt of eval: int64
+    /// The answer to an ask; none where nobody gives one.
+    | Answer of ask: Guid * text: string option
     | Reset
 
 type FailureCode =
@@ -88,6 +90,13 @@ type Failure =
       Message: string }
 
 let private badRequest id message = Error { Id = id; Code = BadRequest; Message = message }
+
+/// The answer as text: what code reads is nothing else.
+let private decodeAnswer (element: JsonElement) : string option =
+    match element.TryGetProperty "value" with
+    | true, value when value.ValueKind = JsonValueKind.String -> Some(value.GetString())
+    | true, value when value.ValueKind <> JsonValueKind.Null -> Some(value.GetRawText())
+    | _ -> None
 
 let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =
     let text name = tryText name element
@@ -114,6 +123,10 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         match tryInteger "eval" element with
         | Some eval -> Ok(Interrupt eval)
         | None -> Error "`interrupt` needs the integer `eval`"
+    | "answer" ->
+        match Guid.TryParse(defaultArg (text "ask") "") with
+        | true, ask -> Ok(Answer(ask, decodeAnswer element))
+        | false, _ -> Error "`answer` needs the id `ask`"
     | "reset" -> Ok Reset
     | other -> Error("unknown message type `" + other + "`")
 
@@ -257,6 +270,15 @@ let encodeMembers (id: int64) (name: string) (kind: string) (members: MemberItem
     ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
+
+/// Asks for a text.
+let encodeAsks (ask: Guid) (job: string) (prompt: string) =
+    message "asks" [
+        writeText "ask" (string ask)
+        writeText "job" job
+        writeText "prompt" prompt
+        writeObject "schema" (writeText "type" "string")
+    ]
 
 let encodeEnding (job: string) (reason: string) = message "ending" [ writeText "job" job; writeText "reason" (cut reason) ]
 

@@ -9,13 +9,58 @@ open System.Text
 /// A single large write leaves in pieces of this many characters.
 let private bufferSize = 16384
 
+/// How many bytes of a line that has no end yet are remembered: its last ones.
+let private begunLimit = 400
+
+/// A stream that remembers the line that was begun last.
+type private Watched(inner: Stream) =
+    inherit Stream()
+    let begun = new MemoryStream()
+
+    member _.TakeBegun() : string =
+        lock begun (fun () ->
+            let text = Encoding.UTF8.GetString(begun.GetBuffer(), 0, int begun.Length)
+            begun.SetLength 0L
+            text)
+
+    member private _.Note(buffer: byte[], offset: int, count: int) =
+        lock begun (fun () ->
+            let newline = Array.LastIndexOf(buffer, 10uy, offset + count - 1, count)
+            let start = if newline < 0 then offset else newline + 1
+            if newline >= 0 then begun.SetLength 0L
+            begun.Write(buffer, start, offset + count - start)
+            if begun.Length > int64 (2 * begunLimit) then
+                let last = begun.ToArray()
+                begun.SetLength 0L
+                begun.Write(last, last.Length - begunLimit, begunLimit))
+
+    override watched.Write(buffer: byte[], offset: int, count: int) =
+        if count > 0 then watched.Note(buffer, offset, count)
+        inner.Write(buffer, offset, count)
+
+    override _.Flush() = inner.Flush()
+    override _.CanWrite = true
+    override _.CanRead = false
+    override _.CanSeek = false
+    override _.Length = inner.Length
+    override _.Position with get () = inner.Position and set value = inner.Position <- value
+    override _.Read(buffer: byte[], offset: int, count: int) = inner.Read(buffer, offset, count)
+    override _.Seek(offset: int64, origin: SeekOrigin) = inner.Seek(offset, origin)
+    override _.SetLength(length: int64) = inner.SetLength length
+
 let private writerOver (stream: Stream) =
     TextWriter.Synchronized(new StreamWriter(stream, UTF8Encoding false, bufferSize, AutoFlush = true))
 
+let mutable private output = new Watched(Stream.Null)
+
 /// Makes the console write UTF-8 without a byte order mark, unbuffered.
 let install () =
-    Console.SetOut(writerOver (Console.OpenStandardOutput()))
+    output <- new Watched(Console.OpenStandardOutput())
+    Console.SetOut(writerOver output)
     Console.SetError(writerOver (Console.OpenStandardError()))
+
+/// The line that was begun on standard output and has no end yet, once; its end where it is long.
+let takeBegunLine () : string = output.TakeBegun().Trim()
 
 /// Flushes writers that client code may have put in place.
 let flush () =

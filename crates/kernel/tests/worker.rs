@@ -21,7 +21,9 @@ use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
 use mainstay_kernel::{Launch, worker};
 use mainstay_model::decide::LastWords;
-use mainstay_model::{Blame, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit};
+use mainstay_model::{
+    AskId, Blame, Error, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit,
+};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
@@ -121,6 +123,34 @@ impl Session {
         }
     }
 
+    /// The next ask of a job, and its prompt.
+    async fn asks(&mut self, wanted: JobId) -> (AskId, String) {
+        loop {
+            match soon(self.worker.notices.recv()).await.unwrap() {
+                RunnerNotice::Asks { job, ask, question, timeout_ms: None } if job == wanted => {
+                    return (ask, question.prompt);
+                }
+                RunnerNotice::Output { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Runs code whose reads are answered with these; gives what it asked, and its value.
+    async fn converse(&mut self, code: &str, answers: &[&str]) -> (Vec<String>, String) {
+        let job = self.submit(code).await;
+        let mut prompts = Vec::new();
+        for answer in answers {
+            let (ask, prompt) = self.asks(job).await;
+            prompts.push(prompt);
+            self.worker.runner.answer(ask, Ok(json!(answer))).await;
+        }
+        let report = self.end_of(job).await.report;
+        assert_eq!(report.ending, JobEnding::Completed, "{code}");
+        assert!(report.changes_state, "what it read is part of the session");
+        (prompts, report.result.value.unwrap())
+    }
+
     async fn eval(&mut self, code: &str) -> Ran {
         let job = self.submit(code).await;
         self.end_of(job).await
@@ -201,6 +231,93 @@ async fn an_interrupt_right_behind_an_eval_ends_it_and_not_the_worker() {
         assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 0 });
     }
     assert_eq!(session.value("1 + 1").await, "2");
+}
+
+#[tokio::test]
+async fn code_that_reads_a_line_asks_for_it() {
+    let mut session = Session::start().await;
+    for read in [
+        "System.Console.ReadLine()",
+        "stdin.ReadLine()",
+        "System.Console.In.ReadLine()",
+        "stdin.ReadLineAsync().Result",
+        "async { return stdin.ReadLine() } |> Async.RunSynchronously",
+    ] {
+        let (prompts, value) = session.converse(read, &["Ada é"]).await;
+        assert_eq!((prompts, &*value), (vec!["the code reads a line".to_owned()], "\"Ada é\""), "{read}");
+    }
+}
+
+#[tokio::test]
+async fn the_line_that_the_code_has_begun_is_what_it_asks() {
+    let mut session = Session::start().await;
+    let asks = |prompt: &str| format!("printf \"first\\n{prompt} \"; stdin.ReadLine()");
+    assert_eq!(session.converse(&asks("Näme?"), &["Ada"]).await.0, ["Näme?"]);
+    let two = format!("let name = ({})\n{}", asks("Name?"), asks("Age?"));
+    assert_eq!(session.converse(&two, &["Ada", "36"]).await.0, ["Name?", "Age?"]);
+    let long = "printf \"%s?\" (String.replicate 100000 \"é\"); stdin.ReadLine()";
+    let long = session.converse(long, &["x"]).await.0;
+    assert!(long[0].ends_with("éé?") && long[0].chars().count() < 500, "{long:?}");
+    session.eval("printf \"of an earlier job\"").await;
+    assert_eq!(session.converse("stdin.ReadLine()", &["x"]).await.0, ["the code reads a line"]);
+}
+
+#[tokio::test]
+async fn an_answer_is_read_by_characters_lines_or_whole() {
+    let mut session = Session::start().await;
+    for (code, answers, value) in [
+        ("char (stdin.Peek()), char (stdin.Read()), stdin.ReadLine()", &["abc"][..], "('a', 'a', \"bc\")"),
+        ("stdin.ReadLine(), stdin.ReadLine()", &["a\r\nb"], "(\"a\", \"b\")"),
+        ("stdin.ReadLine(), stdin.ReadLine()", &["", "b"], "(\"\", \"b\")"),
+        ("stdin.ReadLine(), stdin.ReadToEnd()", &["a\nb", "c\nd"], "(\"a\", \"b\nc\nd\")"),
+        ("let text = Array.zeroCreate 9 in stdin.Read(text, 1, 8), text.[2]", &["ab"], "(3, 'b')"),
+        ("stdin.Read(Array.zeroCreate 1, 0, 1)", &["left over"], "1"),
+        ("stdin.ReadLine()", &["fresh"], "\"fresh\""),
+    ] {
+        assert_eq!(session.converse(code, answers).await.1, value, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_answers_is_the_end_of_input() {
+    let mut session = Session::start().await;
+    let code = "isNull (stdin.ReadLine()), stdin.Read(), stdin.Peek(), stdin.ReadToEnd()";
+    let job = session.submit(code).await;
+    for _ in 0..4 {
+        let (ask, _) = session.asks(job).await;
+        session.worker.runner.answer(ask, Err(Error::TimedOut { limit_ms: 5 })).await;
+    }
+    let value = session.end_of(job).await.report.result.value;
+    assert_eq!(value.as_deref(), Some("(true, -1, -1, \"\")"));
+}
+
+#[tokio::test]
+async fn code_that_its_job_left_running_is_at_the_end_of_its_input() {
+    let mut session = Session::start().await;
+    session.eval("let gate = new System.Threading.ManualResetEventSlim()").await;
+    session.eval("let late = System.Threading.Tasks.Task.Run(fun () -> gate.Wait(); stdin.ReadLine())").await;
+    let reads_after = |late: &str| format!("gate.Set(); isNull {late}.Result, stdin.ReadLine()");
+    assert_eq!(session.converse(&reads_after("late"), &["a"]).await.1, "(true, \"a\")");
+
+    let begins = "let waits = System.Threading.Tasks.Task.Run(fun () -> stdin.ReadLine());;\nSystem.Threading.Thread.Sleep -1";
+    let begins = session.submit(begins).await;
+    session.asks(begins).await;
+    soon(session.worker.runner.interrupt()).await;
+    session.end_of(begins).await;
+    assert_eq!(session.converse(&reads_after("waits"), &["b"]).await.1, "(true, \"b\")");
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_wait_for_an_answer() {
+    let mut session = Session::start().await;
+    for read in ["stdin.ReadLine()", "async { return stdin.ReadLine() } |> Async.RunSynchronously"] {
+        let job = session.submit(&format!("let before = 1;;\nlet never = {read}")).await;
+        let (ask, _) = session.asks(job).await;
+        soon(session.worker.runner.interrupt()).await;
+        session.worker.runner.answer(ask, Err(Error::Cancelled)).await;
+        assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 16 }, "{read}");
+    }
+    assert_eq!(session.converse("stdin.ReadLine()", &["a"]).await.1, "\"a\"");
 }
 
 #[tokio::test]

@@ -33,6 +33,7 @@ pub(super) const WORKER: &[SourceFile] = sources![
     "Diagnostics.fs"
     "Faults.fs"
     "Blame.fs"
+    "Input.fs"
     "Evaluator.fs"
     "Documentation.fs"
     "Intellisense.fs"
