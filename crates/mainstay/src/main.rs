@@ -1,8 +1,10 @@
 //! `mainstay`: the daemon, the terminal client and the command line.
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
+//! [`asking`] is what one's own code asks.
 //! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`terminal`] is all that people see.
 
+mod asking;
 mod commands;
 mod config;
 mod connect;

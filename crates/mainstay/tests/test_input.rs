@@ -2,11 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "the prompt's tests use the rest")]
+mod terminal;
 
+use std::io::{BufRead, BufReader};
 use std::process::Child;
 
 use serde_json::Value;
 use support::{Finished, Follower, World};
+use terminal::{CTRL_C, CTRL_D, Terminal};
 
 const READS_A_NAME: &str = "printf \"Name? \"\nlet name = stdin.ReadLine()";
 
@@ -107,4 +112,67 @@ fn where_nobody_answers_in_time_the_code_reads_the_end_of_its_input() {
     let world = World::new();
     std::fs::write(world.home().join("config.toml"), "[limits]\nask-ms = 50\n").unwrap();
     assert_eq!(world.eval("isNull (stdin.ReadLine())")["value"], "true");
+}
+
+/// Runs code on a terminal.
+fn eval_on_terminal(world: &World, code: &str) -> Terminal {
+    Terminal::run(world.command().args(["eval", code]))
+}
+
+#[test]
+fn a_person_who_runs_code_is_asked_on_the_spot() {
+    let world = World::new();
+    world.eval("let ask (what: string) = printf \"%s\" what; stdin.ReadLine()");
+    let terminal = eval_on_terminal(&world, "ask \"Name? \", ask \"\"");
+    terminal.wait_for_last_line("Name?");
+    terminal.enter("Ada");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.enter("Lovelace");
+    terminal.wait_for("val it : string * string = (\"Ada\", \"Lovelace\")");
+    assert_eq!(terminal.screen().matches("Name?").count(), 1, "{}", terminal.screen());
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
+fn a_person_who_is_asked_is_told_that_someone_else_answered() {
+    let world = World::new();
+    world.eval("1");
+    let terminal = eval_on_terminal(&world, "stdin.ReadLine()");
+    terminal.wait_for_last_line("the code reads a line");
+    assert_eq!(answer(&world, "Ada").code, 0);
+    terminal.wait_for("\"Ada\"\n");
+    terminal.wait_for("val it : string = \"Ada\"");
+    assert!(terminal.screen().contains("\ncli answered "), "{}", terminal.screen());
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
+fn a_person_who_is_asked_may_cancel_or_leave_the_answer_to_others() {
+    let world = World::new();
+    world.eval("1");
+    let terminal = eval_on_terminal(&world, "stdin.ReadLine()");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.press(CTRL_D);
+    terminal.wait_for(&format!(
+        "`mainstay ask answer {} ANSWER` answers it",
+        the_ask(&world)["shortId"].as_str().unwrap()
+    ));
+    terminal.press(CTRL_C);
+    assert_eq!(terminal.wait_for_end(), 1);
+    assert_eq!(world.session()["state"], "Ready");
+}
+
+#[test]
+fn without_a_terminal_it_is_said_how_to_answer() {
+    let world = World::new();
+    world.eval("1");
+    let mut child = world.start_eval("stdin.ReadLine()");
+    let mut says = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let note = says.find(|line| line.ends_with("answers it")).unwrap();
+    let id = the_ask(&world)["shortId"].as_str().unwrap().to_owned();
+    assert_eq!(note, format!("  `mainstay ask answer {id} ANSWER` answers it"));
+    let command: Vec<_> = note.split('`').nth(1).unwrap().split(' ').skip(1).collect();
+    assert_eq!(world.run(command).code, 0);
+    let eval: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(eval["value"], "\"ANSWER\"");
 }

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{AnswerAsk, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_gateway::rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::AskView;
 use mainstay_model::{CommandId, Error, Question, Timestamp};
 use serde_json::{Value, json};
@@ -117,16 +118,20 @@ async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCo
 }
 
 async fn give(home: &Home, reference: &str, text: &str) -> Result<ExitCode, Error> {
-    let connection = connect(home, "cli").await?;
-    let asks = connection.client.call(ListAsks { session: None }).await?;
+    answer(&connect(home, "cli").await?.client, reference, text).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Answers the ask of this id, or end of an id, with what a person typed.
+pub(crate) async fn answer(client: &Client, reference: &str, text: &str) -> Result<Answered, Error> {
+    let asks = client.call(ListAsks { session: None }).await?;
     let mut found = asks.iter().filter(|view| view.ask.answers_to(reference));
     // One that is not there, or is not the only one, the daemon knows how to refuse.
     let value = match (found.next(), found.next()) {
         (Some(view), None) => view.question.value_of(text),
         (_, _) => Value::String(text.to_owned()),
     };
-    connection.client.call(AnswerAsk { ask: reference.to_owned(), command: None, value }).await?;
-    Ok(ExitCode::SUCCESS)
+    client.call(AnswerAsk { ask: reference.to_owned(), command: None, value }).await
 }
 
 impl Raise {
@@ -180,9 +185,14 @@ pub(crate) fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
     format!(
         "{} {}\n    {}\n",
         paint.tone(Tone::Name, short_id),
-        printable(&format!("{} {}", question.prompt, wanted(question))).trim_end(),
+        printable(&question_text(question)),
         paint.tone(Tone::Faint, &printable(&facts)),
     )
+}
+
+/// What is asked, and what an answer must be where that is not any text.
+pub(crate) fn question_text(question: &Question) -> String {
+    format!("{} {}", question.prompt.trim_end(), wanted(question)).trim_end().to_owned()
 }
 
 /// What an answer must be, in words where there are short ones.

@@ -1,6 +1,6 @@
 //! `mainstay eval`: code in, what comes of it out.
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,10 +17,11 @@ use super::conditions::ConditionArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::interrupts;
+use super::questions::Questions;
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, Paint, eval_summary};
+use crate::terminal::{self, BegunLine, Paint, eval_summary};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -109,6 +110,8 @@ impl Eval {
             show,
             has_begun: false,
             stop: Stop::Unwanted,
+            questions: Questions::new(),
+            begun: BegunLine::default(),
             interrupts: interrupts()?,
         };
         let mut answered = run.attempt(connection).await;
@@ -192,6 +195,9 @@ struct Run {
     /// Whether its beginning was seen; what began earlier is shown from its answer.
     has_begun: bool,
     stop: Stop,
+    questions: Questions,
+    /// What it has printed last, where that is on the screen.
+    begun: BegunLine,
     /// Ctrl-C, also where it comes while something else is waited for.
     interrupts: Signal,
 }
@@ -258,6 +264,7 @@ impl Run {
                         "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
                     ));
                 }
+                line = self.questions.line() => self.questions.answer(&client, line).await?,
                 Some(event) = events.recv() => {
                     self.see(&event);
                     if self.has_begun {
@@ -290,6 +297,7 @@ impl Run {
 
     fn see(&mut self, event: &Event) {
         self.shown = event.seq;
+        self.questions.observe(event, &self.command, &mut self.begun);
         if event.metadata.correlation.as_ref() != Some(&self.command) {
             return;
         }
@@ -303,7 +311,7 @@ impl Run {
         }
     }
 
-    fn print(&self, stream: OutputStream, text: &str) {
+    fn print(&mut self, stream: OutputStream, text: &str) {
         if self.show == Show::Nothing {
             return;
         }
@@ -312,6 +320,9 @@ impl Run {
             OutputStream::Stderr => eprint!("{text}"),
         }
         std::io::stdout().flush().ok();
+        if std::io::stdout().is_terminal() {
+            self.begun.push(text);
+        }
     }
 
     /// Ctrl-C stops the code, or takes it back where it waits for its turn, and not only the waiting for it.

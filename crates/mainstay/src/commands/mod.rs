@@ -3,7 +3,7 @@
 //! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start. Code that
 //! calls `exit` gives its own, unless JSON was asked for.
 
-mod ask;
+pub(crate) mod ask;
 mod attach;
 mod cancel;
 mod command;
@@ -19,6 +19,7 @@ pub(crate) mod fault;
 mod kernel;
 mod mcp;
 mod principal;
+mod questions;
 mod serve;
 pub(crate) mod session;
 pub(crate) mod status;

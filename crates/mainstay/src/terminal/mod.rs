@@ -5,12 +5,16 @@
 //! An error is one line that says what happened and one that says what to do next.
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first; only what user code itself prints does not.
 
+mod begun;
+
 use std::borrow::Cow;
 use std::io::IsTerminal;
 
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp};
 use unicode_width::UnicodeWidthStr;
+
+pub(crate) use self::begun::BegunLine;
 
 /// A colour by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

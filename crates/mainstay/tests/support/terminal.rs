@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::num::NonZero;
+use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -63,8 +64,13 @@ impl vt100::Callbacks for Answers {
 impl Terminal {
     /// Opens a prompt in the working folder.
     pub(crate) fn open(world: &World) -> Self {
+        Self::run(&world.command())
+    }
+
+    /// Runs a command.
+    pub(crate) fn run(command: &Command) -> Self {
         let pair = native_pty_system().openpty(SIZE).unwrap();
-        let child = pair.slave.spawn_command(in_terminal(&world.command())).unwrap();
+        let child = pair.slave.spawn_command(in_terminal(command)).unwrap();
         drop(pair.slave);
         let keys: Keys = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
         let answers = Answers { keys: Arc::clone(&keys) };
@@ -141,8 +147,9 @@ impl Drop for Terminal {
     }
 }
 
-fn in_terminal(command: &std::process::Command) -> CommandBuilder {
+fn in_terminal(command: &Command) -> CommandBuilder {
     let mut builder = CommandBuilder::new(command.get_program());
+    builder.args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => builder.env(name, value),

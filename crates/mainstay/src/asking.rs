@@ -1,0 +1,85 @@
+//! What one's own code asks while one waits for it: which asks wait, and whether they were answered from here.
+
+use mainstay_gateway::rpc::api::AnswerAsk;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_model::ask::{Ask, Raiser};
+use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
+
+/// The asks of one command's code that have not ended.
+#[derive(Debug, Default)]
+pub(crate) struct OwnAsks {
+    asks: Vec<OwnAsk>,
+}
+
+#[derive(Debug)]
+struct OwnAsk {
+    ask: Ask,
+    standing: Standing,
+}
+
+/// How an ask stands, as far as is known here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It waits for an answer.
+    Open,
+    /// It was answered from here; the event that says so is on its way.
+    Answered,
+    /// It had ended when it was answered from here; the event that says how is on its way.
+    Late,
+}
+
+/// What an event says of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// One more waits.
+    Raised,
+    /// One has ended, as was done from here.
+    Answered,
+    /// One has ended without us.
+    Ended,
+}
+
+impl OwnAsks {
+    /// Takes in an event of the session in which `command` runs; none where it says nothing of them.
+    pub(crate) fn observe(&mut self, event: &Event, command: &CommandId) -> Option<News> {
+        if let EventBody::AskRaised(ask) = &event.body
+            && is_of(ask, event, command)
+        {
+            self.asks.push(OwnAsk { ask: (**ask).clone(), standing: Standing::Open });
+            return Some(News::Raised);
+        }
+        let EventBody::AskEnded { ask, .. } = &event.body else { return None };
+        let at = self.asks.iter().position(|own| own.ask.ask == *ask)?;
+        Some(match self.asks.remove(at).standing {
+            Standing::Answered => News::Answered,
+            Standing::Open | Standing::Late => News::Ended,
+        })
+    }
+
+    /// The first that waits for an answer.
+    pub(crate) fn open(&self) -> Option<&Ask> {
+        self.asks.iter().find(|own| own.standing == Standing::Open).map(|own| &own.ask)
+    }
+
+    /// Answers one with what a person typed. Where it has ended meanwhile, the event that ended it says so.
+    ///
+    /// # Errors
+    /// [`Error::AnswerInvalid`], and what stands in the way of a call.
+    pub(crate) async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
+        let Some(own) = self.asks.iter_mut().find(|own| own.ask.ask == ask) else { return Ok(()) };
+        let value = own.ask.question.value_of(text);
+        own.standing = match client.call(AnswerAsk { ask: ask.to_string(), command: None, value }).await {
+            Ok(_) => Standing::Answered,
+            Err(Error::AskNotPending { .. }) => Standing::Late,
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+}
+
+fn is_of(ask: &Ask, event: &Event, command: &CommandId) -> bool {
+    match ask.raiser {
+        Raiser::Job { .. } => event.metadata.correlation.as_ref() == Some(command),
+        Raiser::Command { .. } => false,
+    }
+}
