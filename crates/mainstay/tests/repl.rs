@@ -190,6 +190,107 @@ fn what_is_typed_while_code_runs_stands_at_the_next_prompt() {
     terminal.wait_for("val it : int = 42");
 }
 
+/// The end of the id of the only ask that waits.
+fn the_ask(world: &World) -> String {
+    world.run(["ask", "list", "--json"]).json()[0]["shortId"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_the_code_asks_is_answered_on_the_spot() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let ask (what: string) = printf \"%s\" what; stdin.ReadLine()");
+    terminal.wait_for("val ask : what:string -> string");
+    terminal.enter("ask \"first\\nName? \", ask \"\", ask \"Last? \"");
+    terminal.wait_for_last_line("Name?");
+    terminal.enter("Ada");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.press("half");
+    terminal.wait_for_last_line("the code reads a line half");
+    world.run(["session", "rename", "work", "lab"]);
+    terminal.wait_until("a line half, further down", |screen| {
+        screen.contains("cli renamed to `lab`") && screen.trim_end().ends_with("the code reads a line half")
+    });
+    terminal.press(ENTER);
+    terminal.wait_for_last_line("Last?");
+    terminal.enter("List.ma");
+    terminal.wait_for("(\"Ada\", \"half\", \"List.ma\")");
+    let screen = terminal.screen();
+    assert!(screen.contains("\nfirst\nName? Ada\n"), "{screen}");
+    assert!(screen.contains("\nthe code reads a line half\nLast? List.ma\n"), "{screen}");
+    assert_eq!(screen.matches("Name?").count(), 2, "the code, and the question once:\n{screen}");
+    terminal.wait_for_last_line("lab>");
+    terminal.press(UP);
+    terminal.wait_until("the code", |screen| screen.trim_end().ends_with("ask \"Last? \""));
+}
+
+#[test]
+fn a_question_that_someone_else_answers_is_over() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("stdin.ReadLine()");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.press("never sent");
+    terminal.wait_for_last_line("the code reads a line never sent");
+    let ask = the_ask(&world);
+    assert_eq!(world.run(["ask", "answer", &ask, "Ada"]).code, 0);
+    terminal.wait_for(&format!("· cli answered {ask}: \"Ada\""));
+    terminal.wait_for("val it : string = \"Ada\"");
+    terminal.wait_for_last_line(PROMPT);
+}
+
+#[test]
+fn who_is_asked_may_cancel_or_leave_the_answer_to_others() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
+    let terminal = open(&world);
+    terminal.enter("let kept = 41");
+    terminal.wait_for("val kept : int = 41");
+    let worker = world.worker_pid();
+    terminal.enter("stdin.ReadLine()");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.press(CTRL_C);
+    terminal.wait_until("cancelled", |screen| screen.lines().any(|line| line == "cancelled"));
+    terminal.wait_for_last_line(PROMPT);
+    assert_eq!(world.worker_pid(), worker);
+
+    terminal.enter("kept, stdin.ReadLine()");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.press(CTRL_D);
+    let ask = the_ask(&world);
+    terminal.wait_for(&format!("`mainstay ask answer {ask} ANSWER` answers it; Ctrl-C cancels the code"));
+    world.run(["ask", "answer", &ask, "Ada"]);
+    terminal.wait_for("(41, \"Ada\")");
+}
+
+#[test]
+fn what_others_ask_is_shown_and_answered_at_the_prompt() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter(":asks");
+    terminal.wait_for("nothing waits for an answer");
+    let theirs = world.start_eval("printf \"Name? \"; stdin.ReadLine()");
+    terminal.wait_for("· cli asks: Name? • :answer ");
+    let ask = the_ask(&world);
+    terminal.enter(&format!(":answer {ask} Ada"));
+    terminal.wait_for(&format!("· terminal answered {ask}: \"Ada\""));
+    assert_eq!(theirs.wait_with_output().unwrap().status.code(), Some(0));
+    terminal.wait_for("cli│ val it : string = \"Ada\"");
+
+    let mut raise = world.command();
+    let mut raised = raise.args(["ask", "raise", "--yes-no", "Deploy?"]).spawn().unwrap();
+    terminal.wait_for("· cli asks: Deploy? (yes or no) • :answer ");
+    let ask = the_ask(&world);
+    terminal.enter(&format!(":answer {ask} maybe"));
+    terminal.wait_for("[answer_invalid]");
+    terminal.enter(":asks");
+    terminal.wait_for(&format!("\n{ask} Deploy? (yes or no)\n"));
+    terminal.enter(&format!(":answer {ask} yes"));
+    assert_eq!(raised.wait().unwrap().code(), Some(0));
+    terminal.enter(&format!(":answer {ask} yes"));
+    terminal.wait_for("[ask_not_pending]");
+}
+
 #[test]
 fn commands_act_on_the_session() {
     let world = World::new();

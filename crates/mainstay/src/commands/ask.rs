@@ -109,10 +109,8 @@ async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCo
     let asks = connect(home, "cli").await?.client.call(ListAsks { session }).await?;
     if json {
         super::print_json(&asks)?;
-    } else if asks.is_empty() {
-        println!("nothing waits for an answer");
     } else {
-        asks.iter().for_each(|ask| print!("{}", ask_text(ask, Paint::stdout(), Timestamp::now())));
+        print!("{}", asks_text(&asks, Paint::stdout(), Timestamp::now()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -167,8 +165,16 @@ fn answer_text(answer: &AskAnswer) -> String {
     answer.value.as_str().map_or_else(|| answer.value.to_string(), str::to_owned)
 }
 
+/// What waits for an answer.
+pub(crate) fn asks_text(asks: &[AskView], paint: Paint, now: Timestamp) -> String {
+    match asks {
+        [] => "nothing waits for an answer\n".to_owned(),
+        asks => asks.iter().map(|ask| ask_text(ask, paint, now)).collect(),
+    }
+}
+
 /// An ask, in two lines.
-pub(crate) fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
+fn ask_text(ask: &AskView, paint: Paint, now: Timestamp) -> String {
     let AskView { short_id, session_name, question, source, raised_at, deadline, .. } = ask;
     let by = match ask.job {
         Some(_) => "code that runs",

@@ -1,7 +1,7 @@
 //! Carrying out the commands of the table, one small function each.
 
 use mainstay_gateway::rpc::api::{
-    CancelSession, GetSession, GetStatus, ListEvents, ListSessions, RenameSession, ResetSession,
+    CancelSession, GetSession, GetStatus, ListAsks, ListEvents, ListSessions, RenameSession, ResetSession,
 };
 use mainstay_model::{Error, Seq, Timestamp};
 use unicode_width::UnicodeWidthStr;
@@ -11,6 +11,7 @@ use super::evaluation::Submission;
 use super::link::Link;
 use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
+use crate::commands::ask::{answer, asks_text};
 use crate::commands::session::session_line;
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
@@ -42,6 +43,8 @@ impl Repl {
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
             Command::Rename(name) => self.rename(name).await?,
+            Command::Asks => self.asks().await?,
+            Command::Answer { ask, text } => self.answer(&ask, &text).await?,
             Command::Cancel => self.cancel().await?,
             Command::Load(file) => self.load(&file).await?,
             Command::Quit => {}
@@ -100,6 +103,21 @@ impl Repl {
         let session = self.link.client.call(RenameSession { session: self.link.reference(), name }).await?;
         self.catch_up(session.last_seq).await;
         self.link.session = session;
+        Ok(())
+    }
+
+    async fn asks(&self) -> Result<(), Error> {
+        let asks = self.link.client.call(ListAsks { session: Some(self.link.reference()) }).await?;
+        print!("{}", asks_text(&asks, self.paint, Timestamp::now()));
+        Ok(())
+    }
+
+    /// That it was answered is told like all that happens.
+    async fn answer(&mut self, ask: &str, text: &str) -> Result<(), Error> {
+        let answered = answer(&self.link.client, ask, text).await?;
+        if answered.session == self.link.session.session {
+            self.catch_up(answered.seq).await;
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::commands::fault::{HardReset, fault_text};
 use crate::terminal::{Paint, Tone, ago, printable};
 
 /// Between two facts on a line.
-const DOT: &str = " • ";
+pub(super) const DOT: &str = " • ";
 
 /// What is shown on attaching.
 pub(super) fn banner(session: &SessionView, paint: Paint, now: Timestamp) -> String {
@@ -37,6 +37,10 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
     text.push_str(&format!("{}{DOT}{}\n", state(session, paint), paint.tone(Tone::Faint, &times)));
     if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
+    }
+    if session.asks > 0 {
+        let asks = format!("{} waiting for an answer; `:asks` lists them", session.asks);
+        text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &asks)));
     }
     text.push_str(&fault_text(session, HardReset::Prompt, paint).unwrap_or_default());
     text
@@ -114,6 +118,18 @@ mod tests {
         Connected to session-a1b2c3d4 (Harmony) • F# 4.7 on .NET Core 3.1.32
         /code/harmony • Project Harmony.fsproj
         Ready • Started 2 h ago • Last active just now
+        Type F#, or :help
+        ");
+    }
+
+    #[test]
+    fn a_session_in_which_someone_asks_says_so() {
+        let asking = SessionView { state: "Waiting".to_owned(), asks: 2, ..session() };
+        insta::assert_snapshot!(shown(&asking), @r"
+        Connected to session-a1b2c3d4 (Harmony) • F# 4.7 on .NET Core 3.1.32
+        /code/harmony • Project Harmony.fsproj
+        Waiting • Started 2 h ago • Last active just now
+        2 waiting for an answer; `:asks` lists them
         Type F#, or :help
         ");
     }

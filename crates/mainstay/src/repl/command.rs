@@ -26,6 +26,15 @@ pub(super) enum Command {
     New(Option<String>),
     /// Give the session another name.
     Rename(String),
+    /// List what waits for an answer.
+    Asks,
+    /// Answer an ask.
+    Answer {
+        /// Its id, or the end of it.
+        ask: String,
+        /// The answer, as it was typed.
+        text: String,
+    },
     /// Stop the code that runs, whoever runs it.
     Cancel,
     /// Run a file.
@@ -59,6 +68,11 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     entry(":rename", &[], "NAME", "give the session another name", |text| given(text).map(Command::Rename)),
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)),
+    entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
+    entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
+        let (ask, text) = line.trim_start().split_once(char::is_whitespace)?;
+        Some(Command::Answer { ask: ask.to_owned(), text: given(text)? })
+    }),
     entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel)),
     entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)),
     entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset)),
@@ -152,6 +166,8 @@ mod tests {
         assert_eq!(done(":new two"), Command::New(Some("two".to_owned())));
         assert_eq!(done(":events"), Command::Events(20));
         assert_eq!(done(":events 3"), Command::Events(3));
+        let (ask, text) = ("a1b2".to_owned(), "yes, please".to_owned());
+        assert_eq!(done(":answer  a1b2  yes, please "), Command::Answer { ask, text });
         assert_eq!(done("  :load a b.fsx"), Command::Load("a b.fsx".to_owned()));
     }
 
@@ -176,11 +192,12 @@ mod tests {
     fn what_is_missing_is_named() {
         let usage = |usage: &str| Some(Err(CommandError::Usage { usage: usage.to_owned() }));
         assert_eq!(read(":switch"), usage(":switch SESSION"));
+        assert_eq!(read(":answer a1b2 "), usage(":answer ASK TEXT"));
         assert_eq!(read(":events many"), usage(":events [N]"));
     }
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :rename :load :cancel :reset :hard-reset :status :events :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :rename :load :asks :answer :cancel :reset :hard-reset :status :events :quit");
     }
 }

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
-use reedline::{Color, DefaultHinter, EditCommand, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal};
+use reedline::{
+    Color, DefaultHinter, EditCommand, Highlighter, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
+    StyledText,
+};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -15,7 +18,7 @@ use super::completion::{DaemonCompleter, Source};
 use super::highlight::FsharpHighlighter;
 use super::history::SharedHistory;
 use super::keys::{Enter, Hints, Judge, Keys, MENU};
-use super::prompt::{Bell, INDICATOR, SessionPrompt};
+use super::prompt::{Bell, INDICATOR, LinePrompt};
 use crate::terminal::Paint;
 
 /// How many choices the menu shows at once.
@@ -46,22 +49,36 @@ pub(super) struct Editor {
 
 /// What an editor is made from.
 struct Setup {
-    history: PathBuf,
-    source: Source,
-    runtime: Handle,
+    purpose: Purpose,
     paint: Paint,
+}
+
+/// What is typed.
+enum Purpose {
+    /// Code and commands, which are completed, coloured and kept.
+    Code { history: PathBuf, source: Source, runtime: Handle },
+    /// An answer, which is none of it.
+    Answer,
 }
 
 /// An editor that reads.
 pub(super) struct Reading {
     thread: JoinHandle<(Reedline, std::io::Result<Signal>)>,
-    prompt: SessionPrompt,
+    prompt: LinePrompt,
 }
 
 impl Editor {
     /// An editor with the history in a file, that asks `source` for completions.
     pub(super) fn new(history: PathBuf, source: Source, paint: Paint) -> std::io::Result<Self> {
-        let setup = Setup { history, source, runtime: Handle::current(), paint };
+        Self::of(Setup { purpose: Purpose::Code { history, source, runtime: Handle::current() }, paint })
+    }
+
+    /// An editor of answers to one question.
+    pub(super) fn for_answers(paint: Paint) -> std::io::Result<Self> {
+        Self::of(Setup { purpose: Purpose::Answer, paint })
+    }
+
+    fn of(setup: Setup) -> std::io::Result<Self> {
         let bell = Arc::new(Bell::default());
         let line = setup.make(&bell)?;
         Ok(Self { setup, line: Some(line), bell })
@@ -72,14 +89,14 @@ impl Editor {
         Arc::clone(&self.bell)
     }
 
-    /// Begins to read under the name of a session.
-    pub(super) fn read(&mut self, name: &str) -> std::io::Result<Reading> {
+    /// Begins to read.
+    pub(super) fn read(&mut self, prompt: LinePrompt) -> std::io::Result<Reading> {
         let mut line = match self.line.take() {
             Some(line) => line,
             None => self.setup.make(&self.bell)?,
         };
         self.bell.silence();
-        let prompt = SessionPrompt::new(name, Arc::clone(&self.bell));
+        let prompt = prompt.with_bell(Arc::clone(&self.bell));
         let shown = prompt.clone();
         let thread = tokio::task::spawn_blocking(move || {
             let signal = line.read_line(&shown);
@@ -92,7 +109,7 @@ impl Editor {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(super) fn finish(&mut self, done: Done, prompt: &SessionPrompt) -> std::io::Result<Typed> {
+    pub(super) fn finish(&mut self, done: Done, prompt: &LinePrompt) -> std::io::Result<Typed> {
         let (line, signal) = done.map_err(std::io::Error::other)?;
         match signal? {
             Signal::Success(text) => self.keep(line, Typed::Text(text)),
@@ -114,7 +131,7 @@ impl Editor {
 
     /// Takes what was typed off the screen. An editor that goes on would paint over what is printed meanwhile, so another
     /// takes its place, with the same text and cursor.
-    fn withdraw(&mut self, line: Reedline, prompt: &SessionPrompt) -> std::io::Result<()> {
+    fn withdraw(&mut self, line: Reedline, prompt: &LinePrompt) -> std::io::Result<()> {
         let (text, at) = (line.current_buffer_contents().to_owned(), line.current_insertion_point());
         drop(line);
         erase(prompt.rows_above_cursor(text.get(..at).unwrap_or(&text), terminal::size()?.0))?;
@@ -138,7 +155,7 @@ impl Reading {
     }
 
     /// The prompt it reads under.
-    pub(super) fn prompt(&self) -> &SessionPrompt {
+    pub(super) fn prompt(&self) -> &LinePrompt {
         &self.prompt
     }
 }
@@ -146,6 +163,27 @@ impl Reading {
 impl Setup {
     fn make(&self, bell: &Arc<Bell>) -> std::io::Result<Reedline> {
         let enter = Arc::new(Enter::default());
+        let line = Reedline::create()
+            .with_edit_mode(Box::new(Keys::new(Arc::clone(&enter), Arc::clone(bell))))
+            .with_break_signal(Arc::clone(&bell.breaks))
+            .with_ansi_colors(self.paint.is_on())
+            .use_bracketed_paste(true);
+        match &self.purpose {
+            Purpose::Code { history, source, runtime } => {
+                let completer = DaemonCompleter::new(Arc::clone(source), runtime.clone());
+                self.for_code(line, enter, SharedHistory::open(history)?, completer)
+            }
+            Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
+        }
+    }
+
+    fn for_code(
+        &self,
+        line: Reedline,
+        enter: Arc<Enter>,
+        history: SharedHistory,
+        completer: DaemonCompleter,
+    ) -> std::io::Result<Reedline> {
         let faint = if self.paint.is_on() { Color::DarkGray.normal() } else { Default::default() };
         let hints = Hints::new(DefaultHinter::default().with_style(faint), Arc::clone(&enter));
         let menu = IdeMenu::default()
@@ -157,21 +195,33 @@ impl Setup {
             .with_max_description_width(DOCUMENTATION_COLUMNS)
             .with_correct_cursor_pos(true)
             .with_word_chars("_'");
-        Ok(Reedline::create()
-            .with_history(Box::new(SharedHistory::open(&self.history)?))
+        Ok(line
+            .with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .with_highlighter(Box::new(FsharpHighlighter::default()))
             .with_hinter(Box::new(hints))
-            .with_validator(Box::new(Judge::new(Arc::clone(&enter))))
-            .with_edit_mode(Box::new(Keys::new(enter, Arc::clone(bell))))
-            .with_completer(Box::new(DaemonCompleter::new(Arc::clone(&self.source), self.runtime.clone())))
+            .with_validator(Box::new(Judge::new(enter)))
+            .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
-            .with_partial_completions(true)
-            .with_break_signal(Arc::clone(&bell.breaks))
-            .with_ansi_colors(self.paint.is_on())
-            .use_bracketed_paste(true))
+            .with_partial_completions(true))
     }
+}
+
+/// No colours: an answer is no code.
+struct Plain;
+
+impl Highlighter for Plain {
+    fn highlight(&self, line: &str, _: usize) -> StyledText {
+        let mut text = StyledText::new();
+        text.push((Default::default(), line.to_owned()));
+        text
+    }
+}
+
+/// Takes the line off the screen that the cursor stands on.
+pub(super) fn clear_line() -> std::io::Result<()> {
+    erase(0)
 }
 
 /// Clears the screen from `rows` above the cursor down, and goes there.

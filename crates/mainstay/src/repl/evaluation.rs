@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Conditions, Eval};
+use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EvalView;
+use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Admission, CommandId, Error, EvalEnding, Event, EventBody, OutputStream};
+use mainstay_model::{Admission, AskId, CommandId, Error, EvalEnding, Event, EventBody, OutputStream};
 use tokio::time::sleep;
 
 use super::{Repl, is_loss};
+use crate::asking::{News, OwnAsks};
 use crate::commands::exit::own_exit_code;
-use crate::terminal::{Paint, Tone, eval_summary, note, printable};
+use crate::terminal::{BegunLine, Paint, Tone, eval_summary, note, printable};
 
 /// Code that has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -26,14 +29,18 @@ pub(super) struct Submission {
 
 /// What is known of a submission while it runs.
 #[derive(Default)]
-struct Progress {
+pub(super) struct Progress {
     has_begun: bool,
     /// Ctrl-C was pressed.
     is_unwanted: bool,
     /// It has been asked to stop.
     is_stopping: bool,
     was_killed: bool,
-    is_inside_line: bool,
+    /// What is shown of its output.
+    begun: BegunLine,
+    asks: OwnAsks,
+    /// Who was asked here leaves the answer to others.
+    is_left_to_others: bool,
 }
 
 impl Submission {
@@ -92,6 +99,7 @@ impl Repl {
                 event = self.link.next(), if !self.link.is_lost() => {
                     if let Some(event) = event {
                         self.observe(&event, submission, progress);
+                        self.ask_person(submission, progress).await?;
                     }
                     if progress.is_to_be_stopped() {
                         self.stop(submission, progress).await;
@@ -99,8 +107,7 @@ impl Repl {
                 }
                 _ = self.interrupts.recv() => {
                     progress.end_line();
-                    progress.is_unwanted = true;
-                    self.stop(submission, progress).await;
+                    self.want_stop(submission, progress).await;
                 }
                 () = &mut patience, if is_patient => {
                     is_patient = false;
@@ -113,7 +120,12 @@ impl Repl {
     }
 
     /// Shows what an event has to show: our output as it is, what others do in words.
-    fn observe(&mut self, event: &Event, submission: &Submission, progress: &mut Progress) {
+    pub(super) fn observe(&mut self, event: &Event, submission: &Submission, progress: &mut Progress) {
+        match progress.asks.observe(event, &submission.command) {
+            Some(News::Raised | News::Answered) => return,
+            Some(News::Ended) if is_cancelled(event) => return,
+            Some(News::Ended) | None => {}
+        }
         if event.metadata.correlation.as_ref() != Some(&submission.command) {
             if !progress.is_our_doing(event) {
                 progress.end_line();
@@ -130,7 +142,13 @@ impl Repl {
         }
     }
 
-    /// Ctrl-C: stops our code, or takes it back where it waits for its turn; never somebody else's.
+    /// Ctrl-C was pressed.
+    pub(super) async fn want_stop(&mut self, submission: &Submission, progress: &mut Progress) {
+        progress.is_unwanted = true;
+        self.stop(submission, progress).await;
+    }
+
+    /// Stops our code, or takes it back where it waits for its turn; never somebody else's.
     async fn stop(&mut self, submission: &Submission, progress: &mut Progress) {
         let command = Some(submission.command.clone());
         match self.link.client.call(CancelSession { session: self.link.reference(), command }).await {
@@ -176,7 +194,7 @@ impl Progress {
             }
             OutputStream::Stderr => std::io::stderr().write_all(text.as_bytes()).unwrap_or(()),
         }
-        self.is_inside_line = !text.ends_with('\n');
+        self.begun.push(text);
     }
 
     /// Whether an event follows from our Ctrl-C.
@@ -189,11 +207,39 @@ impl Progress {
     }
 
     /// What follows begins on a line of its own.
-    fn end_line(&mut self) {
-        if std::mem::take(&mut self.is_inside_line) {
+    pub(super) fn end_line(&mut self) {
+        if self.begun.take() {
             println!();
         }
     }
+
+    /// Whether this is what the code has begun to print; then it is no longer.
+    pub(super) fn has_begun_line(&mut self, text: &str) -> bool {
+        self.begun.says(text) && self.begun.take()
+    }
+
+    /// What the code asks and is to be answered here.
+    pub(super) fn open_ask(&self) -> Option<&Ask> {
+        self.asks.open().filter(|_| !self.is_unwanted && !self.is_left_to_others)
+    }
+
+    /// Nothing more is asked here.
+    pub(super) fn leave_asks_to_others(&mut self) {
+        self.is_left_to_others = true;
+    }
+
+    /// Answers an ask with what was typed.
+    ///
+    /// # Errors
+    /// As [`OwnAsks::answer`].
+    pub(super) async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
+        self.asks.answer(client, ask, text).await
+    }
+}
+
+/// Whether it says that an ask ended because its code did; what came of that is told as such.
+fn is_cancelled(event: &Event) -> bool {
+    matches!(event.body, EventBody::AskEnded { ending: AskEnding::Cancelled, .. })
 }
 
 /// What came of an eval, beside what it printed.

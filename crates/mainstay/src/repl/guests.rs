@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
+use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::eval::{EvalResult, Failure};
 use mainstay_model::{Event, EventBody, JobId, Severity, Source};
 
+use super::banner::DOT;
+use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
 use crate::terminal::{Paint, Tone, diagnostic_text, printable};
 
@@ -57,8 +60,8 @@ impl Guests {
             ),
             // What waits is of interest when its turn has come.
             EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
+            EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::CancelRequested { .. }
-            | EventBody::AskRaised(_)
             | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }
@@ -78,6 +81,21 @@ impl Guests {
         let (tone, what) = describe(&event.body);
         let who = self.paint.tone(Tone::Faint, &format!("· {}", printable(who(&event.metadata.source))));
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
+    }
+
+    /// Who asks what, and how it is answered.
+    fn asked(&self, event: &Event, ask: &Ask) -> String {
+        let asker = match &ask.raiser {
+            Raiser::Job { job } => self.jobs.get(job).map(|guest| guest.name.as_str()),
+            Raiser::Command { .. } => None,
+        };
+        let asker = asker.unwrap_or_else(|| who(&event.metadata.source));
+        format!(
+            "{} {}{DOT}{}\n",
+            self.paint.tone(Tone::Faint, &format!("· {} asks:", printable(asker))),
+            printable(&question_text(&ask.question).replace('\n', " ")),
+            self.paint.tone(Tone::Name, &format!(":answer {} TEXT", ask.ask.short())),
+        )
     }
 
     fn requested(&mut self, event: &Event, job: JobId, code: &str) -> String {
@@ -161,7 +179,7 @@ mod tests {
     use mainstay_model::eval::RaisedError;
     use mainstay_model::event::{Metadata, OutputStream};
     use mainstay_model::fingerprint::CommandFingerprint;
-    use mainstay_model::{CommandId, Position, Principal, Seq, WarmUpReason};
+    use mainstay_model::{AskId, CommandId, Position, Principal, Question, Seq, WarmUpReason};
 
     fn job() -> JobId {
         "019a0000-0000-7000-8000-000000000001".parse().unwrap()
@@ -226,6 +244,32 @@ mod tests {
         mcp:agent│ two
         mcp:agent│ three
         mcp:agent│ val x : int = 3
+        ");
+    }
+
+    #[test]
+    fn what_is_asked_says_how_to_answer_it() {
+        let question =
+            Question { schema: serde_json::json!({ "type": "boolean" }), ..Question::text("Go on\nnow?") };
+        let ask = |raiser| {
+            let ask = AskId::from_uuid(job().as_uuid());
+            Box::new(Ask { ask, raiser, question: question.clone(), deadline: None })
+        };
+        let of_client = Raiser::Command {
+            command: CommandId::from_uuid(job().as_uuid()),
+            fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
+            key: None,
+        };
+        let cli = Source::Client { principal: Principal::local(), name: "cli".to_owned() };
+        let events = [
+            requested("stdin.ReadLine()"),
+            event(Source::Worker, EventBody::AskRaised(ask(Raiser::Job { job: job() }))),
+            event(cli, EventBody::AskRaised(ask(of_client))),
+        ];
+        insta::assert_snapshot!(shown(&events), @"
+        mcp:agent> stdin.ReadLine()
+        · mcp:agent asks: Go on now? (yes or no) • :answer 00000001 TEXT
+        · cli asks: Go on now? (yes or no) • :answer 00000001 TEXT
         ");
     }
 

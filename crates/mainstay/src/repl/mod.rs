@@ -2,12 +2,14 @@
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`],
 //! [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
-//! commands, [`actions`] carries them out, [`evaluation`] runs code. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
+//! commands, [`actions`] carries them out, [`evaluation`] runs code,
+//! [`answering`] asks what it asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
 
 mod actions;
+mod answering;
 mod banner;
 mod command;
 mod completion;
@@ -42,6 +44,7 @@ use self::editor::{Done, Editor, Reading, Typed};
 use self::evaluation::Submission;
 use self::guests::Guests;
 use self::link::Link;
+use self::prompt::{Bell, LinePrompt};
 use self::quiet::Quiet;
 use crate::commands::fault::{HardReset, fault_text, show_refusal};
 use crate::commands::target::settle;
@@ -155,8 +158,12 @@ impl Repl {
             if self.link.is_lost() && !self.is_parted {
                 self.reconnect().await;
             }
-            let mut reading = self.editor.read(&self.link.session.name)?;
-            let done = self.listen(&mut reading).await;
+            let mut reading = self.editor.read(LinePrompt::session(&self.link.session.name))?;
+            let hear = |repl: &mut Self, event: Event| {
+                repl.hear(&event);
+                !repl.heard.is_empty()
+            };
+            let done = self.listen(&mut reading, &self.editor.bell(), hear).await;
             let typed = self.editor.finish(done, reading.prompt())?;
             self.tell_heard();
             match typed {
@@ -168,20 +175,28 @@ impl Repl {
         }
     }
 
-    /// Hears what happens while someone types, and interrupts them for it now and then.
-    async fn listen(&mut self, reading: &mut Reading) -> Done {
-        let bell = self.editor.bell();
+    /// Hears what happens while someone types, and interrupts them for it now and then. `take` says whether there is something
+    /// to show.
+    async fn listen(
+        &mut self,
+        reading: &mut Reading,
+        bell: &Bell,
+        mut take: impl FnMut(&mut Self, Event) -> bool,
+    ) -> Done {
         let mut ring_at = None;
         loop {
             tokio::select! {
                 done = reading.done() => return done,
                 event = self.link.next(), if !self.link.is_lost() => {
-                    match event {
-                        Some(event) => self.hear(&event),
-                        None => bell.ring(),
-                    }
+                    let is_worth_it = match event {
+                        Some(event) => take(self, event),
+                        None => {
+                            bell.ring();
+                            false
+                        }
+                    };
                     self.update_source();
-                    if !self.heard.is_empty() {
+                    if is_worth_it {
                         ring_at.get_or_insert_with(|| Instant::now() + GATHER);
                     }
                 }

@@ -53,24 +53,37 @@ impl Bell {
 /// What stands between the name and the code; a menu shows the same.
 pub(super) const INDICATOR: &str = "> ";
 
-/// `name> `
+/// What stands before the line that is typed: `name> `, or a question.
 #[derive(Clone, Debug)]
-pub(super) struct SessionPrompt {
-    name: String,
+pub(super) struct LinePrompt {
+    start: String,
+    indicator: &'static str,
+    colour: Color,
     next: String,
     bell: Arc<Bell>,
 }
 
-impl SessionPrompt {
+impl LinePrompt {
     /// The prompt of a session.
-    pub(super) fn new(name: &str, bell: Arc<Bell>) -> Self {
+    pub(super) fn session(name: &str) -> Self {
         let name = printable(name);
         let mut short: String = name.chars().take(LONGEST_NAME).collect();
         if short.len() < name.len() {
             short.push('…');
         }
         let next = format!("{:>width$} ", "·", width = short.width() + 1);
-        Self { name: short, next, bell }
+        Self { start: short, indicator: INDICATOR, colour: Color::Cyan, next, bell: Arc::default() }
+    }
+
+    /// A question, of which this is the last line.
+    pub(super) fn question(text: &str) -> Self {
+        let next = String::new();
+        Self { start: text.to_owned(), indicator: " ", colour: Color::Default, next, bell: Arc::default() }
+    }
+
+    /// The prompt of an editor with this bell.
+    pub(super) fn with_bell(self, bell: Arc<Bell>) -> Self {
+        Self { bell, ..self }
     }
 
     /// How many rows the cursor stands below the prompt's first, with `before_cursor` typed, on a terminal so many columns wide.
@@ -78,7 +91,8 @@ impl SessionPrompt {
         let columns = usize::from(columns.max(1));
         let (mut row, mut column) = (0_u16, 0_usize);
         for (index, line) in before_cursor.split('\n').enumerate() {
-            let start = if index == 0 { format!("{}{INDICATOR}", self.name) } else { self.next.clone() };
+            let first = || format!("{}{}", self.start, self.indicator);
+            let start = if index == 0 { first() } else { self.next.clone() };
             if index > 0 {
                 (row, column) = (row.saturating_add(1), 0);
             }
@@ -94,9 +108,9 @@ impl SessionPrompt {
     }
 }
 
-impl Prompt for SessionPrompt {
+impl Prompt for LinePrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.name)
+        Cow::Borrowed(&self.start)
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
@@ -105,7 +119,7 @@ impl Prompt for SessionPrompt {
 
     fn render_prompt_indicator(&self, _: PromptEditMode) -> Cow<'_, str> {
         self.bell.painted(false);
-        Cow::Borrowed(INDICATOR)
+        Cow::Borrowed(self.indicator)
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
@@ -122,11 +136,11 @@ impl Prompt for SessionPrompt {
     }
 
     fn get_prompt_color(&self) -> Color {
-        Color::Cyan
+        self.colour
     }
 
     fn get_indicator_color(&self) -> Color {
-        Color::Cyan
+        self.colour
     }
 
     fn get_prompt_multiline_color(&self) -> Color {
@@ -139,7 +153,7 @@ mod tests {
     use super::*;
 
     fn rows(typed: &str, columns: u16) -> u16 {
-        SessionPrompt::new("abc", Arc::default()).rows_above_cursor(typed, columns)
+        LinePrompt::session("abc").rows_above_cursor(typed, columns)
     }
 
     #[test]
@@ -153,6 +167,12 @@ mod tests {
     }
 
     #[test]
+    fn a_question_that_is_longer_than_a_row_is_counted_too() {
+        let rows = |typed: &str| LinePrompt::question("What is it called?").rows_above_cursor(typed, 10);
+        assert_eq!([rows(""), rows("1"), rows("12\n3")], [1, 2, 3]);
+    }
+
+    #[test]
     fn a_wide_character_that_does_not_fit_wraps_early() {
         assert_eq!(rows("1234漢", 10), 1);
         assert_eq!(rows("漢漢", 10), 0);
@@ -160,14 +180,14 @@ mod tests {
 
     #[test]
     fn later_lines_begin_under_the_first() {
-        let prompt = SessionPrompt::new("scratch", Arc::default());
+        let prompt = LinePrompt::session("scratch");
         assert_eq!(prompt.render_prompt_multiline_indicator().width(), "scratch> ".width());
     }
 
     #[test]
     fn the_bell_waits_for_the_end_of_a_search() {
         let bell = Arc::new(Bell::default());
-        let prompt = SessionPrompt::new("abc", Arc::clone(&bell));
+        let prompt = LinePrompt::session("abc").with_bell(Arc::clone(&bell));
         let search = PromptHistorySearch::new(PromptHistorySearchStatus::Passing, String::new());
         prompt.render_prompt_history_search_indicator(search);
         bell.ring();
