@@ -69,7 +69,7 @@ fn ctrl_c_takes_code_back_that_waits_and_leaves_what_runs_alone() {
     support::interrupt(&waiting);
     let said: Vec<String> = says.map(Result::unwrap).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-    error: the command was cancelled before its turn came; it did not run [cancelled]
+    error: the command was cancelled; nothing came of it [cancelled]
       Send it again under a new id if it should run after all.
     ");
     assert_eq!(waiting.wait().unwrap().code(), Some(1));
@@ -92,7 +92,7 @@ fn code_that_waits_names_the_command_that_takes_it_back() {
     let note = says.next().unwrap().unwrap();
     let command = note.split('`').nth(1).unwrap();
     let taken_back = world.run(command.split(' ').skip(1));
-    insta::assert_snapshot!(taken_back.stderr, @"cancelled before its turn came; it will not run");
+    insta::assert_snapshot!(taken_back.stderr, @"cancelled before anything came of it");
     assert_eq!(waiting.wait().unwrap().code(), Some(1));
     assert_eq!(world.session()["state"], "Evaluating", "what runs is left alone");
     world.run(["cancel"]);
