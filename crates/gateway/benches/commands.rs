@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use mainstay_engine::Engine;
 use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
-use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession};
+use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::rpc::server::{Daemon, listen, serve};
 use mainstay_gateway::tokens::Tokens;
@@ -146,7 +146,7 @@ async fn commands(folder: &Path, change: &str) {
         let each = if count == 1 { CALLS_ALONE } else { CALLS / count };
         measure(change, &clients[..count], each, async |client, number, turn| {
             let (session, name) = (sessions[number].clone(), format!("name-{turn}"));
-            client.call(RenameSession { session, name }).await.unwrap();
+            client.call(RenameSession { session, name, sent: Sent::default() }).await.unwrap();
         })
         .await;
         if change.starts_with("the same") {

@@ -385,6 +385,37 @@ fn a_full_table_of_files_is_waited_out() {
 }
 
 #[test]
+fn a_change_sent_again_under_its_id_is_answered_and_not_made_again() {
+    use std::io::{BufRead, BufReader, Write};
+    let world = World::new();
+    world.run(["session", "new", "--name", "first"]);
+    let stream = std::os::unix::net::UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
+    let mut lines = BufReader::new(&stream).lines();
+    let mut ask = |method: &str, params: Value| {
+        writeln!(&stream, "{}", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+            .unwrap();
+        serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap()
+    };
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    ask("client/attach", json!({"token": token.trim(), "name": "test"}));
+    let session = world.session()["session"].clone();
+    let rename =
+        |name: &str, id: &str| json!({"session": session, "name": name, "command": id, "ifVersion": 0});
+    assert_eq!(ask("session/rename", rename("second", "a"))["result"]["name"], "second");
+    assert_eq!(
+        ask("session/rename", json!({"session": session, "name": "third"}))["result"]["name"],
+        "third"
+    );
+    assert_eq!(
+        ask("session/rename", rename("second", "a"))["result"]["name"],
+        "third",
+        "it is not made again"
+    );
+    let late = ask("session/rename", rename("second", "b"));
+    assert_eq!(late["error"]["data"]["error"]["error"], "version_mismatch");
+}
+
+#[test]
 fn of_one_connection_256_requests_are_under_way_and_the_next_is_refused() {
     use std::io::{BufRead, BufReader, Write};
     let world = World::new();

@@ -112,12 +112,18 @@ methods! {
     "session/start" StartSession {
         /// Its id, the end of it, or its name.
         session: String,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
     } -> SessionView;
 
     /// Puts a session to rest.
     "session/stop" StopSession {
         /// Its id, the end of it, or its name.
         session: String,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
     } -> SessionView;
 
     /// Gives a session another name.
@@ -126,6 +132,9 @@ methods! {
         session: String,
         /// The new name.
         name: String,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
     } -> SessionView;
 
     /// Drops a session's definitions.
@@ -135,6 +144,9 @@ methods! {
         /// With its worker.
         #[serde(default)]
         hard: bool,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
     } -> SessionView;
 
     /// Asks a job to stop, or takes back a command that waits for its turn.
@@ -301,6 +313,18 @@ pub struct Conditions {
     /// How long it may take from its acceptance to its end, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+}
+
+/// Under what name and conditions a command is sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Sent {
+    /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandId>,
+    /// The rest.
+    #[serde(flatten)]
+    pub conditions: Conditions,
 }
 
 /// No answer but that it was done.

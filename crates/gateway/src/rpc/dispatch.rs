@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::api::{
     AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
     DaemonStatus, Eval, Explore, GetCommand, GetSession, GetStatus, ListAllEvents, ListAsks, ListEvents,
-    ListSessions, Method, Nothing, RaiseAsk, RenameSession, ResetSession, SettleSession, StartSession,
+    ListSessions, Method, Nothing, RaiseAsk, RenameSession, ResetSession, Sent, SettleSession, StartSession,
     StopDaemon, StopSession,
 };
 use super::codec::Request;
@@ -40,19 +40,21 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         }
         SettleSession::NAME => written(call.settle(params(request)?).await?),
         StartSession::NAME => {
-            written(call.change(&params::<StartSession>(request)?.session, SessionCommand::Start).await?)
+            let StartSession { session, sent } = params(request)?;
+            written(call.change(&session, SessionCommand::Start, sent).await?)
         }
         StopSession::NAME => {
-            written(call.change(&params::<StopSession>(request)?.session, SessionCommand::Stop).await?)
+            let StopSession { session, sent } = params(request)?;
+            written(call.change(&session, SessionCommand::Stop, sent).await?)
         }
         RenameSession::NAME => {
-            let RenameSession { session, name } = params(request)?;
-            written(call.change(&session, SessionCommand::Rename { name }).await?)
+            let RenameSession { session, name, sent } = params(request)?;
+            written(call.change(&session, SessionCommand::Rename { name }, sent).await?)
         }
         ResetSession::NAME => {
-            let ResetSession { session, hard } = params(request)?;
+            let ResetSession { session, hard, sent } = params(request)?;
             let command = if hard { SessionCommand::HardReset } else { SessionCommand::Reset };
-            written(call.change(&session, command).await?)
+            written(call.change(&session, command, sent).await?)
         }
         CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
@@ -177,9 +179,13 @@ impl Call<'_> {
         self.view(session).await
     }
 
-    async fn change(&self, session: &str, body: SessionCommand) -> Result<SessionView, Error> {
+    async fn change(&self, session: &str, body: SessionCommand, sent: Sent) -> Result<SessionView, Error> {
+        let Sent { command, conditions } = sent;
+        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
         let session = self.resolve(session).await?;
-        match self.submit(session, body).await? {
+        let command = Command::new(id_of(command)?, self.client.source(), body);
+        let command = Command { key, depends_on, if_version, timeout_ms, ..command };
+        match self.client.submit(session, command).await?.outcome {
             Outcome::Done { .. } => self.view(session).await,
             Outcome::Failed { error } => Err(error),
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, ResetSession, StopSession};
+use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, ResetSession, Sent, StopSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionState, Timestamp};
@@ -137,15 +137,15 @@ impl SessionArgs {
             }
             SessionCommand::Stop { session } => {
                 let session = named(client, session).await?.session.to_string();
-                print_line(&client.call(StopSession { session }).await?);
+                print_line(&client.call(StopSession { session, sent: Sent::default() }).await?);
             }
             SessionCommand::Reset { session, hard } => {
                 let session = named(client, session).await?.session.to_string();
-                let session = client.call(ResetSession { session, hard }).await?;
+                let session = client.call(ResetSession { session, hard, sent: Sent::default() }).await?;
                 print_line(&settle(client, session).await?);
             }
             SessionCommand::Rename { session, name } => {
-                print_line(&client.call(RenameSession { session, name }).await?);
+                print_line(&client.call(RenameSession { session, name, sent: Sent::default() }).await?);
             }
         }
         Ok(ExitCode::SUCCESS)

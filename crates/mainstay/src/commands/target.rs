@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, SettleSession, StartSession};
+use mainstay_gateway::rpc::api::{
+    CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession,
+};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionKind, SessionState};
@@ -108,7 +110,7 @@ pub(crate) async fn create(
 pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<SessionView, Error> {
     let reference = session.session.to_string();
     if session.state == SessionState::Uninitialized.name() {
-        match client.call(StartSession { session: reference.clone() }).await {
+        match client.call(StartSession { session: reference.clone(), sent: Sent::default() }).await {
             // Someone else has started it just now.
             Err(Error::NotOffered { .. }) => {}
             started => drop(started?),

@@ -2,6 +2,7 @@
 
 use mainstay_gateway::rpc::api::{
     CancelSession, GetSession, GetStatus, ListAsks, ListEvents, ListSessions, RenameSession, ResetSession,
+    Sent,
 };
 use mainstay_model::{Error, Seq, Timestamp};
 use unicode_width::UnicodeWidthStr;
@@ -93,14 +94,21 @@ impl Repl {
     }
 
     async fn reset(&mut self, hard: bool) -> Result<(), Error> {
-        self.link.client.call(ResetSession { session: self.link.reference(), hard }).await?;
+        self.link
+            .client
+            .call(ResetSession { session: self.link.reference(), hard, sent: Sent::default() })
+            .await?;
         self.settle().await?;
         note(if hard { "the session starts afresh in a new worker" } else { "the session starts afresh" });
         Ok(())
     }
 
     async fn rename(&mut self, name: String) -> Result<(), Error> {
-        let session = self.link.client.call(RenameSession { session: self.link.reference(), name }).await?;
+        let session = self
+            .link
+            .client
+            .call(RenameSession { session: self.link.reference(), name, sent: Sent::default() })
+            .await?;
         self.catch_up(session.last_seq).await;
         self.link.session = session;
         Ok(())
