@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, ResetSession, Sent, StopSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, SessionState, Timestamp};
+use mainstay_model::{Error, Principal, SessionState, Timestamp};
 
 use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
@@ -224,8 +224,12 @@ pub(crate) fn session_line(session: &SessionView, paint: Paint, now: Timestamp) 
         "Ready" => paint.tone(Tone::Good, &format!("{:<13}", session.state)),
         other => format!("{other:<13}"),
     };
+    let owner = match session.owner == Principal::local() {
+        true => String::new(),
+        false => paint.tone(Tone::Warning, &format!(" of {}", session.owner)),
+    };
     format!(
-        "{}  {state} {:<8} {}  {}  {}\n",
+        "{}  {state} {:<8} {}{owner}  {}  {}\n",
         paint.tone(Tone::Name, &session.short_id),
         session.kind.as_str(),
         session.name,
