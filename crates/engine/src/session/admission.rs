@@ -99,16 +99,15 @@ impl SessionTask {
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
         command.validate(&self.shared.limits)?;
         let place = self.place(command)?;
-        if counts(&command.body) || command.is_serial() {
+        let counts = counts(&command.body) || command.is_serial();
+        if counts {
             self.shared.check_outcomes()?;
-            self.take_slot(&command.body)?;
-            // Last: what is refused for anything else counts for no rate.
-            if let Err(error) = self.check_rates() {
-                self.keep_slot();
-                return Err(error);
-            }
-        } else {
-            self.take_slot(&command.body)?;
+        }
+        self.take_slot(&command.body)?;
+        // Last: what is refused for anything else counts for no rate.
+        if counts && let Err(error) = self.check_rates() {
+            self.keep_slot();
+            return Err(error);
         }
         Ok(place)
     }
