@@ -295,9 +295,9 @@ impl Client {
         let following = match cursor {
             Cursor::Session { session, .. } => {
                 self.must_see(session).await?;
-                Some(self.presence.follows(session))
+                self.presence.follows(Some(session))
             }
-            Cursor::Log { .. } => None,
+            Cursor::Log { .. } => self.presence.follows(None),
         };
         let subscription = self.engine.follow(cursor, filter);
         Ok(Followed {
@@ -382,7 +382,7 @@ pub struct Followed {
     /// What came last, while it is not known whether it may be seen: the future may be dropped then.
     held: Option<Arc<Event>>,
     sight: Sight,
-    _following: Option<Following>,
+    _following: Following,
 }
 
 impl Followed {

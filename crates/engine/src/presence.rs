@@ -22,6 +22,9 @@ pub struct ClientInfo {
     pub since: Timestamp,
     /// The sessions it follows.
     pub follows: Vec<SessionId>,
+    /// Whether it follows all.
+    #[serde(default)]
+    pub follows_all: bool,
 }
 
 /// The clients that are there.
@@ -40,8 +43,8 @@ struct Entry {
     principal: Principal,
     name: Arc<str>,
     since: Timestamp,
-    /// How many subscriptions it has to each session.
-    follows: HashMap<SessionId, usize>,
+    /// How many subscriptions it has to each session, and to all.
+    follows: HashMap<Option<SessionId>, usize>,
 }
 
 impl Clients {
@@ -59,7 +62,7 @@ impl Clients {
     /// All who are there, the first to come first.
     pub(crate) fn list(&self) -> Vec<ClientInfo> {
         let info = |(number, entry): (&u64, &Entry)| {
-            let mut follows: Vec<SessionId> = entry.follows.keys().copied().collect();
+            let mut follows: Vec<SessionId> = entry.follows.keys().copied().flatten().collect();
             follows.sort_unstable();
             ClientInfo {
                 number: *number,
@@ -67,6 +70,7 @@ impl Clients {
                 name: entry.name.to_string(),
                 since: entry.since,
                 follows,
+                follows_all: entry.follows.contains_key(&None),
             }
         };
         self.lock().clients.iter().map(info).collect()
@@ -90,8 +94,8 @@ impl Presence {
         &self.name
     }
 
-    /// Notes that it follows a session, until what this gives is dropped.
-    pub(crate) fn follows(&self, session: SessionId) -> Following {
+    /// Notes that it follows a session, or all, until what this gives is dropped.
+    pub(crate) fn follows(&self, session: Option<SessionId>) -> Following {
         if let Some(entry) = self.clients.lock().clients.get_mut(&self.number) {
             *entry.follows.entry(session).or_default() += 1;
         }
@@ -105,11 +109,11 @@ impl Drop for Presence {
     }
 }
 
-/// A client's following of a session.
+/// A client's following of a session, or of all.
 pub(crate) struct Following {
     clients: Arc<Clients>,
     number: u64,
-    session: SessionId,
+    session: Option<SessionId>,
 }
 
 impl Drop for Following {
@@ -133,7 +137,7 @@ mod tests {
     #[test]
     fn a_client_is_there_and_follows_as_long_as_someone_holds_that() {
         let clients = Arc::new(Clients::default());
-        let session = SessionId::from_uuid(Uuid::nil());
+        let session = Some(SessionId::from_uuid(Uuid::nil()));
         let follows = || clients.list().iter().map(|client| client.follows.len()).collect::<Vec<_>>();
         let one = clients.come(Principal::local(), "cli", Timestamp::UNIX_EPOCH);
         let two = clients.come(Principal::local(), "terminal", Timestamp::UNIX_EPOCH);
@@ -143,6 +147,9 @@ mod tests {
         drop(second);
         assert_eq!(follows(), [0, 0]);
         let late = one.follows(session);
+        let all = two.follows(None);
+        assert_eq!(clients.list().iter().map(|client| client.follows_all).collect::<Vec<_>>(), [false, true]);
+        drop(all);
         drop(one);
         drop(late);
         let left = clients.list();

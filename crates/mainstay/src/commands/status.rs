@@ -121,12 +121,13 @@ fn breaker_text(kind: &SessionKind, breaker: &BreakerStatus, paint: Paint) -> Op
 
 /// Who is there, and what it follows.
 fn client_text(client: &ClientInfo, live: &[SessionView], now: Timestamp) -> String {
-    let ClientInfo { name, principal, since, follows, .. } = client;
+    let ClientInfo { name, principal, since, follows, follows_all, .. } = client;
     let session_name = |session: &SessionId| {
         let found = live.iter().find(|view| view.session == *session);
         found.map_or_else(|| session.short(), |view| view.name.clone())
     };
-    let follows: Vec<_> = follows.iter().map(session_name).collect();
+    let all = follows_all.then(|| "all sessions".to_owned());
+    let follows: Vec<_> = follows.iter().map(session_name).chain(all).collect();
     let follows =
         if follows.is_empty() { String::new() } else { format!(", follows {}", follows.join(", ")) };
     printable(&format!("    {name} of {principal}, {}{follows}", ago(*since, now))).into_owned() + "\n"
@@ -171,8 +172,9 @@ mod tests {
             name: "mcp:agent".to_owned(),
             since: "2026-02-13T13:28:20Z".parse().unwrap(),
             follows: vec!["019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap()],
+            follows_all: true,
         };
-        insta::assert_snapshot!(client_text(&client, &[], now), @"    mcp:agent of local, 2 min ago, follows a1b2c3d4");
+        insta::assert_snapshot!(client_text(&client, &[], now), @"    mcp:agent of local, 2 min ago, follows a1b2c3d4, all sessions");
     }
 
     #[test]
