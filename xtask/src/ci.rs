@@ -12,7 +12,7 @@ const LINT: &[&str] = &[
     "--workspace",
     "--all-targets",
     "--features",
-    "mainstay-log/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle",
+    "mainstay/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle",
     "--",
     "-D",
     "warnings",

@@ -10,8 +10,9 @@ use crate::tools::{self, Tools};
 const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
 /// Tests for which crates are compiled in another way: what they are called, and what selects them.
-const APART: [(&str, &[&str]); 2] = [
+const APART: [(&str, &[&str]); 3] = [
     ("crashes at failpoints", &["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"]),
+    ("crashes of the daemon", &["-p", "mainstay", "--features", "failpoints", "--test", "crash"]),
     (
         "interleavings",
         &[

@@ -102,7 +102,7 @@ mod at_failpoints {
 
     #[tokio::test]
     async fn a_kill_during_a_migration_leaves_the_store_as_it_was_before_the_step() {
-        for (steps, is_old) in [(3, false), (2, true)] {
+        for (steps, is_old) in [(4, false), (3, true)] {
             for time in 1..=steps {
                 let home = tempfile::tempdir().unwrap();
                 let mut line = Line::new(0);
