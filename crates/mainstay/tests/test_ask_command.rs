@@ -136,7 +136,8 @@ fn a_principal_comes_in_with_its_token_and_sees_what_it_may() {
 #[test]
 fn the_status_says_who_is_there_and_what_the_limits_are() {
     let world = world();
-    let follower = world.follow(0);
+    let mut follower = world.follow(0);
+    follower.wait_for("warmUpCompleted");
     let status = world.run(["status", "--limits"]).stdout;
     assert!(status.contains("cli of local, "), "{status}");
     assert!(status.contains(", follows asked\n"), "{status}");
