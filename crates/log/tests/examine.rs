@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 use mainstay_log::{Examination, Finding, Log, ObjectHash, SqliteLog, SqliteOptions, Stage, examine};
-use mainstay_model::{Error, EventBody, Position, Seq, SessionId};
+use mainstay_model::{AskEnding, Error, EventBody, Position, Raiser, Seq, SessionId};
 use rusqlite::Connection;
 use support::{Line, answer, output, samples, session_id};
 use tempfile::TempDir;
@@ -211,6 +211,31 @@ async fn an_eval_that_ended_without_an_outcome_is_named() {
     log.append(append).await.unwrap();
     drop(log);
     assert_eq!(findings(&home), []);
+}
+
+#[tokio::test]
+async fn an_ask_that_ended_without_an_outcome_is_named() {
+    let home = store().await;
+    let log = open(home.path());
+    let mut line = Line::new(1);
+    line.session = log.session(line.id).await.unwrap();
+    let raised = samples::ask();
+    let Raiser::Command { command, .. } = raised.raiser.clone() else { panic!() };
+    let ended = EventBody::AskEnded { ask: raised.ask, ending: AskEnding::Cancelled };
+    log.append(line.append(vec![EventBody::AskRaised(Box::new(raised)), ended])).await.unwrap();
+    drop(log);
+    let missing = Finding::OutcomeMissing { session: line.id, seq: line.last_seq(), command };
+    assert_eq!(findings(&home), [missing]);
+}
+
+#[tokio::test]
+async fn a_column_that_is_not_what_the_session_is_is_found() {
+    for (column, value) in [("owner", "'eve'"), ("name", "'other'"), ("asks", "7"), ("state", "'Faulted'")] {
+        let home = store().await;
+        change(&home, &format!("UPDATE session SET {column} = {value} WHERE number = 1"));
+        let fields = vec![format!("the column {column}")];
+        assert_eq!(findings(&home), [Finding::ProjectionWrong { session: session_id(0), fields }]);
+    }
 }
 
 #[tokio::test]

@@ -84,7 +84,8 @@ pub fn busy() -> Vec<EventBody> {
     vec![warm_up(), warmed_up(), lost, again, warmed_up(), requested()]
 }
 
-fn ask() -> Ask {
+/// An ask of a command.
+pub fn ask() -> Ask {
     Ask {
         ask: AskId::from_uuid(job().as_uuid()),
         raiser: Raiser::Command {

@@ -1,7 +1,8 @@
 //! Every session: whether the index leads to its events, whether its head names the newest of them, whether it is what
-//! they fold to, and whether each eval that ended has its outcome.
+//! they fold to, and whether each eval and each client's ask that ended has its outcome.
 
-use mainstay_model::{Position, RunningJob, Seq, Session, SessionId};
+use mainstay_model::decide::Identity;
+use mainstay_model::{CommandId, EventBody, Position, Principal, RunningJob, Seq, Session, SessionId};
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 
@@ -143,25 +144,50 @@ impl Examiner<'_> {
     ) -> rusqlite::Result<()> {
         // One that cannot be read has been found already.
         let Ok(event) = decode_event(id, row) else { return Ok(()) };
+        let ended_ask = ended_ask(fold.session.as_ref(), &event.body);
         match &mut fold.session {
             Some(session) => session.evolve(&event),
             None => fold.session = Session::begin(&event),
+        }
+        if let Some(Identity { principal, command, .. }) = ended_ask {
+            self.look_for_outcome(connection, id, event.seq, &principal, command)?;
         }
         let running = fold.session.as_ref().and_then(Session::running);
         if running.map(|running| running.job) == fold.running.as_ref().map(|running| running.job) {
             return Ok(());
         }
         let ended = std::mem::replace(&mut fold.running, running.cloned());
-        if let Some(RunningJob { command, source, .. }) = ended {
-            let answered = connection
-                .prepare_cached("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?
-                .exists(params![source.principal().as_str(), command.as_str()])?;
-            if !answered {
-                self.found(Finding::OutcomeMissing { session: id, seq: event.seq, command });
+        match ended {
+            Some(RunningJob { command, source, .. }) => {
+                self.look_for_outcome(connection, id, event.seq, &source.principal(), command)
             }
+            None => Ok(()),
+        }
+    }
+
+    /// What this event has ended must have an outcome.
+    fn look_for_outcome(
+        &mut self,
+        connection: &Connection,
+        session: SessionId,
+        seq: Seq,
+        principal: &Principal,
+        command: CommandId,
+    ) -> rusqlite::Result<()> {
+        let answered = connection
+            .prepare_cached("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?
+            .exists(params![principal.as_str(), command.as_str()])?;
+        if !answered {
+            self.found(Finding::OutcomeMissing { session, seq, command });
         }
         Ok(())
     }
+}
+
+/// The command whose ask this event ends.
+fn ended_ask(session: Option<&Session>, body: &EventBody) -> Option<Identity> {
+    let EventBody::AskEnded { ask, .. } = body else { return None };
+    session?.ask(*ask)?.identity()
 }
 
 /// A session on its way through its events.
