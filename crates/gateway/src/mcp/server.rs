@@ -12,10 +12,13 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::ask::AnswerAsk;
 use super::call::Call;
-use super::tool::{self, TOOLS};
+use super::cancel::CancelEval;
+use super::tool::{self, TOOLS, Tool as _};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
@@ -36,10 +39,16 @@ pub struct Server {
     last_used: Option<Arc<Mutex<Option<SessionId>>>>,
     /// Whom a connection stands for; requests over HTTP each say it.
     whose: Option<Arc<Connected>>,
+    /// How many more calls may be under way: of the connection, or of all that come over HTTP.
+    places: Arc<Semaphore>,
     /// Held while a session is created for want of one, so that two calls at once share it.
     pub(super) creation: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled when the client goes, or the daemon has stopped. A call that is cancelled before that is cancelled by the client.
     pub(super) closing: CancellationToken,
+}
+
+fn places(count: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)))
 }
 
 /// A connection: whom it stands for, and the client it was at its last call.
@@ -58,17 +67,21 @@ impl Server {
     ) -> Self {
         let whose = Some(Arc::new(Connected { access, client: Mutex::default() }));
         let (last_used, creation) = (Some(Arc::default()), Arc::default());
-        Self { daemon, working_directory, last_used, whose, creation, closing }
+        let places = places(daemon.engine.limits().connection_requests);
+        Self { daemon, working_directory, last_used, whose, places, creation, closing }
     }
 
     /// Serves requests that have nothing to do with each other.
     pub(super) fn for_all(daemon: Daemon) -> Self {
         let closing = daemon.stopped.clone();
+        // Requests over HTTP have no connection of their own.
+        let places = places(daemon.engine.limits().connections);
         Self {
             daemon,
             working_directory: None,
             last_used: None,
             whose: None,
+            places,
             creation: Arc::default(),
             closing,
         }
@@ -89,6 +102,12 @@ impl Server {
             return Ok(client.clone());
         }
         Ok(client.insert(self.daemon.engine.attach(connected.access.clone(), name)).clone())
+    }
+
+    /// How many calls may be under way.
+    fn limit(&self) -> usize {
+        let limits = self.daemon.engine.limits();
+        if self.whose.is_some() { limits.connection_requests } else { limits.connections }
     }
 
     /// The session the connection used last.
@@ -136,6 +155,12 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let place = self.places.try_acquire();
+        let is_urgent = [CancelEval::NAME, AnswerAsk::NAME].contains(&&*request.name);
+        if place.is_err() && !is_urgent {
+            let refused = Error::TooManyRequests { what: "calls".to_owned(), limit: self.limit() };
+            return Err(ErrorData::invalid_request(format!("{refused}. {}", refused.next_step()), None));
+        }
         let call =
             Call::new(self, &context).map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
         tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call)

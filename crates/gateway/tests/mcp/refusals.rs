@@ -1,5 +1,6 @@
 //! What does not work, and what an agent is told then.
 
+use mainstay_model::Limits;
 use rmcp::model::ErrorCode;
 use rmcp::service::ServiceError;
 use serde_json::json;
@@ -92,4 +93,18 @@ async fn arguments_not_of_their_form_and_unknown_tools_are_errors_of_the_protoco
             other => panic!("{tool}: {other:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn one_who_has_too_many_calls_under_way_can_still_cancel() {
+    let home = Home::with(Limits { connection_requests: 1, ..Limits::default() }).await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    let refused = agent.try_call("get_fsi_status", json!({})).await.unwrap_err().to_string();
+    assert!(refused.contains("1 calls of this connection are under way already"), "{refused}");
+    assert_eq!(agent.call("cancel_eval", json!({})).await.structured["ending"], json!("yielded"));
+    running.await_response().await.unwrap();
+    assert!(!agent.send("1 + 1").await.is_error);
 }
