@@ -261,14 +261,13 @@ impl Client {
     /// # Errors
     /// [`Error::StoreFailed`].
     pub async fn all_events(&self, mut after: Position, limit: usize) -> Result<Vec<Event>, Error> {
-        let sight = Sight { client: self.clone() };
         loop {
             let page = self.engine.all_events(after, limit).await?;
             let Some(last) = page.last() else { return Ok(page) };
             after = last.position;
             let mut seen = Vec::with_capacity(page.len());
             for event in page {
-                if sight.has(&event).await? {
+                if self.sees(event.session).await? {
                     seen.push(event);
                 }
             }
@@ -300,12 +299,7 @@ impl Client {
             Cursor::Log { .. } => self.presence.follows(None),
         };
         let subscription = self.engine.follow(cursor, filter);
-        Ok(Followed {
-            subscription,
-            held: None,
-            sight: Sight { client: self.clone() },
-            _following: following,
-        })
+        Ok(Followed { subscription, held: None, client: self.clone(), _following: following })
     }
 
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
@@ -376,12 +370,12 @@ fn not_found(session: SessionId) -> Error {
     Error::SessionNotFound { reference: session.to_string() }
 }
 
-/// What a client follows.
+/// What a client follows: events of the sessions that it sees now, whatever they were called then.
 pub struct Followed {
     subscription: Subscription,
     /// What came last, while it is not known whether it may be seen: the future may be dropped then.
     held: Option<Arc<Event>>,
-    sight: Sight,
+    client: Client,
     _following: Following,
 }
 
@@ -397,7 +391,7 @@ impl Followed {
                 None => self.subscription.next().await?,
             };
             self.held = Some(Arc::clone(&event));
-            let is_seen = self.sight.has(&event).await?;
+            let is_seen = self.client.sees(event.session).await?;
             self.held = None;
             if is_seen {
                 return Ok(event);
@@ -411,16 +405,5 @@ impl Followed {
     /// Where it has got to: what to go on from.
     pub fn cursor(&self) -> Cursor {
         self.subscription.cursor()
-    }
-}
-
-/// Which events a client may see: those of the sessions that it sees now, whatever they were called then.
-struct Sight {
-    client: Client,
-}
-
-impl Sight {
-    async fn has(&self, event: &Event) -> Result<bool, Error> {
-        self.client.sees(event.session).await
     }
 }

@@ -149,7 +149,8 @@ impl Engine {
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
     pub(crate) async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
         let fingerprint = command.fingerprint(session);
-        self.ask(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) }).await?
+        self.request(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) })
+            .await?
     }
 
     /// How far a command has come.
@@ -183,7 +184,7 @@ impl Engine {
         file: Option<String>,
     ) -> Result<Vec<Diagnostic>, Error> {
         mainstay_model::command::validate_code(&code, &self.shared.limits)?;
-        self.ask(session, |reply| Request::Check { code, file, reply }).await?
+        self.request(session, |reply| Request::Check { code, file, reply }).await?
     }
 
     /// Completes at a cursor.
@@ -194,12 +195,12 @@ impl Engine {
         cursor: TextPosition,
     ) -> Result<Completions, Error> {
         mainstay_model::command::validate_code(&code, &self.shared.limits)?;
-        self.ask(session, |reply| Request::Complete { code, cursor, reply }).await?
+        self.request(session, |reply| Request::Complete { code, cursor, reply }).await?
     }
 
     /// Lists what a namespace, module or type holds.
     pub(crate) async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
-        self.ask(session, |reply| Request::Explore { name, reply }).await?
+        self.request(session, |reply| Request::Explore { name, reply }).await?
     }
 
     /// The sessions that `reference` may mean: by its id, the end of it, or a name.
@@ -288,7 +289,7 @@ impl Engine {
     pub(crate) async fn usage(&self, session: SessionId) -> Option<ResourceUsage> {
         let handle = self.lock().handles.get(&session)?.upgrade()?;
         let (reply, answer) = oneshot::channel();
-        handle.ask(Request::Usage { reply }).await;
+        handle.send(Request::Usage { reply }).await;
         answer.await.ok().flatten()
     }
 
@@ -304,7 +305,7 @@ impl Engine {
         timeout(limit, join_all(handles.iter().map(drained))).await.ok();
         for handle in &handles {
             let (reply, done) = oneshot::channel();
-            if handle.ask(Request::ShutDown { reply }).await {
+            if handle.send(Request::ShutDown { reply }).await {
                 done.await.ok();
             }
         }
@@ -315,8 +316,8 @@ impl Engine {
         self.shared.hub.close();
     }
 
-    /// Asks a session's task, bringing the task up where it is not.
-    async fn ask<T>(
+    /// Has a session's task serve a request, bringing the task up where it is not.
+    async fn request<T>(
         &self,
         session: SessionId,
         request: impl FnOnce(oneshot::Sender<T>) -> Request,
@@ -329,7 +330,7 @@ impl Engine {
                 Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
             }
         };
-        if !handle.ask(request(reply)).await {
+        if !handle.send(request(reply)).await {
             return Err(gone());
         }
         answer.await.map_err(|_| gone())
@@ -414,7 +415,7 @@ impl Engine {
 /// Waits until nothing runs in a session any more.
 async fn drained(handle: &SessionHandle) {
     let (reply, done) = oneshot::channel();
-    if handle.ask(Request::Drain { reply }).await {
+    if handle.send(Request::Drain { reply }).await {
         // A session whose task has ended runs nothing.
         done.await.ok();
     }

@@ -71,7 +71,7 @@ pub(crate) enum Request {
 /// The way to a session's task. As long as someone holds one, the task stays.
 #[derive(Clone)]
 pub(crate) struct SessionHandle {
-    requests: mpsc::Sender<Asked>,
+    requests: mpsc::Sender<Envelope>,
     /// The session as committed.
     pub(crate) visible: watch::Receiver<Arc<Session>>,
 }
@@ -79,24 +79,24 @@ pub(crate) struct SessionHandle {
 /// What the engine has of a session's task. As long as the door is open, the task stays: it opens it while the session is not
 /// at rest, so a session at rest costs nothing.
 pub(crate) struct Entry {
-    requests: mpsc::WeakSender<Asked>,
+    requests: mpsc::WeakSender<Envelope>,
     visible: watch::Receiver<Arc<Session>>,
     _door: Arc<Door>,
 }
 
 /// Has the way to a task while it is to stay.
-type Door = Mutex<Option<mpsc::Sender<Asked>>>;
+type Door = Mutex<Option<mpsc::Sender<Envelope>>>;
 
 /// A request, with what keeps the task until it has served it.
-struct Asked {
+struct Envelope {
     request: Request,
-    door: mpsc::Sender<Asked>,
+    door: mpsc::Sender<Envelope>,
 }
 
 impl SessionHandle {
-    /// Asks the task; says whether it is there to hear it.
-    pub(crate) async fn ask(&self, request: Request) -> bool {
-        self.requests.send(Asked { request, door: self.requests.clone() }).await.is_ok()
+    /// Sends the task a request; says whether it is there to hear it.
+    pub(crate) async fn send(&self, request: Request) -> bool {
+        self.requests.send(Envelope { request, door: self.requests.clone() }).await.is_ok()
     }
 
     /// Whether the task takes requests.
@@ -262,7 +262,7 @@ impl SessionTask {
         self.advance_lane();
     }
 
-    async fn run(mut self, mut mailbox: mpsc::Receiver<Asked>, mut failed: oneshot::Receiver<()>) {
+    async fn run(mut self, mut mailbox: mpsc::Receiver<Envelope>, mut failed: oneshot::Receiver<()>) {
         loop {
             let timer = self.next_timer();
             if self.is_open && self.is_idle() {
@@ -271,14 +271,14 @@ impl SessionTask {
             tokio::select! {
                 biased;
                 _ = &mut failed => break,
-                asked = mailbox.recv() => match asked {
-                    Some(Asked { request: Request::ShutDown { reply }, .. }) => {
+                envelope = mailbox.recv() => match envelope {
+                    Some(Envelope { request: Request::ShutDown { reply }, .. }) => {
                         self.shut_down();
                         // The engine waits for all sessions; it need not be there any more.
                         reply.send(()).ok();
                         break;
                     }
-                    Some(Asked { request, door }) => {
+                    Some(Envelope { request, door }) => {
                         if !self.is_open {
                             self.set_door(Some(door));
                         }
@@ -297,7 +297,7 @@ impl SessionTask {
         mailbox.close();
     }
 
-    fn set_door(&mut self, way: Option<mpsc::Sender<Asked>>) {
+    fn set_door(&mut self, way: Option<mpsc::Sender<Envelope>>) {
         self.is_open = way.is_some();
         if let Some(door) = self.door.upgrade() {
             *door.lock().unwrap_or_else(PoisonError::into_inner) = way;
