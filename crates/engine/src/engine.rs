@@ -221,9 +221,10 @@ impl Engine {
         }
     }
 
-    /// A session as committed, and what its worker uses.
+    /// A session as the log has it, and what its worker uses. Never older than an event that was read: one that follows
+    /// from the log may hear of a commit before the session's task does.
     pub(crate) async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
-        let session = self.session(session).await?.ok_or_else(|| not_found(session))?;
+        let session = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
         let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
         Ok(SessionStatus { session, usage })
     }

@@ -81,6 +81,19 @@ async fn no_answer_leaves_before_the_store_has_it() {
 }
 
 #[tokio::test]
+async fn a_status_is_never_older_than_an_event_that_was_read() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    daemon.store.hold(true);
+    let running = session.queue("pure 1");
+    session.until_stored(1).await;
+    assert_eq!(session.state().await, SessionState::Ready);
+    assert_eq!(session.now().await.0, session.story().await.len() as u64);
+    daemon.store.hold(false);
+    assert!(running.await.unwrap().is_ok());
+}
+
+#[tokio::test]
 async fn a_daemon_whose_store_fails_as_it_shuts_down_ends_nevertheless() {
     let daemon = Daemon::start().await;
     daemon.session().await;
