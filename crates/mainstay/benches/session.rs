@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mainstay_engine::runner::{StartedRunner, Submission};
-use mainstay_gateway::rpc::api::{Conditions, CreateSession, Eval, GetStatus, SettleSession};
+use mainstay_gateway::rpc::api::{CreateSession, Eval, GetStatus, Sent, SettleSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_kernel::fsharp::{Search, prepare};
 use mainstay_kernel::{Launch, worker};
@@ -159,11 +159,10 @@ async fn memory(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
 fn eval(session: &str, code: &str) -> Eval {
     Eval {
         session: session.to_owned(),
-        command: None,
         code: code.to_owned(),
         file: None,
         admission: Admission::Queue,
-        conditions: Conditions::default(),
+        sent: Sent::default(),
     }
 }
 

@@ -34,6 +34,30 @@ fn sessions_are_created_listed_renamed_and_put_to_rest() {
 }
 
 #[test]
+fn what_is_sent_again_under_its_id_is_done_once() {
+    let world = World::new();
+    let session = |arguments: &[&str]| {
+        world.run(["session", "new", "--json"].iter().chain(arguments)).json()["session"].clone()
+    };
+    let first = session(&["--name", "one", "--id", "new-1"]);
+    assert_eq!(session(&["--name", "one", "--id", "new-1"]), first);
+    let rename = |to: &str| world.run(["session", "rename", first.as_str().unwrap(), to, "--id", "name-1"]);
+    assert_eq!(rename("two").code, 0);
+    assert_eq!(world.run(["session", "rename", "two", "three"]).code, 0);
+    assert_eq!(rename("two").code, 0);
+    assert_eq!(world.run(["session", "show", "--json", "three"]).json()["session"], first, "it stays so");
+    insta::assert_snapshot!(rename("four").stderr, @"
+    error: the command id `name-1` was used before, for a different command [command_conflict]
+      Use a new id for a new command.
+    ");
+    insta::assert_snapshot!(world.run(["session", "stop", "three", "--if-version", "1"]).stderr, @"
+    error: the session has version 2, and the command wants 1 [version_mismatch]
+      Read the session again, and send the command under a new id if it still holds.
+    ");
+    assert_eq!(world.run(["session", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_session_is_named_by_its_id_the_end_of_it_or_its_name() {
     let world = World::new();
     let session = world.run(["session", "new", "--name", "one", "--json"]).json();

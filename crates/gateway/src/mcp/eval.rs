@@ -5,8 +5,8 @@ use std::pin::pin;
 
 use mainstay_engine::Followed;
 use mainstay_model::{
-    Binding, CommandId, Error, EventBody, Outcome, RaisedError, Response, Seq, Session, SessionCommand,
-    SessionId,
+    Binding, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, RaisedError, Response, Seq,
+    Session, SessionCommand, SessionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ use crate::view::EvalView;
 pub(super) struct SendFsharpCode {
     session_id: Option<String>,
     code: String,
+    /// Repeated with it, the code runs once.
+    idempotency_key: Option<String>,
 }
 
 /// What came of it.
@@ -79,6 +81,7 @@ impl Tool for SendFsharpCode {
     type Answer = EvalAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
+        let key = self.idempotency_key.map(IdempotencyKey::new).transpose()?;
         let session = call.workplace(self.session_id.as_deref()).await?;
         let ready = tokio::select! {
             biased;
@@ -86,15 +89,15 @@ impl Tool for SendFsharpCode {
             ready = call.bring_up(session) => ready?,
         };
         let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
-        let view = evaluated(call, &ready, self.code).await?;
+        let command = Command { key, ..call.command(SessionCommand::Eval { code: self.code, file: None }) };
+        let view = evaluated(call, &ready, command).await?;
         Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
     }
 }
 
 /// Runs code, and waits for its end even when the client cancels it: cancelling always ends.
-async fn evaluated(call: &Call<'_>, session: &Session, code: String) -> Result<EvalView, Error> {
+async fn evaluated(call: &Call<'_>, session: &Session, command: Command) -> Result<EvalView, Error> {
     let (session, seen) = (session.id, session.last_seq);
-    let command = call.command(SessionCommand::Eval { code, file: None });
     let id = command.id.clone();
     let mut printed = match call.wants_progress() {
         true => Some(call.client().subscribe(session, seen).await?),

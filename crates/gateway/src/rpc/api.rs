@@ -153,18 +153,18 @@ methods! {
     "session/cancel" CancelSession {
         /// Its id, the end of it, or its name.
         session: String,
-        /// Whose end is wanted; without it, that of the job that runs.
+        /// The command whose end is wanted; without it, that of the job that runs.
         #[serde(default)]
-        command: Option<CommandId>,
+        target: Option<CommandId>,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
     } -> Cancelling;
 
     /// Runs code; answered when it has ended.
     "session/eval" Eval {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The client's name for the command.
-        #[serde(default)]
-        command: Option<CommandId>,
         /// The code.
         code: String,
         /// The file whose text it is, absolute.
@@ -173,24 +173,21 @@ methods! {
         /// What to do where the session cannot run it yet.
         #[serde(default)]
         admission: Admission,
-        /// Under what conditions it runs.
+        /// Under what name and conditions it is sent.
         #[serde(flatten)]
-        conditions: Conditions,
+        sent: Sent,
     } -> EvalView;
 
     /// Asks whoever is attached; answered when someone has answered, or its time is over.
     "session/ask" RaiseAsk {
         /// Its id, the end of it, or its name.
         session: String,
-        /// The client's name for the command.
-        #[serde(default)]
-        command: Option<CommandId>,
         /// What is asked.
         #[serde(flatten)]
         question: Question,
-        /// Under what conditions; a time that is over takes the default, where there is one.
+        /// Under what name and conditions; a time that is over takes the default, where there is one.
         #[serde(flatten)]
-        conditions: Conditions,
+        sent: Sent,
     } -> AskAnswer;
 
     /// The asks that wait for an answer.
@@ -325,6 +322,13 @@ pub struct Sent {
     /// The rest.
     #[serde(flatten)]
     pub conditions: Conditions,
+}
+
+impl Sent {
+    /// Under this name, without conditions.
+    pub fn named(command: CommandId) -> Self {
+        Self { command: Some(command), conditions: Conditions::default() }
+    }
 }
 
 /// No answer but that it was done.

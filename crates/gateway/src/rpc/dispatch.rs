@@ -10,7 +10,7 @@ use super::api::{
 };
 use super::codec::Request;
 use super::server::Daemon;
-use crate::command::{anonymous, id_of};
+use crate::command::id_of;
 use crate::view::{AskView, CommandView, EvalView, SessionView};
 use mainstay_engine::{Client, CommandStatus, WaitingAsk};
 use mainstay_log::SessionFilter;
@@ -180,21 +180,17 @@ impl Call<'_> {
     }
 
     async fn change(&self, session: &str, body: SessionCommand, sent: Sent) -> Result<SessionView, Error> {
-        let Sent { command, conditions } = sent;
-        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
         let session = self.resolve(session).await?;
-        let command = Command::new(id_of(command)?, self.client.source(), body);
-        let command = Command { key, depends_on, if_version, timeout_ms, ..command };
-        match self.client.submit(session, command).await?.outcome {
+        match self.submit(session, body, sent).await? {
             Outcome::Done { .. } => self.view(session).await,
             Outcome::Failed { error } => Err(error),
         }
     }
 
     async fn cancel(&self, cancel: CancelSession) -> Result<Cancelling, Error> {
-        let session = self.resolve(&cancel.session).await?;
-        let body = SessionCommand::Cancel { target: cancel.command };
-        let job = match self.submit(session, body).await? {
+        let CancelSession { session, target, sent } = cancel;
+        let session = self.resolve(&session).await?;
+        let job = match self.submit(session, SessionCommand::Cancel { target }, sent).await? {
             Outcome::Done { response: Response::Cancelling { job } } => Some(job),
             Outcome::Done { response: Response::Withdrawn { .. } } => None,
             outcome => return Err(unexpected(&outcome)),
@@ -203,13 +199,10 @@ impl Call<'_> {
     }
 
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
-        let Eval { session, command, code, file, admission, conditions } = eval;
-        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
+        let Eval { session, code, file, admission, sent } = eval;
         let session = self.resolve(&session).await?;
-        let id = id_of(command)?;
-        let (source, body) = (self.client.source(), SessionCommand::Eval { code, file });
-        let command =
-            Command { id: id.clone(), key, source, admission, depends_on, if_version, timeout_ms, body };
+        let command = self.command_of(SessionCommand::Eval { code, file }, sent)?;
+        let (id, command) = (command.id.clone(), Command { admission, ..command });
         let answered = self.client.submit(session, command).await?;
         match answered.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {
@@ -221,11 +214,9 @@ impl Call<'_> {
     }
 
     async fn raise(&self, raise: RaiseAsk) -> Result<AskAnswer, Error> {
-        let RaiseAsk { session, command, question, conditions } = raise;
-        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
+        let RaiseAsk { session, question, sent } = raise;
         let session = self.resolve(&session).await?;
-        let command = Command::new(id_of(command)?, self.client.source(), SessionCommand::Ask(question));
-        let command = Command { key, depends_on, if_version, timeout_ms, ..command };
+        let command = self.command_of(SessionCommand::Ask(question), sent)?;
         let answered = self.client.submit(session, command).await?;
         match answered.outcome {
             Outcome::Done { response: Response::Answered { ask, value, by } } => {
@@ -285,9 +276,17 @@ impl Call<'_> {
         Ok(CommandView::new(get.command, status))
     }
 
-    async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<Outcome, Error> {
-        let command = Command::new(anonymous(), self.client.source(), body);
+    async fn submit(&self, session: SessionId, body: SessionCommand, sent: Sent) -> Result<Outcome, Error> {
+        let command = self.command_of(body, sent)?;
         self.client.submit(session, command).await.map(|answered| answered.outcome)
+    }
+
+    /// A command of this client's, for when the session can carry it out.
+    fn command_of(&self, body: SessionCommand, sent: Sent) -> Result<Command, Error> {
+        let Sent { command, conditions } = sent;
+        let Conditions { key, depends_on, if_version, timeout_ms } = conditions;
+        let command = Command::new(id_of(command)?, self.client.source(), body);
+        Ok(Command { key, depends_on, if_version, timeout_ms, ..command })
     }
 }
 

@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 use mainstay_gateway::rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::AskView;
-use mainstay_model::{CommandId, Error, Question, Timestamp};
+use mainstay_model::{Error, Question, Timestamp};
 use serde_json::{Value, json};
 
-use super::conditions::ConditionArgs;
+use super::conditions::SentArgs;
 use super::events::who;
 use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{connect, connect_or_start};
@@ -83,12 +83,8 @@ struct Raise {
     #[arg(long, value_name = "ANSWER", requires = "timeout")]
     default: Option<String>,
 
-    /// The command's id: the same id gets the same answer, whenever it is sent
-    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
-    id: Option<CommandId>,
-
     #[command(flatten)]
-    conditions: ConditionArgs,
+    sent: SentArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -136,8 +132,7 @@ impl Raise {
     async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find(&connection.client).await?.session.to_string();
-        let conditions = self.conditions.conditions();
-        let raise = RaiseAsk { session, command: self.id.clone(), question: self.question(), conditions };
+        let raise = RaiseAsk { session, question: self.question(), sent: self.sent.sent() };
         let answer = connection.client.call(raise).await?;
         if self.json {
             super::print_json(&answer)?;

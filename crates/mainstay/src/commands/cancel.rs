@@ -7,6 +7,7 @@ use mainstay_gateway::rpc::api::{CancelSession, Follow};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
 
+use super::conditions::SentArgs;
 use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect};
 use crate::home::Home;
@@ -25,6 +26,9 @@ pub(super) struct Cancel {
     /// Only this command of yours, which may also still wait for its turn
     #[arg(short, long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
     command: Option<CommandId>,
+
+    #[command(flatten)]
+    sent: SentArgs,
 }
 
 impl Cancel {
@@ -33,7 +37,7 @@ impl Cancel {
         let before = self.target.find(&connection.client).await?;
         let session = before.session.to_string();
         connection.client.call(Follow::session(session.clone(), before.last_seq)).await?;
-        let cancel = CancelSession { session, command: self.command };
+        let cancel = CancelSession { session, target: self.command, sent: self.sent.sent() };
         let Some(job) = connection.client.call(cancel).await?.job else {
             terminal::note("cancelled before anything came of it");
             return Ok(ExitCode::SUCCESS);

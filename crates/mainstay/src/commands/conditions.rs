@@ -1,14 +1,14 @@
-//! Under what conditions a command is to run.
+//! Under what name and conditions a command is sent.
 
 use clap::Args;
 use jiff::SignedDuration;
-use mainstay_gateway::rpc::api::Conditions;
+use mainstay_gateway::rpc::api::{Conditions, Sent};
 use mainstay_model::{CommandId, IdempotencyKey, Version};
 
 /// The flags for what a command may say beside what it asks.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Conditions")]
-pub(super) struct ConditionArgs {
+struct ConditionArgs {
     /// What is wanted done once, whatever the command's id: the same key gets the first one's answer
     #[arg(long, value_name = "KEY", value_parser = |text: &str| IdempotencyKey::new(text))]
     key: Option<IdempotencyKey>,
@@ -26,11 +26,25 @@ pub(super) struct ConditionArgs {
     timeout: Option<u64>,
 }
 
-impl ConditionArgs {
+/// The flags for a command's name and conditions.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct SentArgs {
+    /// A name of your own for this command: given again, it gets the same answer and is not carried out twice
+    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    id: Option<CommandId>,
+
+    #[command(flatten)]
+    conditions: ConditionArgs,
+}
+
+impl SentArgs {
     /// As they are sent.
-    pub(super) fn conditions(&self) -> Conditions {
-        let Self { key, depends_on, if_version, timeout } = self.clone();
-        Conditions { key, depends_on, if_version: if_version.map(Version), timeout_ms: timeout }
+    pub(super) fn sent(self) -> Sent {
+        let Self { id, conditions } = self;
+        let ConditionArgs { key, depends_on, if_version, timeout } = conditions;
+        let conditions =
+            Conditions { key, depends_on, if_version: if_version.map(Version), timeout_ms: timeout };
+        Sent { command: id, conditions }
     }
 }
 

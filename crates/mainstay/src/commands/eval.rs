@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CancelSession, Conditions, Eval as EvalCall, Follow};
+use mainstay_gateway::rpc::api::{CancelSession, Conditions, Eval as EvalCall, Follow, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
 use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 
-use super::conditions::ConditionArgs;
+use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::interrupts;
@@ -38,12 +38,8 @@ pub(crate) struct Eval {
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// A name of your own for this eval: given again with the same code, it gets the same answer and does not run twice
-    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
-    id: Option<CommandId>,
-
     #[command(flatten)]
-    conditions: ConditionArgs,
+    sent: SentArgs,
 
     /// Print one line of JSON
     #[arg(long)]
@@ -79,15 +75,7 @@ struct Source {
 impl Eval {
     /// An eval of a script that was piped in.
     pub(super) fn of_script(target: Target, script: Vec<u8>) -> Self {
-        Self {
-            target,
-            code: None,
-            file: None,
-            id: None,
-            conditions: ConditionArgs::default(),
-            json: false,
-            script: Some(script),
-        }
+        Self { target, code: None, file: None, sent: SentArgs::default(), json: false, script: Some(script) }
     }
 
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
@@ -101,12 +89,13 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
+        let Sent { command, conditions } = self.sent.sent();
         let mut run = Run {
             source,
             shown: session.last_seq,
             session,
-            command: self.id.unwrap_or_else(new_command),
-            conditions: self.conditions.conditions(),
+            command: command.unwrap_or_else(new_command),
+            conditions,
             show,
             has_begun: false,
             stop: Stop::Unwanted,
@@ -241,11 +230,10 @@ impl Run {
         client.call(Follow::session(session.clone(), self.shown)).await?;
         let answer = client.call(EvalCall {
             session: session.clone(),
-            command: Some(self.command.clone()),
             code: self.source.code.clone(),
             file: self.source.file.clone(),
             admission: Admission::Queue,
-            conditions: self.conditions.clone(),
+            sent: Sent { command: Some(self.command.clone()), conditions: self.conditions.clone() },
         });
         tokio::pin!(answer);
         let patience = sleep(PATIENCE);
@@ -328,8 +316,9 @@ impl Run {
     /// Ctrl-C stops the code, or takes it back where it waits for its turn, and not only the waiting for it.
     async fn interrupt(&mut self, client: &Client, session: &str) -> Result<(), Error> {
         self.stop = Stop::Wanted;
-        let command = Some(self.command.clone());
-        match client.call(CancelSession { session: session.to_owned(), command }).await {
+        let target = Some(self.command.clone());
+        let cancel = CancelSession { session: session.to_owned(), target, sent: Sent::default() };
+        match client.call(cancel).await {
             Ok(_) => self.stop = Stop::Asked,
             Err(Error::NotRunning { .. }) => {}
             Err(error) => return Err(error),

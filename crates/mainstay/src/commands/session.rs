@@ -4,11 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{GetSession, ListSessions, RenameSession, ResetSession, Sent, StopSession};
+use mainstay_gateway::rpc::api::{
+    CreateSession, GetSession, ListSessions, RenameSession, ResetSession, StopSession,
+};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, Principal, SessionState, Timestamp};
+use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp};
 
+use super::conditions::SentArgs;
 use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
 use super::story::Story;
@@ -66,6 +69,9 @@ enum SessionCommand {
         /// The project it is for
         #[arg(short, long, value_name = "FILE")]
         project: Option<PathBuf>,
+        /// A name of your own for this command: given again, it gets the same session and creates no other
+        #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+        id: Option<CommandId>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -84,6 +90,8 @@ enum SessionCommand {
     Stop {
         /// The session [default: the most recently active one of this folder]
         session: Option<String>,
+        #[command(flatten)]
+        sent: SentArgs,
     },
     /// Drop a session's definitions and wait until it is ready again
     #[command(
@@ -95,6 +103,8 @@ enum SessionCommand {
         /// With its worker; this works in every state
         #[arg(long)]
         hard: bool,
+        #[command(flatten)]
+        sent: SentArgs,
     },
     /// Give a session another name
     #[command(after_help = "Example:\n  mainstay session rename lab workshop")]
@@ -103,6 +113,8 @@ enum SessionCommand {
         session: String,
         /// The new name
         name: String,
+        #[command(flatten)]
+        sent: SentArgs,
     },
 }
 
@@ -112,7 +124,7 @@ impl SessionArgs {
         let client = &connection.client;
         match self.command {
             SessionCommand::List { here, live, json } => list(client, here, live, json).await?,
-            SessionCommand::New { name, kind, directory, project, json } => {
+            SessionCommand::New { name, kind, directory, project, id, json } => {
                 let folder = match directory {
                     Some(folder) => existing(&folder, "directory")?,
                     None => working_directory()?,
@@ -120,7 +132,9 @@ impl SessionArgs {
                 let project = project.map(|project| existing(&project, "project")).transpose()?;
                 let project = project.map(|project| project.display().to_string());
                 let kind = mainstay_model::SessionKind::new(kind)?;
-                let session = create(home, client, kind, &folder, project, name).await?;
+                let working_directory = folder.display().to_string();
+                let new = CreateSession { command: id, kind, working_directory, project, name };
+                let session = create(home, client, new).await?;
                 let session = settle(client, session).await?;
                 show_new(&session, json)?;
                 if session.state == SessionState::Faulted.name() {
@@ -135,17 +149,17 @@ impl SessionArgs {
                     show(client, &session).await?;
                 }
             }
-            SessionCommand::Stop { session } => {
+            SessionCommand::Stop { session, sent } => {
                 let session = named(client, session).await?.session.to_string();
-                print_line(&client.call(StopSession { session, sent: Sent::default() }).await?);
+                print_line(&client.call(StopSession { session, sent: sent.sent() }).await?);
             }
-            SessionCommand::Reset { session, hard } => {
+            SessionCommand::Reset { session, hard, sent } => {
                 let session = named(client, session).await?.session.to_string();
-                let session = client.call(ResetSession { session, hard, sent: Sent::default() }).await?;
+                let session = client.call(ResetSession { session, hard, sent: sent.sent() }).await?;
                 print_line(&settle(client, session).await?);
             }
-            SessionCommand::Rename { session, name } => {
-                print_line(&client.call(RenameSession { session, name, sent: Sent::default() }).await?);
+            SessionCommand::Rename { session, name, sent } => {
+                print_line(&client.call(RenameSession { session, name, sent: sent.sent() }).await?);
             }
         }
         Ok(ExitCode::SUCCESS)

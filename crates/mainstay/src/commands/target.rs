@@ -57,7 +57,12 @@ impl Target {
         let folder = working_directory()?;
         match self.most_recent(client, &folder).await? {
             Some(session) => Ok(session),
-            None => create(home, client, self.kind()?, &folder, self.project()?, None).await,
+            None => {
+                let (kind, project) = (self.kind()?, self.project()?);
+                let working_directory = folder.display().to_string();
+                let new = CreateSession { command: None, kind, working_directory, project, name: None };
+                create(home, client, new).await
+            }
         }
     }
 
@@ -94,16 +99,12 @@ impl Target {
 pub(crate) async fn create(
     home: &Home,
     client: &Client,
-    kind: SessionKind,
-    folder: &Path,
-    project: Option<String>,
-    name: Option<String>,
+    create: CreateSession,
 ) -> Result<SessionView, Error> {
-    if kind == SessionKind::fsharp() {
+    if create.kind == SessionKind::fsharp() {
         kernels::ready_fsharp(home).await?;
     }
-    let working_directory = folder.display().to_string();
-    client.call(CreateSession { command: None, kind, working_directory, project, name }).await
+    client.call(create).await
 }
 
 /// Starts a session at rest, and waits until it takes commands; says so where that takes longer than a moment.

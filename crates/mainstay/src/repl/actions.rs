@@ -1,8 +1,8 @@
 //! Carrying out the commands of the table, one small function each.
 
 use mainstay_gateway::rpc::api::{
-    CancelSession, GetSession, GetStatus, ListAsks, ListEvents, ListSessions, RenameSession, ResetSession,
-    Sent,
+    CancelSession, CreateSession, GetSession, GetStatus, ListAsks, ListEvents, ListSessions, RenameSession,
+    ResetSession, Sent,
 };
 use mainstay_model::{Error, Seq, Timestamp};
 use unicode_width::UnicodeWidthStr;
@@ -87,7 +87,9 @@ impl Repl {
         let kind = self.link.session.kind.clone();
         // It may have to ask whether to install an SDK.
         self.quiet = None;
-        let session = create(&self.home, &self.link.client, kind, &working_directory()?, None, name).await;
+        let working_directory = working_directory()?.display().to_string();
+        let new = CreateSession { command: None, kind, working_directory, project: None, name };
+        let session = create(&self.home, &self.link.client, new).await;
         self.quiet = Quiet::begin();
         let session = session?;
         self.switch(session.session.to_string()).await
@@ -131,7 +133,8 @@ impl Repl {
 
     /// What the cancelled code makes of it is told like all that others do.
     async fn cancel(&self) -> Result<(), Error> {
-        self.link.client.call(CancelSession { session: self.link.reference(), command: None }).await?;
+        let session = self.link.reference();
+        self.link.client.call(CancelSession { session, target: None, sent: Sent::default() }).await?;
         note("cancelling …");
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Conditions, Eval};
+use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EvalView;
 use mainstay_model::ask::{Ask, AskEnding};
@@ -83,11 +83,10 @@ impl Repl {
         let client = Arc::clone(&self.link.client);
         let answer = client.call(Eval {
             session: self.link.reference(),
-            command: Some(submission.command.clone()),
             code: submission.code.clone(),
             file: submission.file.clone(),
             admission: Admission::Queue,
-            conditions: Conditions::default(),
+            sent: Sent::named(submission.command.clone()),
         });
         tokio::pin!(answer);
         let patience = sleep(PATIENCE);
@@ -150,8 +149,9 @@ impl Repl {
 
     /// Stops our code, or takes it back where it waits for its turn; never somebody else's.
     async fn stop(&mut self, submission: &Submission, progress: &mut Progress) {
-        let command = Some(submission.command.clone());
-        match self.link.client.call(CancelSession { session: self.link.reference(), command }).await {
+        let target = Some(submission.command.clone());
+        let cancel = CancelSession { session: self.link.reference(), target, sent: Sent::default() };
+        match self.link.client.call(cancel).await {
             Ok(Cancelling { job: Some(_), .. }) => {
                 progress.is_stopping = true;
                 note("cancelling …");
