@@ -81,6 +81,17 @@ fn an_ask_outlives_who_asked_and_the_daemon() {
 }
 
 #[test]
+fn who_waits_for_an_answer_gets_it_from_the_next_daemon() {
+    let world = world();
+    let asking = raise(&world, &["Name?"]);
+    world.kill_daemon();
+    assert_eq!(world.run(["-d"]).code, 0);
+    let ask = short(&waiting(&world)[0]);
+    assert_eq!(world.run(["ask", "answer", &ask, "Ada"]).code, 0);
+    assert_eq!(printed(asking), (0, "Ada\n".to_owned()));
+}
+
+#[test]
 fn where_nobody_answers_in_time_the_default_is_the_answer() {
     let world = world();
     let defaulted = world.run(["ask", "raise", "--timeout", "50ms", "--default", "blue", "Which one?"]);

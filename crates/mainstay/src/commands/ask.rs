@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk};
+use mainstay_gateway::rpc::api::{AnswerAsk, Answered, AskAnswer, ListAsks, RaiseAsk, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::AskView;
 use mainstay_model::{Error, Question, Timestamp};
@@ -132,8 +132,14 @@ impl Raise {
     async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let connection = connect_or_start(home, "cli").await?;
         let session = self.target.find(&connection.client).await?.session.to_string();
-        let raise = RaiseAsk { session, question: self.question(), sent: self.sent.sent() };
-        let answer = connection.client.call(raise).await?;
+        let (command, conditions) = self.sent.clone().named();
+        let sent = Sent { command: Some(command), conditions };
+        let raise = RaiseAsk { session, question: self.question(), sent };
+        let answer = match connection.client.call(raise.clone()).await {
+            // The daemon was lost, and the ask with its id waits in the next one.
+            Err(Error::DaemonNotRunning) => connect_or_start(home, "cli").await?.client.call(raise).await?,
+            answered => answered?,
+        };
         if self.json {
             super::print_json(&answer)?;
         } else {

@@ -4,6 +4,7 @@ use clap::Args;
 use jiff::SignedDuration;
 use mainstay_gateway::rpc::api::{Conditions, Sent};
 use mainstay_model::{CommandId, IdempotencyKey, Version};
+use uuid::Uuid;
 
 /// The flags for what a command may say beside what it asks.
 #[derive(Clone, Debug, Default, Args)]
@@ -45,6 +46,12 @@ impl SentArgs {
         let conditions =
             Conditions { key, depends_on, if_version: if_version.map(Version), timeout_ms: timeout };
         Sent { command: id, conditions }
+    }
+
+    /// The same under a new id where none was given, so that it can be sent again when the daemon is lost.
+    pub(super) fn named(self) -> (CommandId, Conditions) {
+        let Sent { command, conditions } = self.sent();
+        (command.unwrap_or_else(|| CommandId::from_uuid(Uuid::now_v7())), conditions)
     }
 }
 

@@ -89,12 +89,12 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let Sent { command, conditions } = self.sent.sent();
+        let (command, conditions) = self.sent.named();
         let mut run = Run {
             source,
             shown: session.last_seq,
             session,
-            command: command.unwrap_or_else(new_command),
+            command,
             conditions,
             show,
             has_begun: false,
@@ -158,10 +158,6 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Error> {
         reason: format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to()),
     })?;
     Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
-}
-
-fn new_command() -> CommandId {
-    CommandId::from_uuid(uuid::Uuid::now_v7())
 }
 
 /// What a person sees of an eval.
