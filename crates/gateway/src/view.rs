@@ -365,6 +365,7 @@ impl Printed {
             EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
             | EventBody::SessionCreated { .. }
+            | EventBody::SessionForked(_)
             | EventBody::SessionRenamed { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

@@ -25,6 +25,18 @@ pub enum Severity {
     Hidden,
 }
 
+impl Severity {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+            Self::Hidden => "hidden",
+        }
+    }
+}
+
 /// One remark of a compiler on a range of the code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {

@@ -14,6 +14,7 @@ use crate::id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
 use crate::replay::Divergence;
+use crate::transcript::Segment;
 
 /// One fact, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,6 +140,21 @@ pub struct Kept {
     pub bindings: Vec<Binding>,
 }
 
+/// Where a session was forked off another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkPoint {
+    /// The session it was forked off.
+    pub from: SessionId,
+    /// How many entries of that session's transcript it has.
+    pub entries: u64,
+    /// How many were asked for, where that would have parted an answer from what it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
+    /// The entries.
+    pub segments: Vec<Segment>,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "body", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -155,6 +171,8 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         project: Option<String>,
     },
+    /// It began with entries of another session. Always its second event.
+    SessionForked(ForkPoint),
     /// It has another name.
     SessionRenamed {
         /// The new one.
@@ -388,6 +406,7 @@ impl EventBody {
             Self::EvalCancelled { job, ending, .. } => Some((*job, JobEnd::Cancelled(*ending))),
             Self::EvalInterrupted { job } => Some((*job, JobEnd::Interrupted)),
             Self::SessionCreated { .. }
+            | Self::SessionForked(_)
             | Self::SessionRenamed { .. }
             | Self::WarmUpStarted { .. }
             | Self::WarmUpCompleted { .. }
@@ -471,6 +490,7 @@ macro_rules! kinds {
 
 kinds! {
     SessionCreated => "sessionCreated",
+    SessionForked => "sessionForked",
     SessionRenamed => "sessionRenamed",
     WarmUpStarted => "warmUpStarted",
     WarmUpCompleted => "warmUpCompleted",

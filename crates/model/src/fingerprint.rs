@@ -16,8 +16,7 @@ impl CommandFingerprint {
     /// The fingerprint of what a command asks of a session (`target`), or of the server where there is none yet.
     pub fn of(target: &str, command: &impl Serialize) -> Self {
         let body = serde_json::to_value(command).unwrap_or(Value::Null);
-        let mut text = String::new();
-        write_canonical(&Value::Array(vec![Value::String(target.to_owned()), body]), &mut text);
+        let text = canonical(&Value::Array(vec![Value::String(target.to_owned()), body]));
         let digest = Sha256::digest(text.as_bytes());
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -31,6 +30,13 @@ impl CommandFingerprint {
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
+}
+
+/// JSON with sorted keys and no white space, whatever order the map type keeps.
+pub(crate) fn canonical(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
 }
 
 /// Writes JSON with sorted keys and no white space, whatever order the map type keeps.

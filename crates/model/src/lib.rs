@@ -11,6 +11,7 @@ pub mod breaker;
 pub mod command;
 pub mod decide;
 pub mod diagnostic;
+pub mod entry;
 pub mod error;
 pub mod eval;
 pub mod event;
@@ -18,12 +19,15 @@ pub mod filter;
 pub mod fingerprint;
 pub mod id;
 pub mod limits;
+pub mod object;
 pub mod outcome;
 pub mod rate;
 pub mod replay;
 pub mod session;
 pub mod state;
 pub mod supervision;
+pub mod transcribe;
+pub mod transcript;
 
 pub use access::{Access, NamePattern, Rights};
 pub use affordance::{Action, Availability};
@@ -33,11 +37,12 @@ pub use decide::{
     Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
+pub use entry::{Content, Entry, EntryHash, Placed, Role};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{
-    Blame, Deadline, Event, EventBody, EventKind, JobEnd, Kept, Metadata, OutputStream, QueuedCommand,
-    Source, WarmUpReason,
+    Blame, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, Kept, Metadata, OutputStream,
+    QueuedCommand, Source, WarmUpReason,
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
@@ -45,10 +50,12 @@ pub use id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
 pub use limits::Limits;
+pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
 pub use state::{SessionState, Transition, WaitReason, transition};
+pub use transcript::{Segment, Transcript};
 
 /// A moment, UTC, to the microsecond.
 pub use jiff::Timestamp;

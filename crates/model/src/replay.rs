@@ -217,6 +217,7 @@ impl ReplayList {
             EventBody::WorkerExited { blame: Some(blame), .. } => self.blame(blame),
             EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
             EventBody::SessionCreated { .. }
+            | EventBody::SessionForked(_)
             | EventBody::SessionRenamed { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

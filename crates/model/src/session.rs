@@ -9,6 +9,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
+use crate::transcript::Transcript;
 
 /// A session, folded from its events. What grows with the transcript is not kept here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +58,22 @@ pub struct Session {
     /// What its last rebuilding left otherwise than before; none where that is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
+    /// What its transcript consists of.
+    #[serde(default, skip_serializing_if = "Transcript::is_plain")]
+    pub transcript: Transcript,
+    /// The session it was forked off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Parent>,
+}
+
+/// The session that another was forked off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parent {
+    /// Which.
+    pub session: SessionId,
+    /// How many entries of its transcript the other began with.
+    pub entries: u64,
 }
 
 /// A command that waits for its turn.
@@ -207,6 +224,8 @@ impl Session {
             lane: Vec::new(),
             asks: Vec::new(),
             rebuilt: None,
+            transcript: Transcript::default(),
+            forked_from: None,
         })
     }
 
@@ -248,6 +267,10 @@ impl Session {
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CommandLeft { .. } => {}
+            EventBody::SessionForked(point) => {
+                self.transcript = Transcript::beginning_with(point.segments.clone());
+                self.forked_from = Some(Parent { session: point.from, entries: point.entries });
+            }
             EventBody::CommandQueued(queued) => self.lane.push(Waiting {
                 principal: event.metadata.source.principal(),
                 command: queued.command.clone(),

@@ -289,6 +289,7 @@ pub(crate) async fn ending(running: Running) -> EvalEnding {
 fn told(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated { name, .. } => format!("created {name}"),
+        EventBody::SessionForked(point) => format!("forked {} {}", point.from.short(), point.entries),
         EventBody::SessionRenamed { name } => format!("renamed {name}"),
         EventBody::WarmUpStarted { reason } => format!("warming up, {reason:?}"),
         EventBody::WarmUpCompleted { replayed: 0, .. } => "ready".to_owned(),

@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, OutputStream, Seq, Severity,
-    Source, WarmUpReason,
+    Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, ForkPoint, OutputStream,
+    Seq, Severity, Source, WarmUpReason,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,9 @@ impl From<Event> for EventLine {
 fn summary(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated { kind, working_directory, .. } => format!("{kind} in {working_directory}"),
+        EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
+            format!("off {} with {entries} of its entries", from.short())
+        }
         EventBody::SessionRenamed { name } => name.clone(),
         EventBody::WarmUpStarted { reason } => reason_name(*reason).to_owned(),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => {

@@ -8,9 +8,9 @@ use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, Blame, CommandId, Deadline, Diagnostic, Divergence, DivergenceKind,
     EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    IdempotencyKey, JobId, Kept, Life, Metadata, Outcome, OutputStream, PendingAsk, Principal, Question,
-    QueuedCommand, RaisedError, Raiser, Response, RunningJob, Seq, Session, SessionCommand, Severity, Source,
-    TextPosition, Timestamp, Version, WaitReason, WarmUpReason, WorkerExit,
+    ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome, OutputStream, PendingAsk, Principal,
+    Question, QueuedCommand, RaisedError, Raiser, Response, RunningJob, Segment, Seq, Session,
+    SessionCommand, Severity, Source, TextPosition, Timestamp, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -21,6 +21,12 @@ use super::{answer, command_id, created, fingerprint, output, session_id, warm_u
 pub fn bodies() -> Vec<EventBody> {
     let bodies = vec![
         created("again", "/work"),
+        EventBody::SessionForked(ForkPoint {
+            from: session_id(9),
+            entries: 4,
+            asked: Some(3),
+            segments: vec![Segment { session: session_id(9), from: 0, to: 4 }],
+        }),
         EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },
         warm_up(),
         warmed_up(),

@@ -13,8 +13,8 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::replay::Divergence;
 use mainstay_model::session::DIVERGENCES_KEPT;
 use mainstay_model::{
-    AskEnding, CommandId, Error, Event, EventBody, EventFilter, EventKind, Kept, Position, Seq, Source,
-    SourceName, WarmUpReason,
+    AskEnding, CommandId, Error, Event, EventBody, EventFilter, EventKind, ForkPoint, Kept, Position, Seq,
+    Source, SourceName, WarmUpReason,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -208,6 +208,9 @@ pub(crate) fn who(source: &Source) -> &str {
 pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
     match body {
         EventBody::SessionCreated { kind, name, .. } => (None, format!("created `{name}` ({kind})")),
+        EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
+            (None, format!("forked off {} with {entries} of its entries", from.short()))
+        }
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {

@@ -47,6 +47,7 @@ impl Story {
             EventBody::OutputProduced { job, stream, text } => self.printed(event, *job, *stream, text),
             // The job goes on, and its line with it.
             EventBody::CancelRequested { .. }
+            | EventBody::SessionForked(_)
             | EventBody::SessionRenamed { .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }

@@ -65,6 +65,7 @@ impl Guests {
             | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }
+            | EventBody::SessionForked(_)
             | EventBody::SessionRenamed { .. }
             | EventBody::SessionReset
             | EventBody::SessionHardReset

@@ -280,6 +280,7 @@ impl Repl {
                 event.body,
                 EventBody::SessionReset
                     | EventBody::SessionHardReset
+                    | EventBody::SessionForked(_)
                     | EventBody::SessionRenamed { .. }
                     | EventBody::WarmUpStarted { .. }
             );

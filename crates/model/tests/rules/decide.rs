@@ -359,6 +359,16 @@ impl Story {
 /// A submission that runs again: its request, its code, and whether it ran to its end.
 type Again = (Seq, String, bool);
 
+/// Whether a cancel takes back what its principal asks, which it may in every state.
+fn takes_back_an_ask(session: &Session, source: &Source, body: &SessionCommand) -> bool {
+    match body {
+        SessionCommand::Cancel { target: Some(target) } => {
+            session.ask_of(&source.principal(), target).is_some()
+        }
+        _ => false,
+    }
+}
+
 /// Whether this is a cancel of a command that neither runs nor asks, or an answer to nothing that is asked.
 fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
     match (body, session.running()) {
@@ -540,8 +550,9 @@ proptest! {
         match step.given(session.running().map(|running| running.job), first, ask_id(9)) {
             Given::Command(body) => {
                 let fingerprint = CommandFingerprint::of("s", &body);
-                let refused = availability(session.state(), body.action()) == Availability::Refused
-                    || misses(&session, &source, &body);
+                let is_offered = availability(session.state(), body.action()) != Availability::Refused
+                    || takes_back_an_ask(&session, &source, &body);
+                let refused = !is_offered || misses(&session, &source, &body);
                 let command = Command::new(command_id(1), source, body);
                 let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);

@@ -40,6 +40,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
             (!session.asks.iter().any(is_left)).then_some(Transition::EndWait)
         }
         EventBody::SessionCreated { .. }
+        | EventBody::SessionForked(_)
         | EventBody::SessionRenamed { .. }
         | EventBody::SessionReset
         | EventBody::SessionHardReset

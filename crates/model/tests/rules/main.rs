@@ -5,4 +5,5 @@ mod decide;
 mod evolve;
 mod filter;
 mod support;
+mod transcribe;
 mod wire;

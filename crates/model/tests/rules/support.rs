@@ -2,14 +2,14 @@
 
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::session::{Rebuilt, Waiting, WorkerInfo};
+use mainstay_model::session::{Parent, Rebuilt, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Deadline,
     Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
-    EvalResult, Event, EventBody, Failure, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome,
     OutputStream, PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope,
-    Response, RunningJob, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState, Source,
-    Timestamp, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState,
+    Source, Timestamp, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -293,6 +293,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
     );
     prop_oneof![
         1 => created,
+        1 => any_fork_point().prop_map(EventBody::SessionForked),
         1 => any_text().prop_map(|name| EventBody::SessionRenamed { name }),
         3 => any_reason().prop_map(|reason| EventBody::WarmUpStarted { reason }),
         3 => warmed_up,
@@ -562,6 +563,25 @@ fn any_life() -> impl Strategy<Value = Life> {
     ]
 }
 
+fn any_segment() -> impl Strategy<Value = Segment> {
+    (any::<u128>(), 0..100_u64, 0..100_u64).prop_map(|(session, from, count)| Segment {
+        session: SessionId::from_uuid(Uuid::from_u128(session)),
+        from,
+        to: from + count,
+    })
+}
+
+fn any_fork_point() -> impl Strategy<Value = ForkPoint> {
+    (any::<u128>(), any::<u64>(), option::of(any::<u64>()), vec(any_segment(), 0..4)).prop_map(
+        |(from, entries, asked, segments)| ForkPoint {
+            from: SessionId::from_uuid(Uuid::from_u128(from)),
+            entries,
+            asked,
+            segments,
+        },
+    )
+}
+
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let worker = ((any_text(), any_text(), any::<u32>()), any_moment())
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
@@ -577,6 +597,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
         any_version(),
         vec(waiting, 0..3),
         vec(any_pending_ask(), 0..3),
+        option::of(any_fork_point()),
     );
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
@@ -586,7 +607,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             life,
             (last_seq, definitions_since, evals, failures),
             worker,
-            (losses, rebuilt, version, lane, asks),
+            (losses, rebuilt, version, lane, asks, fork),
         )| Session {
             id: session_id(),
             kind,
@@ -607,6 +628,11 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             version,
             lane,
             asks,
+            transcript: fork
+                .clone()
+                .map(|fork| Transcript::beginning_with(fork.segments))
+                .unwrap_or_default(),
+            forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
         },
     )
 }

@@ -5,16 +5,16 @@ use std::fmt::Debug;
 
 use crate::support::{
     any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
-    command_id, creation, error_examples, job_id, second,
+    command_id, creation, error_examples, job_id, second, session_id,
 };
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, Binding, Blame, CommandFingerprint, CreateSession, Deadline, Diagnostic, Divergence,
     DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
-    IdempotencyKey, Kept, Limits, Metadata, Outcome, OutputStream, Principal, Question, QueuedCommand,
-    RaisedError, Raiser, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Version,
-    WarmUpReason, WorkerExit,
+    ForkPoint, IdempotencyKey, Kept, Limits, Metadata, Outcome, OutputStream, Principal, Question,
+    QueuedCommand, RaisedError, Raiser, Segment, Seq, Session, SessionCommand, SessionKind, SessionState,
+    Source, Version, WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -275,6 +275,12 @@ fn event_examples() -> Vec<EventBody> {
             working_directory: text("/home/ada/demo"),
             project: Some(text("/home/ada/demo/demo.fsproj")),
         },
+        EventBody::SessionForked(ForkPoint {
+            from: session_id(),
+            entries: 4,
+            asked: Some(3),
+            segments: vec![Segment { session: session_id(), from: 0, to: 4 }],
+        }),
         EventBody::SessionRenamed { name: text("other") },
         EventBody::WarmUpStarted { reason: WarmUpReason::Started },
         EventBody::WarmUpCompleted {

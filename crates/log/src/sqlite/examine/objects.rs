@@ -8,8 +8,8 @@ use rusqlite::{Connection, Row};
 
 use super::super::objects::path;
 use super::Examiner;
-use crate::ObjectHash;
 use crate::finding::{Finding, Stage};
+use crate::object::{ObjectHash, hash_of_reader};
 
 impl Examiner<'_> {
     pub(super) fn objects(&mut self, connection: &Connection, folder: &Path) {
@@ -55,6 +55,6 @@ impl Examiner<'_> {
         let file = File::open(path)?;
         let found = file.metadata()?;
         self.private(path, &found, fs::metadata(folder)?.uid());
-        Ok((ObjectHash::of_reader(file)?, found.len()))
+        Ok((hash_of_reader(file)?, found.len()))
     }
 }

@@ -1,0 +1,227 @@
+//! Entries: the immutable, content-addressed items of a transcript. Source: seed 004, "StoredMessage".
+//!
+//! An entry is what was said, and nothing of where or when: the same input in two sessions is one entry. Where it stands
+//! is its place ([`Placed`]), and what people call it is kept apart.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::Timestamp;
+use crate::fingerprint::canonical;
+use crate::id::{Seq, SessionId};
+use crate::object::ObjectHash;
+
+/// An immutable item of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// What part it plays.
+    pub role: Role,
+    /// What it says.
+    pub content: Content,
+    /// What else belongs to it for ever, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, Value>,
+}
+
+/// What part an entry plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// Code that was given to a kernel.
+    Input,
+    /// What came of the input before it: what it printed, and what it gave.
+    Output,
+}
+
+impl Role {
+    /// Every role there is.
+    pub const ALL: [Self; 2] = [Self::Input, Self::Output];
+
+    /// Its name, as written in a store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Output => "output",
+        }
+    }
+
+    /// Whether an entry with it is nothing without the one before it: the two never part.
+    pub const fn is_answer(self) -> bool {
+        match self {
+            Self::Input => false,
+            Self::Output => true,
+        }
+    }
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// All of it.
+    Text(String),
+    /// An object, and how it begins.
+    #[serde(rename_all = "camelCase")]
+    Object {
+        /// The object with all of it.
+        object: ObjectHash,
+        /// How many bytes it has.
+        bytes: u64,
+        /// Its beginning.
+        preview: String,
+    },
+}
+
+/// Content of more bytes than this is an object.
+pub const INLINE_BYTES: usize = 10 * 1024;
+
+/// How many bytes of an object a preview has at most.
+pub const PREVIEW_BYTES: usize = 1024;
+
+impl Content {
+    /// The content of this text; the bytes of its object where that is too large to be kept with the entry.
+    pub fn of(text: String) -> (Self, Option<Vec<u8>>) {
+        if text.len() <= INLINE_BYTES {
+            return (Self::Text(text), None);
+        }
+        let preview = text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned();
+        let content =
+            Self::Object { object: ObjectHash::of(text.as_bytes()), bytes: text.len() as u64, preview };
+        (content, Some(text.into_bytes()))
+    }
+
+    /// The text, or how it begins.
+    pub fn beginning(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Object { preview, .. } => preview,
+        }
+    }
+
+    fn hash(&self) -> ObjectHash {
+        match self {
+            Self::Text(text) => ObjectHash::of(text.as_bytes()),
+            Self::Object { object, .. } => object.clone(),
+        }
+    }
+}
+
+impl Entry {
+    /// Names it: over its role, its content and its metadata. Where its content is kept does not matter.
+    pub fn hash(&self) -> EntryHash {
+        let said = json!([self.role, self.content.hash(), self.metadata]);
+        EntryHash(blake3::hash(canonical(&said).as_bytes()).into())
+    }
+}
+
+/// Names an entry: BLAKE3, in hexadecimal where it is written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryHash([u8; 32]);
+
+impl EntryHash {
+    /// A hash as it was stored; none where it is not of 32 bytes.
+    pub fn from_stored(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// Its bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for EntryHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for EntryHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EntryHash({self})")
+    }
+}
+
+impl Serialize for EntryHash {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EntryHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let invalid = || serde::de::Error::custom("an entry's hash has 64 hexadecimal digits");
+        let hash = blake3::Hash::from_hex(text).map_err(|_| invalid())?;
+        Ok(Self(hash.into()))
+    }
+}
+
+/// An entry, and where it stands among those that came to be in its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Placed {
+    /// The session it came to be in.
+    pub session: SessionId,
+    /// How many of that session's own entries are before it.
+    pub number: u64,
+    /// What names it.
+    pub hash: EntryHash,
+    /// The entry.
+    pub entry: Entry,
+    /// When it came to be.
+    pub at: Timestamp,
+    /// The first event of what it belongs to: for a cell, that which accepted its code.
+    pub first: Seq,
+    /// The last.
+    pub last: Seq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(role: Role, text: &str) -> Entry {
+        let metadata = [("language".to_owned(), json!("fsharp"))].into();
+        Entry { role, content: Content::of(text.to_owned()).0, metadata }
+    }
+
+    #[test]
+    fn an_entrys_hash_is_of_all_it_says_and_of_nothing_else() {
+        let one = entry(Role::Input, "1 + 1");
+        assert_eq!(one.hash(), entry(Role::Input, "1 + 1").hash());
+        let others = [
+            entry(Role::Output, "1 + 1"),
+            entry(Role::Input, "1 + 2"),
+            Entry { metadata: BTreeMap::new(), ..one.clone() },
+        ];
+        assert!(others.iter().all(|other| other.hash() != one.hash()));
+        insta::assert_snapshot!(one.hash(), @"8fd85fb74390de7fbbe8d0cf4583832090dca2c1929d2f0666bfca86d33732f8");
+    }
+
+    #[test]
+    fn large_content_is_an_object_under_the_same_hash() {
+        let text = "é".repeat(INLINE_BYTES);
+        let large = entry(Role::Output, &text);
+        let kept_whole = Entry { content: Content::Text(text.clone()), ..large.clone() };
+        assert_eq!(large.hash(), kept_whole.hash());
+        let Content::Object { object, bytes, preview } = large.content else { panic!("it is inline") };
+        assert_eq!((object, bytes), (ObjectHash::of(text.as_bytes()), text.len() as u64));
+        assert!(text.starts_with(&preview) && preview.len() == PREVIEW_BYTES);
+        assert_eq!(Content::of("é".repeat(INLINE_BYTES / 2)).1, None);
+    }
+
+    #[test]
+    fn a_hash_is_read_as_it_is_written() {
+        let hash = entry(Role::Input, "x").hash();
+        let json = serde_json::to_string(&hash).unwrap();
+        assert_eq!(serde_json::from_str::<EntryHash>(&json).unwrap(), hash);
+        assert_eq!(EntryHash::from_stored(hash.as_bytes()), Some(hash));
+        assert!(serde_json::from_str::<EntryHash>("\"ab\"").is_err());
+        assert_eq!(EntryHash::from_stored(b"short"), None);
+    }
+}

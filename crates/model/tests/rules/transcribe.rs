@@ -1,0 +1,144 @@
+//! The entries that events come to.
+
+use crate::support::{any_history, client, command_id, job_id, second, session_id};
+use mainstay_model::transcribe::{Transcribed, Transcriber};
+use mainstay_model::{
+    CommandFingerprint, Diagnostic, EvalResult, Event, EventBody, Failure, Metadata, OutputStream, Position,
+    RaisedError, Role, Seq, SessionKind, Severity, TextPosition, WorkerExit,
+};
+use proptest::prelude::*;
+
+fn requested(code: &str) -> EventBody {
+    EventBody::EvalRequested {
+        job: job_id(1),
+        command: command_id(1),
+        fingerprint: CommandFingerprint::from_stored("f".to_owned()),
+        key: None,
+        deadline: None,
+        code: code.to_owned(),
+        file: None,
+    }
+}
+
+fn printed(stream: OutputStream, text: &str) -> EventBody {
+    EventBody::OutputProduced { job: Some(job_id(1)), stream, text: text.to_owned() }
+}
+
+fn completed(display: &str, diagnostics: Vec<Diagnostic>) -> EventBody {
+    let value_type = (!display.is_empty()).then(|| "int".to_owned());
+    let result = EvalResult { display: display.to_owned(), value_type, diagnostics, ..EvalResult::default() };
+    EventBody::EvalCompleted { job: job_id(1), result, changes_state: false, duration_ms: 1 }
+}
+
+fn failed(failure: Failure, diagnostics: Vec<Diagnostic>) -> EventBody {
+    let result = EvalResult { diagnostics, ..EvalResult::default() };
+    EventBody::EvalFailed { job: job_id(1), failure, result, changes_state: false, duration_ms: 1 }
+}
+
+fn remark(severity: Severity) -> Diagnostic {
+    let (start, end) = (TextPosition { line: 1, column: 5 }, TextPosition { line: 1, column: 6 });
+    Diagnostic { severity, code: "FS0039".to_owned(), message: "it is not defined".to_owned(), start, end }
+}
+
+fn transcribed(bodies: Vec<EventBody>) -> Vec<Transcribed> {
+    let mut transcriber = Transcriber::default();
+    let event = |(seq, body)| Event {
+        session: session_id(),
+        seq: Seq(seq),
+        position: Position(seq),
+        at: second(seq as i64),
+        metadata: Metadata { source: client(), correlation: None, causation: None, environment: None },
+        body,
+    };
+    let events: Vec<Event> = (2..).zip(bodies).map(event).collect();
+    events.iter().flat_map(|event| transcriber.push(&SessionKind::fsharp(), event)).collect()
+}
+
+/// How a cell with this ending stands in a transcript.
+fn told(mut bodies: Vec<EventBody>) -> String {
+    bodies.insert(0, requested("f x"));
+    let entries = transcribed(bodies).into_iter().map(|Transcribed { entry, text, at, first, last }| {
+        let metadata = serde_json::to_string(&entry.metadata).unwrap();
+        format!("{:?} #{first}–#{last} {at} {metadata}\n{text}\n", entry.role)
+    });
+    entries.collect()
+}
+
+#[test]
+fn a_cell_is_an_input_and_all_that_came_of_it() {
+    let (out, err) = (OutputStream::Stdout, OutputStream::Stderr);
+    let told = told(vec![
+        printed(out, "hello\n"),
+        printed(err, "careful\n"),
+        completed("val it : int = 42\n", vec![remark(Severity::Warning), remark(Severity::Hidden)]),
+    ]);
+    insta::assert_snapshot!(told, @r#"
+    Input #2–#5 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#5 1970-01-01T00:00:05Z {"ending":"completed","printedBytes":14,"type":"int"}
+    hello
+    careful
+    val it : int = 42
+    warning FS0039 at 1:5: it is not defined
+    "#);
+}
+
+#[test]
+fn a_cell_that_failed_says_why() {
+    insta::assert_snapshot!(told(vec![failed(Failure::Rejected, vec![remark(Severity::Error)])]), @r#"
+    Input #2–#3 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#3 1970-01-01T00:00:03Z {"ending":"rejected"}
+    error FS0039 at 1:5: it is not defined
+    "#);
+    let error =
+        RaisedError { kind: "E".to_owned(), message: "no".to_owned(), stack: Some("at f".to_owned()) };
+    insta::assert_snapshot!(told(vec![failed(Failure::Raised { error }, Vec::new())]), @r#"
+    Input #2–#3 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#3 1970-01-01T00:00:03Z {"ending":"raised"}
+    E: no
+    at f
+    "#);
+    let exited = Failure::WorkerExited { exit: WorkerExit::Code(3) };
+    insta::assert_snapshot!(told(vec![printed(OutputStream::Stdout, "x"), failed(exited, Vec::new())]), @r#"
+    Input #2–#4 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#4 1970-01-01T00:00:04Z {"ending":"workerExited","printedBytes":1}
+    x
+    the code ended its worker with exit code 3
+    "#);
+    let cut = EventBody::OutputCut { job: job_id(1), limit: 1 };
+    let interrupted = EventBody::EvalInterrupted { job: job_id(1) };
+    insta::assert_snapshot!(told(vec![printed(OutputStream::Stdout, "x"), cut, interrupted]), @r#"
+    Input #2–#5 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#5 1970-01-01T00:00:05Z {"ending":"interrupted","printedBytes":1,"printedIsCut":true}
+    x
+    "#);
+}
+
+#[test]
+fn what_is_printed_between_cells_is_nobodys() {
+    let stray = EventBody::OutputProduced { job: None, stream: OutputStream::Stdout, text: "x".to_owned() };
+    assert!(transcribed(vec![stray, completed("", Vec::new())]).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn every_output_follows_its_input(history in any_history()) {
+        let mut transcriber = Transcriber::default();
+        let entries: Vec<_> =
+            history.iter().flat_map(|event| transcriber.push(&SessionKind::fsharp(), event)).collect();
+        for cell in entries.chunks(2) {
+            let [input, output] = cell else { panic!("half a cell") };
+            prop_assert_eq!((input.entry.role, output.entry.role), (Role::Input, Role::Output));
+            prop_assert_eq!((input.first, input.last), (output.first, output.last));
+            let begins = &history[input.first.0 as usize - 1].body;
+            let is_its_request =
+                matches!(begins, EventBody::EvalRequested { code, .. } if *code == input.text);
+            prop_assert!(is_its_request);
+            prop_assert!(history[input.last.0 as usize - 1].body.job_end().is_some());
+        }
+    }
+}
