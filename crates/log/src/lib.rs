@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::{
     Access, CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome,
-    Position, Principal, Seq, Session, SessionId, Timestamp, Version,
+    Placed, Position, Principal, Seq, Session, SessionId, Timestamp, Version,
 };
 
 #[cfg(feature = "failpoints")]
@@ -115,6 +115,19 @@ pub trait Log: Send + Sync + 'static {
     /// # Errors
     /// [`Error::StoreFailed`].
     async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error>;
+
+    /// A session's own entries from the one with this number on, in order, at most `limit`: of all that it had when this was
+    /// asked. Each is verified against its hash.
+    ///
+    /// # Errors
+    /// [`Error::EntryDamaged`], [`Error::StoreFailed`]; a session that does not exist has none.
+    async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error>;
+
+    /// How many entries of its own a session has.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error>;
 
     /// Stores bytes under their hash; the same bytes are stored once.
     ///

@@ -5,14 +5,19 @@
 //! append does to the tables is in [`append`], what is read from them in [`queries`].
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
+use mainstay_model::{
+    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
+};
 
 use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
 
 mod append;
+mod entries;
 mod examine;
 mod files;
 mod index;
@@ -24,6 +29,7 @@ mod queries;
 mod readers;
 mod rows;
 mod statements;
+mod transcribe;
 mod writer;
 
 pub use examine::examine;
@@ -47,7 +53,9 @@ pub struct SqliteLog {
     // lock is given up when no thread touches the files any more.
     readers: Readers,
     writer: Writer,
-    objects: Objects,
+    objects: Arc<Objects>,
+    /// How many events were appended since it was opened.
+    appended: AtomicU64,
     _lock: StoreLock,
 }
 
@@ -65,8 +73,33 @@ impl SqliteLog {
         let connection = open::writer(&database, options)?;
         let readers = Readers::start(&database)?;
         let writer = Writer::start(connection, writer::Limits::default())?;
-        let objects = Objects::open(folder.join("objects"))?;
-        Ok(Self { readers, writer, objects, _lock: lock })
+        let objects = Arc::new(Objects::open(folder.join("objects"))?);
+        Ok(Self { readers, writer, objects, appended: AtomicU64::new(0), _lock: lock })
+    }
+}
+
+impl SqliteLog {
+    /// Makes the entries of all events that are there.
+    async fn transcribe(&self) -> Result<(), Error> {
+        while self.readers.run(|connection| transcribe::is_behind(connection).map_err(failed)).await? {
+            self.transcribe_more().await?;
+        }
+        Ok(())
+    }
+
+    /// Has entries made where these events more make it due.
+    fn transcribe_when_due(&self, events: u64) {
+        let before = self.appended.fetch_add(events, Ordering::Relaxed);
+        if before / transcribe::INTERVAL != (before + events) / transcribe::INTERVAL {
+            // Where it fails it is tried again by the next, or by whoever reads, who hears of it.
+            drop(self.transcribe_more());
+        }
+    }
+
+    /// Makes the entries of the next events; it is queued when called.
+    fn transcribe_more(&self) -> impl Future<Output = Result<(), Error>> + Send + 'static {
+        let objects = Arc::clone(&self.objects);
+        self.writer.submit(0, move |statements| transcribe::step(statements, &objects))
     }
 }
 
@@ -77,6 +110,7 @@ impl Log for SqliteLog {
         let session = append.session;
         let queued = append::Rows::encode(&append)
             .map(|rows| self.writer.submit(rows.bytes(), move |statements| rows.apply(statements)));
+        self.transcribe_when_due(append.events.len() as u64);
         Box::pin(async move {
             let first = queued?.await?;
             Ok(append::placed(session, append.first, first, append.events))
@@ -139,6 +173,16 @@ impl Log for SqliteLog {
     async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
         let reference = reference.to_owned();
         self.readers.run(move |connection| queries::resolve(connection, &reference)).await
+    }
+
+    async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
+        self.transcribe().await?;
+        self.readers.run(move |connection| entries::own(connection, session, from, limit)).await
+    }
+
+    async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error> {
+        self.transcribe().await?;
+        self.readers.run(move |connection| entries::count(connection, session)).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -145,6 +145,53 @@ async fn an_event_that_cannot_be_read_is_named() {
 }
 
 #[tokio::test]
+async fn what_is_said_again_is_stored_once() {
+    let home = tempfile::tempdir().unwrap();
+    let log = open(home.path());
+    for number in 1..=3 {
+        said(&log, number, "let x = 1", "val x : int = 1").await;
+    }
+    assert_eq!((count(&home, "entry"), count(&home, "place")), (2, 6));
+}
+
+#[tokio::test]
+async fn a_damaged_entry_is_never_given_and_the_others_are() {
+    let damages = [
+        "UPDATE entry SET text = '1 + 2' WHERE number = 1",
+        "UPDATE entry SET role = 'output' WHERE number = 1",
+        "UPDATE entry SET metadata = '{}' WHERE number = 1",
+        "UPDATE entry SET hash = zeroblob(32) WHERE number = 1",
+    ];
+    for damage in damages {
+        let home = tempfile::tempdir().unwrap();
+        let log = open(home.path());
+        let line = said(&log, 1, "1 + 1", "val it : int = 2").await;
+        change(&home, damage);
+        let damaged = Error::EntryDamaged { session: line.id, number: 0 };
+        assert_eq!(log.own_entries(line.id, 0, 9).await, Err(damaged), "{damage}");
+        assert_eq!(log.own_entries(line.id, 1, 9).await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_keeps_only_its_own_cell_out_of_the_transcripts() {
+    for seq in [2, 3] {
+        let home = tempfile::tempdir().unwrap();
+        let log = open(home.path());
+        let mut line = Line::new(1);
+        log.append(line.create()).await.unwrap();
+        log.append(line.request("damaged")).await.unwrap();
+        log.append(line.finish("")).await.unwrap();
+        change(&home, &format!("UPDATE event SET body = '{{' WHERE seq = {seq}"));
+        log.append(line.request("whole")).await.unwrap();
+        log.append(line.finish("")).await.unwrap();
+        let entries = log.own_entries(line.id, 0, 9).await.unwrap();
+        let said: Vec<_> = entries.iter().map(|placed| placed.entry.content.beginning()).collect();
+        assert_eq!(said, ["whole", ""], "event {seq}");
+    }
+}
+
+#[tokio::test]
 async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
     let home = tempfile::tempdir().unwrap();
     let log = SqliteLog::open(home.path(), &SqliteOptions { max_bytes: Some(256 * 1024) }).unwrap();
@@ -180,6 +227,21 @@ async fn a_full_store_refuses_loses_nothing_and_works_again_with_room() {
     line.append(vec![output("small")]);
     assert_eq!(log.session(line.id).await.unwrap(), line.session);
     log.append(line.append(vec![output("x".repeat(50_000))])).await.unwrap();
+}
+
+/// A session with one cell, whose entries are made.
+async fn said(log: &SqliteLog, number: u128, code: &str, display: &str) -> Line {
+    let mut line = Line::new(number);
+    log.append(line.create()).await.unwrap();
+    log.append(line.request(code)).await.unwrap();
+    log.append(line.finish(display)).await.unwrap();
+    assert_eq!(log.own_entries(line.id, 0, 9).await.unwrap().len(), 2);
+    line
+}
+
+fn count(home: &TempDir, table: &str) -> i64 {
+    let database = Connection::open(home.path().join("mainstay.db")).unwrap();
+    database.query_row(&format!("SELECT count(*) FROM {table}"), (), |row| row.get(0)).unwrap()
 }
 
 fn open(folder: &Path) -> SqliteLog {

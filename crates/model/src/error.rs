@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error as ThisError;
 
 use crate::affordance::{self, Action};
-use crate::id::{CommandId, IdempotencyKey, Principal, SessionKind, Version};
+use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Version};
 use crate::state::{SessionState, Transition};
 
 /// What went wrong.
@@ -283,6 +283,14 @@ pub enum Error {
         /// The hash it was asked by.
         hash: String,
     },
+    /// An entry of a transcript is not what was written.
+    #[error("entry {number} of session {session} is damaged: what is read is not what was written")]
+    EntryDamaged {
+        /// The session it came to be in.
+        session: SessionId,
+        /// Its number among that session's own entries.
+        number: u64,
+    },
     /// No object has this hash.
     #[error("there is no object {hash}")]
     ObjectNotFound {
@@ -422,6 +430,7 @@ codes! {
     StoreNewer => "store_newer",
     StoreLocked => "store_locked",
     ObjectDamaged => "object_damaged",
+    EntryDamaged => "entry_damaged",
     ObjectNotFound => "object_not_found",
     DaemonStopping => "daemon_stopping",
     DaemonNotRunning => "daemon_not_running",
@@ -515,7 +524,9 @@ impl Error {
             }
             Self::StoreNewer { .. } => "Update Mainstay, or set MAINSTAY_HOME to another folder.".into(),
             Self::StoreLocked => "Use the daemon that runs, or stop it with `mainstay stop`.".into(),
-            Self::ObjectDamaged { .. } => "Restore the store from a backup.".into(),
+            Self::ObjectDamaged { .. } | Self::EntryDamaged { .. } => {
+                "Restore the store from a backup.".into()
+            }
             Self::ObjectNotFound { .. } => "Check the hash.".into(),
             Self::DaemonStopping => "Try again in a moment; `mainstay` starts a new daemon.".into(),
             Self::DaemonNotRunning => "Start it with `mainstay -d`.".into(),
@@ -575,6 +586,7 @@ impl Error {
             | Self::StoreNewer { .. }
             | Self::StoreLocked
             | Self::ObjectDamaged { .. }
+            | Self::EntryDamaged { .. }
             | Self::ObjectNotFound { .. }
             | Self::DaemonStopping
             | Self::DaemonNotRunning

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
-use mainstay_model::{CommandId, Error, Event, IdempotencyKey, Position, Principal, Seq, Session, SessionId};
+use mainstay_model::{
+    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
+};
 use tokio::sync::watch;
 
 /// Passes everything on to the real store, unless it is told otherwise.
@@ -118,6 +120,14 @@ impl Log for StoreDouble {
 
     async fn resolve(&self, reference: &str) -> Result<Vec<SessionId>, Error> {
         self.inner.resolve(reference).await
+    }
+
+    async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
+        self.inner.own_entries(session, from, limit).await
+    }
+
+    async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error> {
+        self.inner.count_own_entries(session).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

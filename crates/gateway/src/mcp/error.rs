@@ -144,6 +144,7 @@ fn next_step(error: &Error) -> String {
         | Error::StoreNewer { .. }
         | Error::StoreLocked
         | Error::ObjectDamaged { .. }
+        | Error::EntryDamaged { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -119,6 +119,7 @@ fn number(error: &Error) -> i32 {
         | Error::StoreNewer { .. }
         | Error::StoreLocked
         | Error::ObjectDamaged { .. }
+        | Error::EntryDamaged { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mainstay_model::Error;
@@ -44,14 +45,18 @@ impl Objects {
     }
 
     /// Keeps large bytes in a file, and gives the row that makes them an object.
-    pub(super) async fn keep(&self, bytes: Vec<u8>) -> Result<ObjectRow, Error> {
+    pub(super) async fn keep(self: &Arc<Self>, bytes: Vec<u8>) -> Result<ObjectRow, Error> {
+        let objects = Arc::clone(self);
+        spawn_blocking(move || objects.keep_now(&bytes)).await.map_err(failed)?
+    }
+
+    /// The same without waiting for anybody, for who may block.
+    pub(super) fn keep_now(&self, bytes: &[u8]) -> Result<ObjectRow, Error> {
         let size = integer(bytes.len() as u64);
         if bytes.len() <= INLINE_BYTES {
-            return Ok(ObjectRow { hash: ObjectHash::of(&bytes), size, inline: Some(bytes) });
+            return Ok(ObjectRow { hash: ObjectHash::of(bytes), size, inline: Some(bytes.to_vec()) });
         }
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let folder = self.folder.clone();
-        let hash = spawn_blocking(move || write(&folder, number, &bytes)).await.map_err(failed)??;
+        let hash = write(&self.folder, self.written.fetch_add(1, Ordering::Relaxed), bytes)?;
         Ok(ObjectRow { hash, size, inline: None })
     }
 

@@ -24,12 +24,22 @@ pub(super) fn events(
 ) -> Result<Vec<Event>, Error> {
     // One snapshot, lest events come into the index between the two.
     let snapshot = connection.unchecked_transaction().map_err(failed)?;
-    let Some((number, last)) = head(&snapshot, session)? else { return Ok(Vec::new()) };
+    events_of(&snapshot, session, after, limit)
+}
+
+/// The same, within a transaction.
+pub(super) fn events_of(
+    connection: &Connection,
+    session: SessionId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Event>, Error> {
+    let Some((number, last)) = head(connection, session)? else { return Ok(Vec::new()) };
     let read = |sql: &str, after: Seq, limit: usize| {
         let values = params![number, integer(after.0), rows(limit)];
         let unreadable =
             |error| unreadable(format!("the events of session {session} after {after}"), failed(error));
-        collect_or(&snapshot, sql, values, |row| decode_event(session, row), unreadable)
+        collect_or(connection, sql, values, |row| decode_event(session, row), unreadable)
     };
     let mut events = read(INDEXED_EVENTS, after, limit)?;
     let reached = events.last().map_or(after, |event| event.seq);
@@ -233,7 +243,7 @@ fn unreadable(what: impl Display, error: Error) -> Error {
     Error::StoreFailed { reason: format!("{what} cannot be read: {}", reason_of(error)) }
 }
 
-fn collect<T>(
+pub(super) fn collect<T>(
     connection: &Connection,
     sql: &str,
     values: impl Params,
@@ -258,6 +268,6 @@ fn collect_or<T>(
     Ok(found)
 }
 
-fn rows(limit: usize) -> i64 {
+pub(super) fn rows(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -10,6 +10,7 @@ use mainstay_model::{
 };
 use uuid::Uuid;
 
+pub mod cells;
 pub mod samples;
 pub mod version1;
 
@@ -26,12 +27,21 @@ pub struct Line {
     pub at: Timestamp,
     /// Who causes them.
     pub source: Source,
+    /// The event that accepted the newest cell.
+    pub requested: Option<Seq>,
 }
 
 impl Line {
     /// The session of this number, not yet there.
     pub fn new(number: u128) -> Self {
-        Self { id: session_id(number), epoch: Epoch::FIRST, session: None, at: noon(), source: terminal() }
+        Self {
+            id: session_id(number),
+            epoch: Epoch::FIRST,
+            session: None,
+            at: noon(),
+            source: terminal(),
+            requested: None,
+        }
     }
 
     /// The append of these events after those that are there, which the line takes for done.
@@ -79,9 +89,14 @@ pub fn session_id(number: u128) -> SessionId {
     SessionId::from_uuid(Uuid::from_u128(0x0189_0a5d_0000_7000_8000_0000_0000_0000 + number))
 }
 
+/// What does the work of every session here.
+pub fn kind() -> SessionKind {
+    SessionKind::fsharp()
+}
+
 pub fn created(name: &str, folder: &str) -> EventBody {
     EventBody::SessionCreated {
-        kind: SessionKind::fsharp(),
+        kind: kind(),
         name: name.to_owned(),
         working_directory: folder.to_owned(),
         project: None,

@@ -518,6 +518,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::StoreNewer { found: 9, known: 1 },
         Error::StoreLocked,
         Error::ObjectDamaged { hash: text("af13") },
+        Error::EntryDamaged { session: session_id(), number: 4 },
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
         Error::DaemonNotRunning,
