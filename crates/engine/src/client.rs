@@ -8,10 +8,12 @@ use std::time::Duration;
 use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, CreateSession, Diagnostic, Error, Event, EventFilter, Outcome,
-    PendingAsk, Position, Principal, Rights, Seq, Session, SessionId, SessionKind, Source, TextPosition,
+    Access, Answered, Command, CommandId, CreateSession, Diagnostic, Error, Event, EventFilter, ForkSession,
+    Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session, SessionId, SessionKind, Source,
+    TextPosition,
 };
 
+use crate::creation::Beginning;
 use crate::engine::{CommandStatus, Engine, SessionStatus};
 use crate::hub::{Cursor, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
@@ -80,7 +82,29 @@ impl Client {
     /// [`Error::KernelUnknown`], [`Error::InvalidArgument`], [`Error::TooManySessions`], [`Error::CommandConflict`],
     /// [`Error::RateLimited`], [`Error::RunnerUnavailable`], [`Error::StoreFailed`].
     pub async fn create(&self, id: CommandId, create: CreateSession) -> Result<Outcome, Error> {
-        self.engine.create(id, self.source(), create).await.map_err(|error| self.without_reasons(error))
+        self.create_with(id, Beginning::Empty(create)).await
+    }
+
+    /// Creates a session that begins with entries of another, and has its values once it is ready. The other goes on as it was.
+    ///
+    /// # Errors
+    /// As [`Client::create`]; [`Error::SessionNotFound`], [`Error::InvalidArgument`] where the other has not so many entries.
+    pub async fn fork(&self, id: CommandId, fork: ForkSession) -> Result<Outcome, Error> {
+        self.must_see(fork.from).await?;
+        self.create_with(id, Beginning::Fork(fork)).await
+    }
+
+    async fn create_with(&self, id: CommandId, beginning: Beginning) -> Result<Outcome, Error> {
+        self.engine.create(id, self.source(), beginning).await.map_err(|error| self.without_reasons(error))
+    }
+
+    /// The entries of a session's transcript from the one with this index on, in order, at most `limit`.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where it may not be seen, [`Error::EntryDamaged`], [`Error::StoreFailed`].
+    pub async fn entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
+        self.must_see(session).await?;
+        self.engine.entries(session, from, limit).await
     }
 
     /// Whether runners of the kinds that were used are started; why not only for who may do everything, since it tells of

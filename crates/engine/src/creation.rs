@@ -8,8 +8,8 @@ use mainstay_log::{Append, Epoch, NewEvent, StoredOutcome};
 use mainstay_model::command::validate_session_name;
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::{
-    Command, CommandFingerprint, CommandId, CreateSession, Error, Event, EventBody, Metadata, Outcome,
-    Position, RateScope, Response, Seq, Session, SessionCommand, SessionId, Source,
+    Command, CommandFingerprint, CommandId, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession,
+    Metadata, Outcome, Position, RateScope, Response, Seq, Session, SessionCommand, SessionId, Source,
 };
 use tokio::sync::{Mutex, MutexGuard, Semaphore};
 use uuid::Uuid;
@@ -52,16 +52,33 @@ struct Turn<'a> {
     _place: tokio::sync::SemaphorePermit<'a>,
 }
 
+/// What a session is to begin with.
+pub(crate) enum Beginning {
+    /// Nothing.
+    Empty(CreateSession),
+    /// Entries of another.
+    Fork(ForkSession),
+}
+
+impl Beginning {
+    fn fingerprint(&self) -> CommandFingerprint {
+        match self {
+            Self::Empty(create) => CommandFingerprint::of("server", create),
+            Self::Fork(fork) => CommandFingerprint::of("server", fork),
+        }
+    }
+}
+
 impl Engine {
     /// Creates a session and starts it. Whoever waits for it may go: it is carried out all the same.
     pub(crate) async fn create(
         &self,
         id: CommandId,
         source: Source,
-        create: CreateSession,
+        beginning: Beginning,
     ) -> Result<Outcome, Error> {
         let engine = self.clone();
-        let created = task::spawn(async move { engine.carry_out_creation(id, source, create).await });
+        let created = task::spawn(async move { engine.carry_out_creation(id, source, beginning).await });
         created.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
     }
 
@@ -69,9 +86,9 @@ impl Engine {
         &self,
         id: CommandId,
         source: Source,
-        create: CreateSession,
+        beginning: Beginning,
     ) -> Result<Outcome, Error> {
-        let fingerprint = CommandFingerprint::of("server", &create);
+        let fingerprint = beginning.fingerprint();
         if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
             return replayed(&id, &fingerprint, stored);
         }
@@ -80,6 +97,12 @@ impl Engine {
         if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
             return replayed(&id, &fingerprint, stored);
         }
+        let (create, fork) = match beginning {
+            Beginning::Empty(create) => (create, None),
+            Beginning::Fork(fork) => {
+                self.plan_fork(fork).await.map(|(create, point)| (create, Some(point)))?
+            }
+        };
         self.check_creation(&create)?;
         let session = SessionId::from_uuid(Uuid::now_v7());
         let identity =
@@ -87,18 +110,16 @@ impl Engine {
         let Some(_claim) = Claim::take(&self.shared.claims, key_of(&identity), session) else {
             return Err(Error::CommandConflict { command: id });
         };
-        let name = create.name.unwrap_or_else(|| folder_name(&create.working_directory));
-        let metadata =
-            Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
-        let body = EventBody::SessionCreated {
-            kind: create.kind,
-            name,
-            working_directory: create.working_directory,
-            project: create.project,
+        let response = match &fork {
+            None => Response::Created { session },
+            Some(ForkPoint { entries, asked, .. }) => {
+                Response::Forked { session, entries: *entries, asked: *asked }
+            }
         };
-        let outcome = Outcome::Done { response: Response::Created { session } };
+        let outcome = Outcome::Done { response };
         let answer = identity.answer(outcome.clone());
-        self.append_creation(session, NewEvent { at: now(), metadata, body }, answer).await?;
+        let bodies = [created(create)].into_iter().chain(fork.map(EventBody::SessionForked)).collect();
+        self.append_creation(session, id, source.clone(), bodies, answer).await?;
         let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
         // The session is there, and that is the answer. One that cannot start now does so when it is used.
         if let Err(error) = self.submit(session, start).await {
@@ -132,28 +153,38 @@ impl Engine {
         shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
     }
 
+    /// Appends a session's first events, all of the same moment.
     async fn append_creation(
         &self,
         session: SessionId,
-        event: NewEvent,
+        command: CommandId,
+        source: Source,
+        bodies: Vec<EventBody>,
         answer: Answer,
     ) -> Result<(), Error> {
-        let first = Event {
-            session,
-            seq: Seq(1),
-            position: Position::ZERO,
-            at: event.at,
-            metadata: event.metadata.clone(),
-            body: event.body.clone(),
-        };
-        let Some(projection) = Session::begin(&first) else {
+        let (at, first) = (now(), Seq(1));
+        let metadata = Metadata { source, correlation: Some(command), causation: None, environment: None };
+        let new = |body| NewEvent { at, metadata: metadata.clone(), body };
+        let events: Vec<NewEvent> = bodies.into_iter().map(new).collect();
+        let placed: Vec<Event> = (first.0..)
+            .zip(&events)
+            .map(|(seq, NewEvent { at, metadata, body })| Event {
+                session,
+                seq: Seq(seq),
+                position: Position::ZERO,
+                at: *at,
+                metadata: metadata.clone(),
+                body: body.clone(),
+            })
+            .collect();
+        let Some(projection) = Session::fold(&placed) else {
             return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
         };
         let append = Append {
             session,
             epoch: Epoch::FIRST,
-            first: Seq(1),
-            events: vec![event],
+            first,
+            events,
             outcomes: vec![answer],
             version: projection.version,
             projection,
@@ -163,6 +194,12 @@ impl Engine {
         self.shared.hub.publish(session, events);
         Ok(())
     }
+}
+
+fn created(create: CreateSession) -> EventBody {
+    let CreateSession { kind, working_directory, project, name } = create;
+    let name = name.unwrap_or_else(|| folder_name(&working_directory));
+    EventBody::SessionCreated { kind, name, working_directory, project }
 }
 
 fn replayed(

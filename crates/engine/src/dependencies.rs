@@ -107,6 +107,7 @@ fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
         Outcome::Done {
             response:
                 Response::Created { .. }
+                | Response::Forked { .. }
                 | Response::Cancelling { .. }
                 | Response::Withdrawn { .. }
                 | Response::Answered { .. }

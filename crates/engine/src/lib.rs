@@ -12,6 +12,8 @@ mod commit;
 mod creation;
 mod dependencies;
 mod engine;
+mod entries;
+mod fork;
 mod hub;
 mod lane;
 mod output;

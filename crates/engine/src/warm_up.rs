@@ -8,7 +8,7 @@ use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
     Blame, Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice,
-    Seq, Session, SessionId, WorkerExit,
+    Segment, Seq, Session, SessionId, WorkerExit,
 };
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -32,7 +32,9 @@ pub(crate) struct WarmUp {
     pub(crate) breakers: Arc<Breakers>,
     /// How long to wait first.
     pub(crate) after: Duration,
-    /// Replay what was requested after this event.
+    /// Replay first what these entries of other sessions come from.
+    pub(crate) inherited: Vec<Segment>,
+    /// Then replay what was requested after this event.
     pub(crate) definitions_since: Seq,
     /// Replay when all up to this event is in the log: what ended just before the worker was lost is of it.
     pub(crate) up_to: Seq,
@@ -130,14 +132,16 @@ impl WarmUp {
             // An append failed, and the session's task with it.
             return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None });
         }
-        let replay = what_to_replay(self.log.as_ref(), self.spec.session, self.definitions_since).await?;
-        let left_out = |requested| Divergence { requested, kind: DivergenceKind::LeftOut };
+        let replay = self.what_to_replay().await?;
+        let session = self.spec.session;
+        let left_out =
+            |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::LeftOut);
         let mut replayed =
             Replayed { count: 0, diverged: replay.left_out.into_iter().map(left_out).collect() };
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
         for item in replay.items {
             let requested = item.requested;
-            let again = run_again(runner, notices, item, &self.limits);
+            let again = run_again(session, runner, notices, item, &self.limits);
             let divergence = timeout_at(deadline.into(), again)
                 .await
                 .unwrap_or_else(|_| Err(self.replay_took_too_long(requested)))?;
@@ -145,6 +149,18 @@ impl WarmUp {
             replayed.diverged.extend(divergence);
         }
         Ok(replayed)
+    }
+
+    /// What must run again: what the entries it began with come from, then its own.
+    async fn what_to_replay(&self) -> Result<Replay, Error> {
+        let log = self.log.as_ref();
+        let mut list = ReplayList::default();
+        for segment in &self.inherited {
+            let (after, up_to) = events_of(log, *segment).await?;
+            push_events(&mut list, log, segment.session, after, up_to).await?;
+        }
+        push_events(&mut list, log, self.spec.session, self.definitions_since, Seq(u64::MAX)).await?;
+        Ok(list.finish())
     }
 
     fn replay_took_too_long(&self, requested: Seq) -> ReplayFailed {
@@ -204,21 +220,39 @@ impl From<Error> for ReplayFailed {
     }
 }
 
-/// What must run again, read page by page so that a long session costs no memory for its output.
-async fn what_to_replay(log: &dyn Log, session: SessionId, since: Seq) -> Result<Replay, Error> {
-    let mut list = ReplayList::default();
-    let mut after = since;
-    loop {
+/// Adds the events of a session after `after`, up to `up_to`, read page by page so that a long session costs no memory for
+/// its output.
+async fn push_events(
+    list: &mut ReplayList,
+    log: &dyn Log,
+    session: SessionId,
+    mut after: Seq,
+    up_to: Seq,
+) -> Result<(), Error> {
+    while after < up_to {
         let page = log.events(session, after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(list.finish()) };
+        let Some(last) = page.last() else { return Ok(()) };
         after = last.seq;
-        page.into_iter().for_each(|event| list.push(event));
+        page.into_iter().filter(|event| event.seq <= up_to).for_each(|event| list.push(event));
     }
+    Ok(())
+}
+
+/// The events that the entries of a segment come from: those after the first of the two, up to the second.
+async fn events_of(log: &dyn Log, segment: Segment) -> Result<(Seq, Seq), Error> {
+    let Segment { session, from, to } = segment;
+    let place = async |number: u64| match log.own_entries(session, number, 1).await?.pop() {
+        Some(placed) if placed.number == number => Ok(placed),
+        Some(_) | None => Err(Error::EntryDamaged { session, number }),
+    };
+    let (first, last) = (place(from).await?, place(to.saturating_sub(1)).await?);
+    Ok((Seq(first.first.0.saturating_sub(1)), last.last))
 }
 
 /// Runs one submission again, and says how it differs from its first run. What it prints was recorded
 /// then, and is dropped.
 async fn run_again(
+    session: SessionId,
     runner: &dyn Runner,
     notices: &mut mpsc::Receiver<RunnerNotice>,
     mut item: ReplayItem,
@@ -228,7 +262,7 @@ async fn run_again(
     let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
     runner.run(Submission { job, code, file }).await;
     let report = end_of(job, answers, runner, notices).await?;
-    Ok(item.divergence(report, limits))
+    Ok(item.divergence(session, report, limits))
 }
 
 /// Hears of a job's end. What it asks is answered as it was the first time.

@@ -2,7 +2,7 @@
 
 use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{Client, CommandStatus, SessionStatus, WaitingAsk};
-use mainstay_model::session::Rebuilt;
+use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody,
     JobId, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Seq, Session,
@@ -52,6 +52,9 @@ pub struct SessionView {
     /// The project it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The session it was forked off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Parent>,
     /// When it came to be.
     pub created_at: Timestamp,
     /// When something last happened in it.
@@ -103,6 +106,7 @@ impl SessionView {
             offered: mainstay_model::affordance::offered(session.state()),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
+            forked_from: session.forked_from.clone(),
             created_at: session.created_at,
             last_activity: session.last_activity,
             last_seq: session.last_seq,

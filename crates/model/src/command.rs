@@ -158,6 +158,20 @@ pub struct CreateSession {
     pub name: Option<String>,
 }
 
+/// A client's request for a session that begins with entries of another, and has its values. Source: seed 004, "Fork Session".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkSession {
+    /// The other session.
+    pub from: SessionId,
+    /// How many entries of its transcript, from the first; all that are there where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// What people call it; by default the other's name, numbered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
 impl SessionCommand {
     /// The action whose availability decides whether this is admitted.
     pub const fn action(&self) -> Action {

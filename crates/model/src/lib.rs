@@ -32,7 +32,7 @@ pub mod transcript;
 pub use access::{Access, NamePattern, Rights};
 pub use affordance::{Action, Availability};
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
-pub use command::{Admission, Command, CreateSession, SessionCommand};
+pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use decide::{
     Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
 };

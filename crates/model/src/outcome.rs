@@ -44,6 +44,16 @@ pub enum Response {
         /// Which.
         session: SessionId,
     },
+    /// A session came to be that begins with entries of another.
+    Forked {
+        /// Which.
+        session: SessionId,
+        /// With how many.
+        entries: u64,
+        /// How many were asked for, where that would have parted an answer from what it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<u64>,
+    },
     /// An eval ended, well or not.
     Evaluated(EvalOutcome),
     /// The running job was asked to stop; its own outcome tells how it ended.

@@ -12,7 +12,7 @@ use crate::decide::{JobEnding, JobReport};
 use crate::error::Error;
 use crate::eval::EvalResult;
 use crate::event::{Blame, Event, EventBody, Kept};
-use crate::id::{AskId, JobId, Seq};
+use crate::id::{AskId, JobId, Seq, SessionId};
 use crate::limits::Limits;
 
 /// What must run again.
@@ -21,7 +21,7 @@ pub struct Replay {
     /// The submissions, in order.
     pub items: Vec<ReplayItem>,
     /// The requests of those left out because they had ended a worker.
-    pub left_out: Vec<Seq>,
+    pub left_out: Vec<(SessionId, Seq)>,
 }
 
 /// What a submission asked when it first ran.
@@ -37,6 +37,8 @@ pub struct Asked {
 pub struct ReplayItem {
     /// The job that ran it the first time.
     pub job: JobId,
+    /// The session in which it ran then.
+    pub session: SessionId,
     /// The event that accepted it.
     pub requested: Seq,
     /// The code.
@@ -57,6 +59,9 @@ pub struct ReplayItem {
 pub struct Divergence {
     /// The event that accepted it.
     pub requested: Seq,
+    /// The session in which it ran at first, where that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// What became of it.
     #[serde(flatten)]
     pub kind: DivergenceKind,
@@ -69,6 +74,8 @@ enum WrittenDivergence {
     Request(Seq),
     Whole {
         requested: Seq,
+        #[serde(default)]
+        session: Option<SessionId>,
         #[serde(flatten)]
         kind: DivergenceKind,
     },
@@ -77,9 +84,18 @@ enum WrittenDivergence {
 impl From<WrittenDivergence> for Divergence {
     fn from(written: WrittenDivergence) -> Self {
         match written {
-            WrittenDivergence::Request(requested) => Self { requested, kind: DivergenceKind::Ending },
-            WrittenDivergence::Whole { requested, kind } => Self { requested, kind },
+            WrittenDivergence::Request(requested) => {
+                Self { requested, session: None, kind: DivergenceKind::Ending }
+            }
+            WrittenDivergence::Whole { requested, session, kind } => Self { requested, session, kind },
         }
+    }
+}
+
+impl Divergence {
+    /// In `session`, of a submission that ran at first in `ran_in`.
+    pub fn of(session: SessionId, ran_in: SessionId, requested: Seq, kind: DivergenceKind) -> Self {
+        Self { requested, session: (ran_in != session).then_some(ran_in), kind }
     }
 }
 
@@ -103,20 +119,23 @@ pub const NAMES_KEPT: usize = 20;
 
 impl std::fmt::Display for Divergence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let requested = self.requested;
+        let requested = match &self.session {
+            Some(session) => format!("{}#{}", session.short(), self.requested),
+            None => format!("#{}", self.requested),
+        };
         match &self.kind {
-            DivergenceKind::Ending => write!(f, "#{requested} ended otherwise"),
+            DivergenceKind::Ending => write!(f, "{requested} ended otherwise"),
             DivergenceKind::Values { names } => {
-                write!(f, "#{requested} gave another `{}`", names.join("`, `"))
+                write!(f, "{requested} gave another `{}`", names.join("`, `"))
             }
-            DivergenceKind::LeftOut => write!(f, "#{requested} was left out: it had ended a worker"),
+            DivergenceKind::LeftOut => write!(f, "{requested} was left out: it had ended a worker"),
         }
     }
 }
 
 impl ReplayItem {
-    /// How its second run differs from the first.
-    pub fn divergence(&self, report: JobReport, limits: &Limits) -> Option<Divergence> {
+    /// How its second run, in `session`, differs from the first.
+    pub fn divergence(&self, session: SessionId, report: JobReport, limits: &Limits) -> Option<Divergence> {
         let succeeded = report.ending == JobEnding::Completed;
         let names = || {
             let gives = Given::of(&report.result.cut(limits.value_bytes));
@@ -128,7 +147,7 @@ impl ReplayItem {
         } else {
             Some(DivergenceKind::Ending)
         };
-        kind.map(|kind| Divergence { requested: self.requested, kind })
+        kind.map(|kind| Divergence::of(session, self.session, self.requested, kind))
     }
 }
 
@@ -176,7 +195,7 @@ fn unnumbered(text: &str) -> String {
     plain
 }
 
-/// Collects what must run again, from the events after [`Session::definitions_since`](crate::Session), in order.
+/// Collects what must run again, from the events of the session's transcript since its last reset, in order.
 ///
 /// Only submissions that ended and changed the session's state count, those whose value one of these uses (`it`), and the
 /// one that gave the last value of all. Of one that was cancelled only the part that had run to its end counts: the rest may
@@ -191,7 +210,7 @@ pub struct ReplayList {
     last_value: Vec<usize>,
     /// Whose code may have ended a worker once.
     suspects: Vec<JobId>,
-    left_out: Vec<Seq>,
+    left_out: Vec<(SessionId, Seq)>,
 }
 
 impl ReplayList {
@@ -201,8 +220,16 @@ impl ReplayList {
             EventBody::EvalRequested { job, code, file, .. } => {
                 let requested = event.seq;
                 let asked = Vec::new();
-                self.pending =
-                    Some(ReplayItem { job, requested, code, file, asked, succeeded: false, gave: None });
+                self.pending = Some(ReplayItem {
+                    job,
+                    session: event.session,
+                    requested,
+                    code,
+                    file,
+                    asked,
+                    succeeded: false,
+                    gave: None,
+                });
             }
             EventBody::AskRaised(ask) => self.asked(*ask),
             EventBody::AskEnded { ask, ending } => self.answered(ask, &ending),
@@ -300,7 +327,7 @@ impl ReplayList {
         let is_of =
             |candidate: &&mut Option<ReplayItem>| candidate.as_ref().is_some_and(|item| item.job == job);
         if let Some(item) = self.candidates.iter_mut().find(is_of).and_then(Option::take) {
-            self.left_out.push(item.requested);
+            self.left_out.push((item.session, item.requested));
         }
     }
 
@@ -321,7 +348,11 @@ mod tests {
     use crate::eval::{Binding, WorkerExit};
     use crate::event::{CancelEnding, Metadata, Source};
     use crate::fingerprint::CommandFingerprint;
-    use crate::id::{CommandId, Position, SessionId};
+    use crate::id::{CommandId, Position};
+
+    fn session() -> SessionId {
+        SessionId::from_uuid(uuid::Uuid::nil())
+    }
 
     fn job(index: usize) -> JobId {
         JobId::from_uuid(uuid::Uuid::from_u128(index as u128))
@@ -331,7 +362,7 @@ mod tests {
         let metadata =
             Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
         Event {
-            session: SessionId::from_uuid(uuid::Uuid::nil()),
+            session: session(),
             seq: Seq(1),
             position: Position(1),
             at: Timestamp::UNIX_EPOCH,
@@ -416,7 +447,7 @@ mod tests {
             list.push(exited(blame));
         }
         let replay = list.finish();
-        assert_eq!(replay.left_out, [Seq(2), Seq(3)]);
+        assert_eq!(replay.left_out, [(session(), Seq(2)), (session(), Seq(3))]);
         let codes: Vec<_> = replay.items.into_iter().map(|item| item.code).collect();
         assert_eq!(codes, ["a!", "d!"]);
     }
@@ -479,7 +510,7 @@ mod tests {
         list.push(event(EventBody::EvalCancelled { job: job(0), ending: CancelEnding::Yielded, kept }));
         let ending = JobEnding::Completed;
         let report = JobReport { ending, result: result("7"), changes_state: true, took: Duration::ZERO };
-        let divergence = list.finish().items[0].divergence(report, &Limits::default()).unwrap();
+        let divergence = list.finish().items[0].divergence(session(), report, &Limits::default()).unwrap();
         assert_eq!(divergence.kind, DivergenceKind::Values { names: vec!["x".to_owned()] });
     }
 
@@ -495,7 +526,7 @@ mod tests {
         }));
         let report = JobReport { ending, result: after, changes_state: true, took: Duration::ZERO };
         let limits = Limits { value_bytes: 40, ..Limits::default() };
-        list.finish().items[0].divergence(report, &limits).map(|divergence| divergence.kind)
+        list.finish().items[0].divergence(session(), report, &limits).map(|divergence| divergence.kind)
     }
 
     #[test]
@@ -525,7 +556,7 @@ mod tests {
     #[test]
     fn a_divergence_that_was_written_as_a_bare_request_is_read() {
         let read: Divergence = serde_json::from_str("4").unwrap();
-        assert_eq!(read, Divergence { requested: Seq(4), kind: DivergenceKind::Ending });
+        assert_eq!(read, Divergence { requested: Seq(4), session: None, kind: DivergenceKind::Ending });
     }
 
     #[test]

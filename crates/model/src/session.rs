@@ -9,7 +9,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
-use crate::transcript::Transcript;
+use crate::transcript::{Segment, Transcript};
 
 /// A session, folded from its events. What grows with the transcript is not kept here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -255,6 +255,12 @@ impl Session {
             Life::Evaluating { running } | Life::Waiting { running, .. } => Some(running),
             Life::Uninitialized | Life::WarmingUp { .. } | Life::Ready | Life::Faulted { .. } => None,
         }
+    }
+
+    /// The entries of other sessions that its definitions begin with; none once it was reset.
+    pub fn inherited(&self) -> Vec<Segment> {
+        let was_reset = self.definitions_since > Seq::ZERO.next();
+        if was_reset { Vec::new() } else { self.transcript.inherited().to_vec() }
     }
 
     /// Takes in one more event. Total: an event that does not fit the state leaves it as it is.

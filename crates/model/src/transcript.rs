@@ -60,6 +60,11 @@ impl Transcript {
         Self { before: joined(segments), own_from: 0 }
     }
 
+    /// What comes before the session's own entries.
+    pub fn inherited(&self) -> &[Segment] {
+        &self.before
+    }
+
     /// Whether it is nothing but the session's own entries.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()

@@ -36,6 +36,7 @@ impl SessionTask {
             starts: Arc::clone(&self.shared.starts),
             breakers: Arc::clone(&self.shared.breakers),
             after,
+            inherited: self.session.inherited(),
             definitions_since: self.session.definitions_since,
             up_to: self.session.last_seq,
             committed: self.visible.clone(),

@@ -188,7 +188,7 @@ async fn what_ends_otherwise_when_it_is_replayed_is_named() {
     session.eval("define a").await;
     session.eval("exit 1").await;
     session.until_count("warmUpCompleted", 2).await;
-    let expected = Divergence { requested: strange.requested, kind: DivergenceKind::Ending };
+    let expected = Divergence { requested: strange.requested, session: None, kind: DivergenceKind::Ending };
     assert_eq!(diverged(&session).await, [expected]);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
 }
@@ -201,7 +201,7 @@ async fn a_value_that_differs_when_it_is_replayed_is_named_and_news_until_the_ne
     session.eval("exit 1").await;
     session.until_count("warmUpCompleted", 2).await;
     let kind = DivergenceKind::Values { names: vec!["tick".to_owned()] };
-    let expected = vec![Divergence { requested: tick.requested, kind }];
+    let expected = vec![Divergence { requested: tick.requested, session: None, kind }];
     assert_eq!(diverged(&session).await, expected);
     let rebuilt = async || daemon.local.status(session.id).await.unwrap().session.rebuilt;
     let news = |is_news| Some(Rebuilt { diverged: expected.clone(), is_news });
@@ -235,7 +235,7 @@ async fn code_that_ends_two_workers_it_is_replayed_in_is_left_out_of_the_next() 
     ];
     session.until_count("warmUpCompleted", 2).await;
     assert_eq!(session.story_of_work_after(before).await, expected);
-    let left_out = Divergence { requested: deadly.requested, kind: DivergenceKind::LeftOut };
+    let left_out = Divergence { requested: deadly.requested, session: None, kind: DivergenceKind::LeftOut };
     assert_eq!(diverged(&session).await, [left_out]);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a b"));
 }
@@ -248,7 +248,7 @@ async fn code_that_ended_its_worker_afterwards_is_not_run_again_and_named() {
     let haunt = session.eval("haunt").await;
     assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Interrupted, "others are cut off");
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
-    let left_out = Divergence { requested: haunt.requested, kind: DivergenceKind::LeftOut };
+    let left_out = Divergence { requested: haunt.requested, session: None, kind: DivergenceKind::LeftOut };
     assert_eq!(diverged(&session).await, [left_out]);
     let events = session.attached.events(session.id, haunt.completed, usize::MAX).await.unwrap();
     let why = events.into_iter().find_map(|event| match event.body {

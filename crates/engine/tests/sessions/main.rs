@@ -10,6 +10,7 @@ mod clients;
 mod commands;
 mod evals;
 mod following;
+mod forks;
 mod lanes;
 mod losses;
 mod once;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use mainstay_engine::ClientInfo;
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Admission, AskId, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Position, Principal,
-    Question, Seq, SessionId, SessionKind, Source, Timestamp, Version,
+    Admission, AskId, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Placed, Position,
+    Principal, Question, Seq, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,33 @@ methods! {
         #[serde(default)]
         name: Option<String>,
     } -> SessionView;
+
+    /// Creates a session that begins with entries of another, and has its values once it is ready.
+    "session/fork" ForkSession {
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// The other: its id, the end of it, or its name.
+        session: String,
+        /// How many entries of its transcript, from the first; all where it does not say.
+        #[serde(default)]
+        entries: Option<u64>,
+        /// What people call the new one; by default the other's name, numbered.
+        #[serde(default)]
+        name: Option<String>,
+    } -> Forked;
+
+    /// Entries of a session's transcript.
+    "session/entries" ListEntries {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// From the one with this index on.
+        #[serde(default)]
+        from: u64,
+        /// At most so many, at most 1000; a page of large entries ends earlier.
+        #[serde(default)]
+        limit: Option<usize>,
+    } -> Vec<Placed>;
 
     /// One session.
     "session/get" GetSession {
@@ -345,6 +372,19 @@ pub struct Attached {
     pub pid: u32,
     /// Whom it takes the client for.
     pub principal: Principal,
+}
+
+/// A session that was forked off another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Forked {
+    /// The new one.
+    pub session: SessionView,
+    /// How many entries of the other it begins with.
+    pub entries: u64,
+    /// How many were asked for, where that would have parted an answer from what it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
 }
 
 /// What a cancel met.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::api::{
     AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
-    DaemonStatus, Eval, Explore, GetCommand, GetSession, GetStatus, ListAllEvents, ListAsks, ListEvents,
-    ListSessions, Method, Nothing, RaiseAsk, RenameSession, ResetSession, Sent, SettleSession, StartSession,
-    StopDaemon, StopSession,
+    DaemonStatus, Eval, Explore, ForkSession, Forked, GetCommand, GetSession, GetStatus, ListAllEvents,
+    ListAsks, ListEntries, ListEvents, ListSessions, Method, Nothing, RaiseAsk, RenameSession, ResetSession,
+    Sent, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -14,7 +14,7 @@ use crate::command::id_of;
 use crate::view::{AskView, CommandView, EvalView, SessionView};
 use mainstay_engine::{Client, CommandStatus, WaitingAsk};
 use mainstay_log::SessionFilter;
-use mainstay_model::{AskId, Command, CommandId, Error, Event, Outcome, Response, SessionCommand, SessionId};
+use mainstay_model::{AskId, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,6 +35,12 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         }
         ListSessions::NAME => written(call.list(params(request)?).await?),
         CreateSession::NAME => written(call.create(params(request)?).await?),
+        ForkSession::NAME => written(call.fork(params(request)?).await?),
+        ListEntries::NAME => {
+            let ListEntries { session, from, limit } = params(request)?;
+            let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
+            page(&client.entries(call.resolve(&session).await?, from, limit).await?)
+        }
         GetSession::NAME => {
             written(call.view(call.resolve(&params::<GetSession>(request)?.session).await?).await?)
         }
@@ -98,17 +104,17 @@ fn written(result: impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(result).map_err(|error| Error::BadRequest { reason: error.to_string() })
 }
 
-/// As many of the events as one message should hold, and at least one. The next page begins after the last of them.
-fn page(events: &[Event]) -> Result<Value, Error> {
-    let mut page = Vec::with_capacity(events.len());
+/// As many of the items as one message should hold, and at least one. The next page begins after the last of them.
+fn page(items: &[impl Serialize]) -> Result<Value, Error> {
+    let mut page = Vec::with_capacity(items.len());
     let mut bytes = 0;
-    for event in events {
-        let event = written(event)?;
-        bytes += event.to_string().len();
+    for item in items {
+        let item = written(item)?;
+        bytes += item.to_string().len();
         if bytes > PAGE_BYTES && !page.is_empty() {
             break;
         }
-        page.push(event);
+        page.push(item);
     }
     Ok(Value::Array(page))
 }
@@ -169,6 +175,18 @@ impl Call<'_> {
         let command = id_of(command)?;
         match self.client.create(command, create).await? {
             Outcome::Done { response: Response::Created { session } } => self.view(session).await,
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
+    async fn fork(&self, fork: ForkSession) -> Result<Forked, Error> {
+        let ForkSession { command, session, entries, name } = fork;
+        let from = self.resolve(&session).await?;
+        let fork = mainstay_model::ForkSession { from, entries, name };
+        match self.client.fork(id_of(command)?, fork).await? {
+            Outcome::Done { response: Response::Forked { session, entries, asked } } => {
+                Ok(Forked { session: self.view(session).await?, entries, asked })
+            }
             outcome => Err(unexpected(&outcome)),
         }
     }
@@ -315,7 +333,7 @@ fn own_resident_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::{EventBody, Metadata, Position, Seq, Source, Timestamp};
+    use mainstay_model::{Event, EventBody, Metadata, Position, Seq, Source, Timestamp};
     use uuid::Uuid;
 
     fn event(bytes: usize) -> Event {

@@ -181,6 +181,7 @@ pub fn answers() -> Vec<Answer> {
     let exited = EvalEnding::WorkerExited { exit: WorkerExit::Signal(11) };
     let outcomes = [
         Outcome::Done { response: Response::Created { session: session_id(1) } },
+        Outcome::Done { response: Response::Forked { session: session_id(1), entries: 4, asked: Some(3) } },
         Outcome::Done { response: Response::Evaluated(EvalOutcome { ending: exited, ..eval.clone() }) },
         Outcome::Done { response: Response::Evaluated(eval) },
         Outcome::Done { response: Response::Cancelling { job: job() } },
@@ -203,7 +204,7 @@ fn warmed_up() -> EventBody {
         runtime: ".NET 3.1".to_owned(),
         pid: 4711,
         replayed: 3,
-        diverged: vec![Divergence { requested: Seq(2), kind: DivergenceKind::Ending }],
+        diverged: vec![Divergence { requested: Seq(2), session: None, kind: DivergenceKind::Ending }],
         duration_ms: 700,
     }
 }

@@ -76,6 +76,9 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
         }
         Outcome::Done { response } => match response {
             Response::Created { session } => format!("created session {}", session.short()),
+            Response::Forked { session, entries, .. } => {
+                format!("created session {} with {entries} entries of another", session.short())
+            }
             Response::Cancelling { .. } => "asked the running job to stop".to_owned(),
             Response::Withdrawn { command } => {
                 format!("took {} back", printable(command.as_str()))

@@ -371,7 +371,11 @@ mod tests {
                 pid: 1,
                 replayed: 9,
                 diverged: (1..=count)
-                    .map(|seq| Divergence { requested: Seq(seq), kind: DivergenceKind::Ending })
+                    .map(|seq| Divergence {
+                        requested: Seq(seq),
+                        session: None,
+                        kind: DivergenceKind::Ending,
+                    })
                     .collect(),
                 duration_ms: 1,
             })

@@ -140,6 +140,7 @@ mod tests {
             state: "Faulted".to_owned(),
             fault: Some("the worker was lost five times\u{1b}[2J".to_owned()),
             project: None,
+            forked_from: None,
             worker: None,
             ..session()
         };

@@ -246,7 +246,11 @@ fn any_divergence() -> impl Strategy<Value = Divergence> {
         vec(any_text(), 0..3).prop_map(|names| DivergenceKind::Values { names }),
         Just(DivergenceKind::LeftOut),
     ];
-    (any_seq(), kind).prop_map(|(requested, kind)| Divergence { requested, kind })
+    (any_seq(), option::of(Just(session_id())), kind).prop_map(|(requested, session, kind)| Divergence {
+        requested,
+        session,
+        kind,
+    })
 }
 
 fn any_reason() -> impl Strategy<Value = WarmUpReason> {
@@ -430,6 +434,7 @@ fn any_response() -> impl Strategy<Value = Response> {
     );
     prop_oneof![
         Just(Response::Created { session: session_id() }),
+        Just(Response::Forked { session: session_id(), entries: 4, asked: Some(3) }),
         evaluated,
         any_job().prop_map(|job| Response::Cancelling { job }),
         any_command_id().prop_map(|command| Response::Withdrawn { command }),

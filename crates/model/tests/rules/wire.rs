@@ -196,7 +196,8 @@ fn the_shape_of_every_outcome() {
         Response::Evaluated(outcome)
     };
     let responses = [
-        Response::Created { session: crate::support::session_id() },
+        Response::Created { session: session_id() },
+        Response::Forked { session: session_id(), entries: 4, asked: Some(3) },
         Response::Cancelling { job: job_id(1) },
         Response::Withdrawn { command: command_id(1) },
         Response::Answered { ask: ask_id(1), value: json!("a"), by: client() },
@@ -289,12 +290,13 @@ fn event_examples() -> Vec<EventBody> {
             pid: 4242,
             replayed: 2,
             diverged: vec![
-                Divergence { requested: Seq(4), kind: DivergenceKind::Ending },
+                Divergence { requested: Seq(4), session: None, kind: DivergenceKind::Ending },
                 Divergence {
+                    session: Some(session_id()),
                     requested: Seq(7),
                     kind: DivergenceKind::Values { names: vec![text("now"), text("it")] },
                 },
-                Divergence { requested: Seq(9), kind: DivergenceKind::LeftOut },
+                Divergence { requested: Seq(9), session: None, kind: DivergenceKind::LeftOut },
             ],
             duration_ms: 1200,
         },

@@ -1,0 +1,35 @@
+//! Reading transcripts: the entries that segments of sessions stand for.
+
+use mainstay_model::transcript::slice;
+use mainstay_model::{Error, Placed, Segment, SessionId};
+
+use crate::engine::Engine;
+
+impl Engine {
+    /// The entries of a session's transcript from the one with this index on, in order, at most `limit`.
+    pub(crate) async fn entries(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Placed>, Error> {
+        let session = self.stored(session).await?;
+        let segments = self.segments_of(&session).await?;
+        self.entries_of(&slice(&segments, from..from.saturating_add(limit as u64))).await
+    }
+
+    /// The entries that these stand for.
+    pub(crate) async fn entries_of(&self, segments: &[Segment]) -> Result<Vec<Placed>, Error> {
+        let mut entries = Vec::new();
+        for Segment { session, from, to } in segments {
+            let wanted = to.saturating_sub(*from);
+            let limit = usize::try_from(wanted).unwrap_or(usize::MAX);
+            let found = self.shared.log.own_entries(*session, *from, limit).await?;
+            if found.len() as u64 != wanted {
+                return Err(Error::EntryDamaged { session: *session, number: from + found.len() as u64 });
+            }
+            entries.extend(found);
+        }
+        Ok(entries)
+    }
+}
