@@ -37,6 +37,10 @@ pub struct WaitingAsk {
 }
 
 impl Client {
+    pub(crate) const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     pub(crate) fn new(engine: Engine, access: Access, presence: Presence) -> Self {
         Self { engine, access: Arc::new(access), presence: Arc::new(presence) }
     }

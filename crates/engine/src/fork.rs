@@ -1,5 +1,6 @@
 //! Forks: what a session begins with that is forked off another. Nothing is copied: it gets the other's segments.
 
+use mainstay_log::SessionFilter;
 use mainstay_model::transcript::{slice, total, whole_units};
 use mainstay_model::{CreateSession, Error, ForkPoint, ForkSession, Role, Segment, Session, SessionId};
 
@@ -62,7 +63,8 @@ impl Engine {
         let mut number: u32 = 2;
         loop {
             let name = format!("{stem}-{number}");
-            if self.shared.log.resolve(&name).await?.is_empty() {
+            let named = SessionFilter { name: Some(name.clone()), ..SessionFilter::default() };
+            if self.shared.log.count_sessions(named).await? == 0 {
                 return Ok(name);
             }
             number += 1;

@@ -1,7 +1,7 @@
 //! What clients see of sessions, evals and errors, whatever the protocol.
 
 use mainstay_engine::runner::ResourceUsage;
-use mainstay_engine::{Client, CommandStatus, SessionStatus, WaitingAsk};
+use mainstay_engine::{Client, CommandStatus, Relative, SessionStatus, WaitingAsk};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody,
@@ -120,6 +120,23 @@ impl SessionView {
                 usage,
             }),
         }
+    }
+}
+
+/// A session among those it is related to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RelativeView {
+    /// The session.
+    #[serde(flatten)]
+    pub session: SessionView,
+    /// How many entries its transcript has.
+    pub entries: u64,
+}
+
+impl From<Relative> for RelativeView {
+    fn from(Relative { session, entries }: Relative) -> Self {
+        Self { session: SessionView::new(&session, None), entries }
     }
 }
 

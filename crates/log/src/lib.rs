@@ -199,6 +199,10 @@ pub struct StoredOutcome {
 pub struct SessionFilter {
     /// Only those that run in this folder.
     pub working_directory: Option<String>,
+    /// Only those of this name.
+    pub name: Option<String>,
+    /// Only those that were forked off this one.
+    pub forked_from: Option<SessionId>,
     /// Only those that are not at rest.
     pub live: bool,
     /// Only those in which an ask waits for an answer.

@@ -87,16 +87,16 @@ async fn a_chain_of_forks_keeps_all_that_came_before() {
         last.eval(&format!("define {name}")).await;
         line.push(fork(&daemon, last, None).await);
     }
-    let last = line.last().unwrap();
-    assert_eq!(names(last).await, "a b c d");
-    let mut ancestors = Vec::new();
-    let mut session = daemon.local.status(last.id).await.unwrap().session;
-    while let Some(parent) = session.forked_from {
-        ancestors.push(parent.session);
-        session = daemon.local.status(parent.session).await.unwrap().session;
+    assert_eq!(names(line.last().unwrap()).await, "a b c d");
+    let side = fork(&daemon, &line[1], Some(2)).await;
+    let mut expected: Vec<(SessionId, u64)> =
+        line.iter().zip([2, 4, 6, 8, 10]).map(|(of, count)| (of.id, count)).collect();
+    expected.push((side.id, 2));
+    for session in line.iter().chain([&side]) {
+        let lineage = daemon.local.lineage(session.id).await.unwrap();
+        let found: Vec<_> = lineage.iter().map(|relative| (relative.session.id, relative.entries)).collect();
+        assert_eq!(found, expected);
     }
-    let expected: Vec<SessionId> = line.iter().rev().skip(1).map(|session| session.id).collect();
-    assert_eq!(ancestors, expected);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::view::{AskView, CommandView, EvalView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, RelativeView, SessionView};
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
@@ -120,6 +120,12 @@ methods! {
         #[serde(default)]
         limit: Option<usize>,
     } -> Vec<Placed>;
+
+    /// All sessions that have an ancestor with this one in common, each after the one it was forked off.
+    "session/lineage" GetLineage {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> Vec<RelativeView>;
 
     /// One session.
     "session/get" GetSession {

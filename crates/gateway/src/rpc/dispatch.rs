@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::api::{
     AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
-    DaemonStatus, Eval, Explore, ForkSession, Forked, GetCommand, GetSession, GetStatus, ListAllEvents,
-    ListAsks, ListEntries, ListEvents, ListSessions, Method, Nothing, RaiseAsk, RenameSession, ResetSession,
-    Sent, SettleSession, StartSession, StopDaemon, StopSession,
+    DaemonStatus, Eval, Explore, ForkSession, Forked, GetCommand, GetLineage, GetSession, GetStatus,
+    ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions, Method, Nothing, RaiseAsk, RenameSession,
+    ResetSession, Sent, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
-use crate::view::{AskView, CommandView, EvalView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, RelativeView, SessionView};
 use mainstay_engine::{Client, CommandStatus, WaitingAsk};
 use mainstay_log::SessionFilter;
 use mainstay_model::{AskId, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId};
@@ -40,6 +40,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             let ListEntries { session, from, limit } = params(request)?;
             let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
             page(&client.entries(call.resolve(&session).await?, from, limit).await?)
+        }
+        GetLineage::NAME => {
+            let session = call.resolve(&params::<GetLineage>(request)?.session).await?;
+            let relatives = client.lineage(session).await?;
+            written(relatives.into_iter().map(RelativeView::from).collect::<Vec<_>>())
         }
         GetSession::NAME => {
             written(call.view(call.resolve(&params::<GetSession>(request)?.session).await?).await?)

@@ -39,6 +39,7 @@ struct ProjectionRow {
     asks: i64,
     working_directory: String,
     project: Option<String>,
+    forked_from: Option<[u8; 16]>,
     created_at: i64,
     last_activity: i64,
     json: String,
@@ -83,6 +84,11 @@ impl Rows {
                 asks: integer(append.projection.asks.len() as u64),
                 working_directory: append.projection.working_directory.clone(),
                 project: append.projection.project.clone(),
+                forked_from: append
+                    .projection
+                    .forked_from
+                    .as_ref()
+                    .map(|parent| parent.session.as_uuid().into_bytes()),
                 created_at: append.projection.created_at.as_microsecond(),
                 last_activity: append.projection.last_activity.as_microsecond(),
                 json: encode_projection(&append.projection)?,
@@ -177,18 +183,30 @@ impl Rows {
             asks,
             working_directory,
             project,
+            forked_from,
             created_at,
             last_activity,
             json,
         } = &self.projection;
         let insert = statements.get(
             "INSERT INTO session
-                 (id, name, kind, state, owner, asks, working_directory, project, created_at, projection)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                 (id, name, kind, state, owner, asks, working_directory, project, forked_from, created_at, projection)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         )?;
         let id = self.id();
-        let values =
-            params![id, name, kind, state, owner, asks, working_directory, project, created_at, json];
+        let values = params![
+            id,
+            name,
+            kind,
+            state,
+            owner,
+            asks,
+            working_directory,
+            project,
+            forked_from,
+            created_at,
+            json
+        ];
         let number = insert.insert(values)?;
         statements
             .get("INSERT INTO head (session, epoch, last_seq, last_activity) VALUES (?1, ?2, ?3, ?4)")?
@@ -324,6 +342,7 @@ mod tests {
             asks: 0,
             working_directory: "/work".to_owned(),
             project: None,
+            forked_from: None,
             created_at: 0,
             last_activity: 0,
             json: "{}".to_owned(),

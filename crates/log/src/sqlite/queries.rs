@@ -174,12 +174,20 @@ struct Chosen<'f> {
 
 impl<'f> Chosen<'f> {
     fn by(filter: &'f SessionFilter) -> Self {
-        let SessionFilter { working_directory, live, asks, seen_by, limit: _ } = filter;
+        let SessionFilter { working_directory, name, forked_from, live, asks, seen_by, limit: _ } = filter;
         let mut chosen = Self { from: String::new(), values: Vec::new() };
         let mut conditions = Vec::new();
         if let Some(folder) = working_directory {
             conditions.push("working_directory = :folder".to_owned());
             chosen.values.push((":folder", Box::new(folder)));
+        }
+        if let Some(name) = name {
+            conditions.push("name = :name".to_owned());
+            chosen.values.push((":name", Box::new(name)));
+        }
+        if let Some(parent) = forked_from {
+            conditions.push("forked_from = :parent".to_owned());
+            chosen.values.push((":parent", Box::new(parent.as_uuid().into_bytes())));
         }
         if *live {
             conditions.push("state <> :at_rest".to_owned());

@@ -16,7 +16,9 @@ pub(crate) mod events;
 pub(crate) mod exit;
 mod explain;
 pub(crate) mod fault;
+pub(crate) mod fork;
 mod kernel;
+pub(crate) mod lineage;
 mod mcp;
 mod principal;
 mod questions;
@@ -26,6 +28,7 @@ pub(crate) mod status;
 mod stop;
 pub(crate) mod story;
 pub(crate) mod target;
+pub(crate) mod transcript;
 
 use std::process::ExitCode;
 

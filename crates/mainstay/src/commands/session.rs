@@ -1,4 +1,4 @@
-//! `mainstay session list|new|show|stop|rename|reset`
+//! `mainstay session list|new|fork|transcript|lineage|show|stop|rename|reset`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +14,11 @@ use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp};
 use super::conditions::SentArgs;
 use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
+use super::fork::Fork;
+use super::lineage::Lineage;
 use super::story::Story;
 use super::target::{Target, create, settle, working_directory};
+use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago};
@@ -25,9 +28,10 @@ Examples:
   mainstay session list --here          those of this folder
   mainstay session new --name lab       a new one
   mainstay session show lab             its story
+  mainstay session fork lab             another that begins where it is
   mainstay session reset --hard lab     without its definitions, and with another worker";
 
-/// List, create, show, stop, rename and reset sessions.
+/// List, create, fork, show, stop, rename and reset sessions.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SessionArgs {
@@ -76,6 +80,9 @@ enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
+    Fork(Fork),
+    Transcript(Transcript),
+    Lineage(Lineage),
     /// Show a session and its story
     #[command(after_help = "Examples:\n  mainstay session show\n  mainstay session show --json lab")]
     Show {
@@ -141,6 +148,9 @@ impl SessionArgs {
                     return Ok(ExitCode::FAILURE);
                 }
             }
+            SessionCommand::Fork(fork) => return fork.run(client).await,
+            SessionCommand::Transcript(transcript) => return transcript.run(client).await,
+            SessionCommand::Lineage(lineage) => return lineage.run(client).await,
             SessionCommand::Show { session, json } => {
                 let session = named(client, session).await?;
                 if json {
@@ -166,7 +176,7 @@ impl SessionArgs {
     }
 }
 
-async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
+pub(super) async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
     match session {
         Some(session) => client.call(GetSession { session }).await,
         None => Target::default().find(client).await,
@@ -196,7 +206,7 @@ async fn list(client: &Client, here: bool, live: bool, json: bool) -> Result<(),
     Ok(())
 }
 
-fn show_new(session: &SessionView, json: bool) -> Result<(), Error> {
+pub(super) fn show_new(session: &SessionView, json: bool) -> Result<(), Error> {
     if json {
         return super::print_json(session);
     }

@@ -93,6 +93,7 @@ mod tests {
             offered: Vec::new(),
             working_directory: "/code/harmony".to_owned(),
             project: Some("/code/harmony/Harmony.fsproj".to_owned()),
+            forked_from: None,
             created_at: at("2026-02-13T11:17:00Z"),
             last_activity: at("2026-02-13T13:30:00Z"),
             last_seq: Seq(42),

@@ -34,3 +34,8 @@ INSERT INTO transcribed VALUES (0);
 CREATE VIRTUAL TABLE entry_text USING fts5 (
     text, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2 tokenchars '_'"
 );
+
+-- The session it was forked off.
+ALTER TABLE session ADD COLUMN forked_from BLOB;
+
+CREATE INDEX session_by_parent ON session (forked_from) WHERE forked_from IS NOT NULL;

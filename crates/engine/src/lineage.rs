@@ -1,0 +1,59 @@
+//! Lineage: which sessions were forked off which.
+
+use std::cmp::Reverse;
+
+use mainstay_log::SessionFilter;
+use mainstay_model::transcript::total;
+use mainstay_model::{Error, Session, SessionId};
+
+use crate::client::Client;
+
+/// How many sessions a lineage has at most.
+const LARGEST: usize = 1000;
+
+/// A session among those it is related to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relative {
+    /// The session.
+    pub session: Session,
+    /// How many entries its transcript has.
+    pub entries: u64,
+}
+
+impl Client {
+    /// All sessions that have an ancestor with this one in common, as far as they may be seen and not more than a thousand:
+    /// each after the one it was forked off, the children of one in the order in which they came to be.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
+    pub async fn lineage(&self, session: SessionId) -> Result<Vec<Relative>, Error> {
+        let mut next = vec![self.first_ancestor(session).await?];
+        let mut relatives = Vec::new();
+        while let Some(session) = next.pop() {
+            let children = SessionFilter { forked_from: Some(session.id), ..SessionFilter::default() };
+            let mut children = self.sessions(children).await?;
+            // The last of them is taken next.
+            children.sort_by_key(|child| Reverse((child.created_at, child.id)));
+            next.append(&mut children);
+            let entries = total(&self.engine().segments_of(&session).await?);
+            relatives.push(Relative { session, entries });
+            if relatives.len() == LARGEST {
+                break;
+            }
+        }
+        Ok(relatives)
+    }
+
+    /// The first of those it comes from that may be seen, without one between that may not.
+    async fn first_ancestor(&self, session: SessionId) -> Result<Session, Error> {
+        let mut first = self.status(session).await?.session;
+        while let Some(parent) = &first.forked_from {
+            match self.status(parent.session).await {
+                Ok(parent) => first = parent.session,
+                Err(Error::SessionNotFound { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(first)
+    }
+}

@@ -1,0 +1,65 @@
+//! `mainstay session fork`
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{ForkSession, Forked};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_model::{CommandId, Error, SessionState};
+
+use super::session::{named, show_new};
+use super::target::settle;
+use crate::terminal::note;
+
+/// Creates a session that begins where another is, and goes on apart from it.
+///
+/// The new session has the other's transcript, or the beginning of it, and the values that came of it. Neither notices what
+/// the other does from then on.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session fork\n  mainstay session fork lab --at 4 --name lab-btree   # with its first 4 entries (see `session transcript`)"
+)]
+pub(super) struct Fork {
+    /// The session [default: the most recently active one of this folder]
+    session: Option<String>,
+
+    /// With so many entries of its transcript, from the first; an output stays with its input [default: all]
+    #[arg(long, value_name = "ENTRIES")]
+    at: Option<u64>,
+
+    /// What people call the new one [default: the other's name, numbered]
+    #[arg(long)]
+    name: Option<String>,
+
+    /// A name of your own for this command: given again, it gets the same session and creates no other
+    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    id: Option<CommandId>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Fork {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        let session = named(client, self.session).await?.session.to_string();
+        let fork = ForkSession { command: self.id, session, entries: self.at, name: self.name };
+        let forked = client.call(fork).await?;
+        moved(&forked).iter().for_each(|moved| note(moved));
+        let child = settle(client, forked.session.clone()).await?;
+        let is_faulted = child.state == SessionState::Faulted.name();
+        if self.json {
+            super::print_json(&Forked { session: child, ..forked })?;
+        } else {
+            show_new(&child, false)?;
+        }
+        Ok(if is_faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// That the cut is not where it was asked for.
+pub(crate) fn moved(forked: &Forked) -> Option<String> {
+    let asked = forked.asked?;
+    let entries = forked.entries;
+    Some(format!("it begins with {entries} entries, not {asked}: an output stays with its input"))
+}

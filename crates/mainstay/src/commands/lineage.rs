@@ -1,0 +1,83 @@
+//! `mainstay session lineage`: which sessions were forked off which, as a picture.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::GetLineage;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::RelativeView;
+use mainstay_model::session::Parent;
+use mainstay_model::{Error, SessionId, Timestamp};
+
+use super::session::named;
+use crate::terminal::{Paint, Tone, ago};
+
+/// Shows which sessions were forked off which.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mainstay session lineage\n  mainstay session lineage lab --json")]
+pub(super) struct Lineage {
+    /// Any session of the lineage [default: the most recently active one of this folder]
+    session: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Lineage {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        let session = named(client, self.session).await?.session;
+        let relatives = client.call(GetLineage { session: session.to_string() }).await?;
+        if self.json {
+            super::print_json(&relatives)?;
+        } else {
+            print!("{}", picture(&relatives, session, Paint::stdout(), Timestamp::now()));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A line a session, each below and to the right of the one it was forked off; `marked` is marked.
+pub(crate) fn picture(relatives: &[RelativeView], marked: SessionId, paint: Paint, now: Timestamp) -> String {
+    let known: Vec<SessionId> = relatives.iter().map(|relative| relative.session.session).collect();
+    let mut children: BTreeMap<Option<SessionId>, Vec<&RelativeView>> = BTreeMap::new();
+    for relative in relatives {
+        let parent = relative.session.forked_from.as_ref().map(|parent| parent.session);
+        children.entry(parent.filter(|parent| known.contains(parent))).or_default().push(relative);
+    }
+    let mut picture = String::new();
+    // To be drawn, the next one last: each with what stands before it, and whether a sibling follows.
+    let mut next: Vec<(&RelativeView, String, Option<bool>)> = Vec::new();
+    next.extend(children.get(&None).into_iter().flatten().rev().map(|root| (*root, String::new(), None)));
+    while let Some((relative, before, follows)) = next.pop() {
+        let branch = match follows {
+            None => "",
+            Some(true) => "├─",
+            Some(false) => "└─",
+        };
+        picture.push_str(&format!("{before}{branch}{}\n", line(relative, marked, paint, now)));
+        let below = match follows {
+            None => before,
+            Some(true) => format!("{before}│ "),
+            Some(false) => format!("{before}  "),
+        };
+        let born = children.get(&Some(relative.session.session)).map_or(&[][..], Vec::as_slice);
+        for (index, child) in born.iter().enumerate().rev() {
+            next.push((child, below.clone(), Some(index + 1 < born.len())));
+        }
+    }
+    picture
+}
+
+fn line(relative: &RelativeView, marked: SessionId, paint: Paint, now: Timestamp) -> String {
+    let RelativeView { session, entries } = relative;
+    let mark = if session.session == marked { paint.tone(Tone::Good, "●") } else { "○".to_owned() };
+    let off = match &session.forked_from {
+        Some(Parent { entries, .. }) => format!("after {entries}, "),
+        None => String::new(),
+    };
+    let facts = format!("{off}{entries} entries, {}", ago(session.last_activity, now));
+    let id = paint.tone(Tone::Name, &session.short_id);
+    format!("{mark} {id}  {}  {}", session.name, paint.tone(Tone::Faint, &facts))
+}

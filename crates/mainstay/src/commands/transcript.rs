@@ -1,0 +1,151 @@
+//! `mainstay session transcript`: what was said in a session, numbered.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::ListEntries;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Content, Entry, Error, Placed, Role};
+
+use super::session::named;
+use crate::terminal::{Paint, Tone, note, printable};
+
+/// Shows what was said in a session: each input, and what came of it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session transcript\n  mainstay session transcript lab --from 11 --count 10\n  mainstay session transcript lab --json | jq -r 'select(.entry.role == \"input\").entry.content'"
+)]
+pub(super) struct Transcript {
+    /// The session [default: the most recently active one of this folder]
+    session: Option<String>,
+
+    /// From the entry with this number on
+    #[arg(long, default_value_t = 1, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    from: u64,
+
+    /// At most so many entries [default: all]
+    #[arg(long, value_name = "ENTRIES")]
+    count: Option<u64>,
+
+    /// Long outputs whole
+    #[arg(long)]
+    full: bool,
+
+    /// Print JSON, an entry a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// How many lines of an entry are shown.
+const LINES: usize = 12;
+
+impl Transcript {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        let session = named(client, self.session.clone()).await?;
+        let paint = Paint::stdout();
+        let lines = if self.full { usize::MAX } else { LINES };
+        let mut shown = 0;
+        for_each_entry(client, &session, self.from - 1, self.count, |number, placed| {
+            shown += 1;
+            if self.json {
+                return super::print_json_line(placed);
+            }
+            print!("{}", entry_text(number, &placed.entry, lines, paint));
+            Ok(())
+        })
+        .await?;
+        if shown == 0 && !self.json {
+            note(if self.from == 1 {
+                "nothing was said in it yet"
+            } else {
+                "it has no entry of that number"
+            });
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Reads a session's entries page by page, at most so many; the first has the number 1.
+pub(crate) async fn for_each_entry(
+    client: &Client,
+    session: &SessionView,
+    from: u64,
+    count: Option<u64>,
+    mut show: impl FnMut(u64, &Placed) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let end = count.map_or(u64::MAX, |count| from.saturating_add(count));
+    let mut next = from;
+    while next < end {
+        let limit = usize::try_from(end - next).ok();
+        let page = ListEntries { session: session.session.to_string(), from: next, limit };
+        let entries = client.call(page).await?;
+        if entries.is_empty() {
+            break;
+        }
+        for placed in &entries {
+            next += 1;
+            show(next, placed)?;
+        }
+    }
+    Ok(())
+}
+
+/// An entry as a person reads it.
+pub(crate) fn entry_text(number: u64, entry: &Entry, lines: usize, paint: Paint) -> String {
+    let text = printable(entry.content.beginning().trim_end());
+    let mark = match entry.role {
+        Role::Input => paint.tone(Tone::Name, &format!("{number:>4} > ")),
+        Role::Output => paint.tone(Tone::Faint, &format!("{number:>4}   ")),
+    };
+    let mut told = String::new();
+    let all: Vec<&str> = text.lines().collect();
+    for (index, line) in all.iter().take(lines).enumerate() {
+        let before = if index == 0 { mark.as_str() } else { "       " };
+        told.push_str(&format!("{before}{line}\n"));
+    }
+    if all.is_empty() {
+        told.push_str(&format!("{}\n", mark.trim_end()));
+    }
+    let untold = all.len().saturating_sub(lines);
+    let more = match &entry.content {
+        Content::Object { bytes, .. } => Some(format!("{bytes} bytes in all")),
+        Content::Text(_) if untold > 0 => Some(format!("{untold} lines more; --full shows them")),
+        Content::Text(_) => None,
+    };
+    if let Some(more) = more {
+        told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &format!("… {more}"))));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(role: Role, text: &str) -> String {
+        let entry = Entry { role, content: Content::of(text.to_owned()).0, metadata: Default::default() };
+        entry_text(7, &entry, 3, Paint::plain())
+    }
+
+    #[test]
+    fn an_entry_is_numbered_and_long_ones_are_cut() {
+        insta::assert_snapshot!(told(Role::Input, "let f x =\n  x + 1"), @"
+        7 > let f x =
+              x + 1
+        ");
+        insta::assert_snapshot!(told(Role::Output, "1\n2\n3\n4\n5\n"), @"
+        7   1
+            2
+            3
+            … 2 lines more; --full shows them
+        ");
+        insta::assert_snapshot!(told(Role::Output, ""), @"   7");
+        insta::assert_snapshot!(told(Role::Output, &"line\n".repeat(4000)), @"
+        7   line
+            line
+            line
+            … 20000 bytes in all
+        ");
+    }
+}
