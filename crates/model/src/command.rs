@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
 use crate::ask::Question;
+use crate::entry::Origin;
 use crate::error::Error;
 use crate::event::Source;
 use crate::fingerprint::CommandFingerprint;
@@ -111,6 +112,9 @@ pub enum SessionCommand {
         /// The file whose text it is, absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
+        /// The entry it is brought from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     /// Stop a job, or take back a command that waits for its turn.
     Cancel {

@@ -161,6 +161,16 @@ impl<'de> Deserialize<'de> for EntryHash {
     }
 }
 
+/// The entry that another was brought from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Origin {
+    /// The session it came to be in.
+    pub session: SessionId,
+    /// Its number among that session's own entries.
+    pub number: u64,
+}
+
 /// An entry, and where it stands among those that came to be in its session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -179,6 +189,9 @@ pub struct Placed {
     pub first: Seq,
     /// The last.
     pub last: Seq,
+    /// The entry it was brought from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 #[cfg(test)]

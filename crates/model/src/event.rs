@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::ask::{Ask, AskEnding};
 use crate::command::SessionCommand;
+use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
@@ -271,6 +272,9 @@ pub enum EventBody {
         /// The file whose text it is, absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
+        /// The entry it was brought from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Origin>,
     },
     /// Code, or a process it left running, printed.
     OutputProduced {

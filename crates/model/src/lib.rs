@@ -37,7 +37,7 @@ pub use decide::{
     Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
-pub use entry::{Content, Entry, EntryHash, Placed, Role};
+pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{

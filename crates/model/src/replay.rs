@@ -380,6 +380,7 @@ mod tests {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            origin: None,
         });
         Event { seq: Seq(index as u64 + 1), ..request }
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::Timestamp;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::entry::{Content, Entry, Role};
+use crate::entry::{Content, Entry, Origin, Role};
 use crate::eval::{EvalResult, Failure, RaisedError};
 use crate::event::{Event, EventBody};
 use crate::id::{JobId, Seq, SessionKind};
@@ -28,6 +28,8 @@ pub struct Transcribed {
     pub first: Seq,
     /// The last.
     pub last: Seq,
+    /// The entry it was brought from.
+    pub origin: Option<Origin>,
 }
 
 /// What has been seen of one session. Its default has seen nothing; a job whose beginning it has not seen gives nothing.
@@ -43,6 +45,7 @@ struct Cell {
     at: Timestamp,
     code: String,
     file: Option<String>,
+    origin: Option<Origin>,
     printed: String,
     is_cut: bool,
 }
@@ -56,13 +59,14 @@ impl Transcriber {
     /// Takes in the next event of a session of this kind; gives what came to be with it.
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
         let (job, ending) = match &event.body {
-            EventBody::EvalRequested { job, code, file, .. } => {
+            EventBody::EvalRequested { job, code, file, origin, .. } => {
                 self.running = Some(Cell {
                     job: *job,
                     requested: event.seq,
                     at: event.at,
                     code: code.clone(),
                     file: file.clone(),
+                    origin: *origin,
                     printed: String::new(),
                     is_cut: false,
                 });
@@ -111,10 +115,10 @@ impl Transcriber {
 
 impl Cell {
     fn entries(self, kind: &SessionKind, ending: Ending, end: &Event) -> [Transcribed; 2] {
-        let Self { requested, at, code, file, printed, is_cut, .. } = self;
+        let Self { requested, at, code, file, origin, printed, is_cut, .. } = self;
         let place = |role, text: String, metadata, at| {
             let entry = Entry { role, content: Content::of(text.clone()).0, metadata };
-            Transcribed { entry, text, at, first: requested, last: end.seq }
+            Transcribed { entry, text, at, first: requested, last: end.seq, origin: None }
         };
         let mut about_code = BTreeMap::from([("language".to_owned(), json!(kind.as_str()))]);
         about_code.extend(file.map(|file| ("file".to_owned(), Value::from(file))));
@@ -132,7 +136,8 @@ impl Cell {
             output.push('\n');
         }
         output.push_str(&text);
-        [place(Role::Input, code, about_code, at), place(Role::Output, output, about_output, end.at)]
+        let input = Transcribed { origin, ..place(Role::Input, code, about_code, at) };
+        [input, place(Role::Output, output, about_output, end.at)]
     }
 }
 

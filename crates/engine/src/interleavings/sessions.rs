@@ -257,7 +257,7 @@ async fn some_time() {
 }
 
 fn eval(name: &str, code: &str) -> Command {
-    let body = SessionCommand::Eval { code: code.to_owned(), file: None };
+    let body = SessionCommand::Eval { code: code.to_owned(), file: None, origin: None };
     Command { admission: Admission::Queue, ..Command::new(id(name), client(), body) }
 }
 

@@ -13,6 +13,7 @@ mod following;
 mod forks;
 mod lanes;
 mod losses;
+mod merges;
 mod once;
 mod repeats;
 mod resets;

@@ -89,7 +89,10 @@ impl Tool for SendFsharpCode {
             ready = call.bring_up(session) => ready?,
         };
         let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
-        let command = Command { key, ..call.command(SessionCommand::Eval { code: self.code, file: None }) };
+        let command = Command {
+            key,
+            ..call.command(SessionCommand::Eval { code: self.code, file: None, origin: None })
+        };
         let view = evaluated(call, &ready, command).await?;
         Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
     }

@@ -1,6 +1,7 @@
 //! The methods, `resource/verb`, with their parameters and results.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use mainstay_engine::ClientInfo;
 use mainstay_model::breaker::BreakerStatus;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::view::{AskView, CommandView, EvalView, RelativeView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, MergeView, RelativeView, SessionView};
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
@@ -120,6 +121,19 @@ methods! {
         #[serde(default)]
         limit: Option<usize>,
     } -> Vec<Placed>;
+
+    /// Runs the inputs of another session's entries in a session, up to the first that does not run to its end.
+    "session/merge" MergeSession {
+        /// The session they run in: its id, the end of it, or its name.
+        session: String,
+        /// The client's name for the command: sent again under it, it goes on where it was cut off, and runs nothing twice.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// The other session.
+        from: String,
+        /// Which entries of its transcript, each by the first index and the one after the last.
+        entries: Vec<Range<u64>>,
+    } -> MergeView;
 
     /// All sessions that have an ancestor with this one in common, each after the one it was forked off.
     "session/lineage" GetLineage {

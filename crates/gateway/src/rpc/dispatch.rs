@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::api::{
     AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
     DaemonStatus, Eval, Explore, ForkSession, Forked, GetCommand, GetLineage, GetSession, GetStatus,
-    ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions, Method, Nothing, RaiseAsk, RenameSession,
-    ResetSession, Sent, SettleSession, StartSession, StopDaemon, StopSession,
+    ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions, MergeSession, Method, Nothing, RaiseAsk,
+    RenameSession, ResetSession, Sent, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
-use crate::view::{AskView, CommandView, EvalView, RelativeView, SessionView};
-use mainstay_engine::{Client, CommandStatus, WaitingAsk};
+use crate::view::{AskView, CommandView, EvalView, MergeView, RelativeView, SessionView};
+use mainstay_engine::{Client, CommandStatus, Merge, WaitingAsk};
 use mainstay_log::SessionFilter;
 use mainstay_model::{AskId, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId};
 use serde::Serialize;
@@ -41,6 +41,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
             page(&client.entries(call.resolve(&session).await?, from, limit).await?)
         }
+        MergeSession::NAME => written(call.merge(params(request)?).await?),
         GetLineage::NAME => {
             let session = call.resolve(&params::<GetLineage>(request)?.session).await?;
             let relatives = client.lineage(session).await?;
@@ -196,6 +197,13 @@ impl Call<'_> {
         }
     }
 
+    async fn merge(&self, merge: MergeSession) -> Result<MergeView, Error> {
+        let MergeSession { session, command, from, entries } = merge;
+        let (session, from) = (self.resolve(&session).await?, self.resolve(&from).await?);
+        let merged = self.client.merge(session, id_of(command)?, Merge { from, entries }).await?;
+        MergeView::load(self.client, session, merged).await
+    }
+
     async fn settle(&self, settle: SettleSession) -> Result<SessionView, Error> {
         let session = self.resolve(&settle.session).await?;
         self.client.settled(session, Duration::from_millis(settle.timeout_ms)).await?;
@@ -224,7 +232,7 @@ impl Call<'_> {
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
         let Eval { session, code, file, admission, sent } = eval;
         let session = self.resolve(&session).await?;
-        let command = self.command_of(SessionCommand::Eval { code, file }, sent)?;
+        let command = self.command_of(SessionCommand::Eval { code, file, origin: None }, sent)?;
         let (id, command) = (command.id.clone(), Command { admission, ..command });
         let answered = self.client.submit(session, command).await?;
         match answered.outcome {

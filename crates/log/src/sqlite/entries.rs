@@ -1,11 +1,14 @@
 //! Entries as they are read, each against its hash.
 
-use mainstay_model::{Content, Entry, EntryHash, Error, ObjectHash, Placed, Role, Seq, SessionId, Timestamp};
+use mainstay_model::{
+    Content, Entry, EntryHash, Error, ObjectHash, Origin, Placed, Role, Seq, SessionId, Timestamp,
+};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use super::failed;
 use super::queries::{collect, rows};
-use super::rows::{decode_count, integer};
+use super::rows::{decode_count, decode_session_id, integer};
 
 /// A session's own entries from a number on, in order, at most `limit`.
 pub(super) fn own(
@@ -16,7 +19,8 @@ pub(super) fn own(
 ) -> Result<Vec<Placed>, Error> {
     collect(
         connection,
-        "SELECT place.number, at, first_seq, last_seq, hash, role, text, object, bytes, preview, metadata
+        "SELECT place.number, at, first_seq, last_seq, hash, role, text, object, bytes, preview, metadata,
+                origin_session, origin_number
          FROM session JOIN place ON place.session = session.number JOIN entry ON entry.number = place.entry
          WHERE session.id = ?1 AND place.number >= ?2 ORDER BY place.number LIMIT ?3",
         params![session.as_uuid().into_bytes(), integer(from), rows(limit)],
@@ -44,7 +48,12 @@ fn decode(session: SessionId, row: &Row<'_>) -> Result<Placed, Error> {
         return Err(Error::EntryDamaged { session, number });
     }
     let at = Timestamp::from_microsecond(row.get(1).map_err(failed)?).map_err(failed)?;
-    Ok(Placed { session, number, hash, entry, at, first: Seq(counter(2)?), last: Seq(counter(3)?) })
+    let origin = match row.get_ref(11).map_err(failed)? {
+        ValueRef::Null => None,
+        _ => Some(Origin { session: decode_session_id(row, 11)?, number: counter(12)? }),
+    };
+    let (first, last) = (Seq(counter(2)?), Seq(counter(3)?));
+    Ok(Placed { session, number, hash, entry, at, first, last, origin })
 }
 
 /// Reads the columns `hash, role, text, object, bytes, preview, metadata`, from the first of them on.

@@ -135,10 +135,17 @@ impl Scribe<'_> {
                 .query_row([session], |row| row.get(0))?,
         };
         self.next.insert(session, number + 1);
-        let Transcribed { at, first, last, .. } = transcribed;
+        let Transcribed { at, first, last, origin, .. } = transcribed;
+        let origin_session = origin.map(|origin| origin.session.as_uuid().into_bytes());
+        let origin_number = origin.map(|origin| integer(origin.number));
+        let (at, first, last) = (at.as_microsecond(), integer(first.0), integer(last.0));
         statements
-            .get("INSERT INTO place (session, number, entry, at, first_seq, last_seq) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-            .execute(params![session, number, entry, at.as_microsecond(), integer(first.0), integer(last.0)])?;
+            .get(
+                "INSERT INTO place
+                     (session, number, entry, at, first_seq, last_seq, origin_session, origin_number)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![session, number, entry, at, first, last, origin_session, origin_number])?;
         Ok(())
     }
 

@@ -230,6 +230,7 @@ fn requested() -> EventBody {
         deadline: None,
         code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
         file: Some("/projects/a.fsx".to_owned()),
+        origin: None,
     }
 }
 

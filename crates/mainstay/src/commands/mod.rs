@@ -20,6 +20,7 @@ pub(crate) mod fork;
 mod kernel;
 pub(crate) mod lineage;
 mod mcp;
+pub(crate) mod merge;
 mod principal;
 mod questions;
 mod serve;

@@ -1,4 +1,4 @@
-//! `mainstay session list|new|fork|transcript|lineage|show|stop|rename|reset`
+//! `mainstay session list|new|fork|merge|cherry-pick|transcript|lineage|show|stop|rename|reset`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,6 +16,7 @@ use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
 use super::fork::Fork;
 use super::lineage::Lineage;
+use super::merge::{CherryPick, MergeArgs};
 use super::story::Story;
 use super::target::{Target, create, settle, working_directory};
 use super::transcript::Transcript;
@@ -81,6 +82,8 @@ enum SessionCommand {
         json: bool,
     },
     Fork(Fork),
+    Merge(MergeArgs),
+    CherryPick(CherryPick),
     Transcript(Transcript),
     Lineage(Lineage),
     /// Show a session and its story
@@ -149,6 +152,8 @@ impl SessionArgs {
                 }
             }
             SessionCommand::Fork(fork) => return fork.run(client).await,
+            SessionCommand::Merge(merge) => return merge.run(client).await,
+            SessionCommand::CherryPick(pick) => return pick.run(client).await,
             SessionCommand::Transcript(transcript) => return transcript.run(client).await,
             SessionCommand::Lineage(lineage) => return lineage.run(client).await,
             SessionCommand::Show { session, json } => {

@@ -6,7 +6,7 @@ use clap::Args;
 use mainstay_gateway::rpc::api::ListEntries;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Content, Entry, Error, Placed, Role};
+use mainstay_model::{Content, Error, Placed, Role};
 
 use super::session::named;
 use crate::terminal::{Paint, Tone, note, printable};
@@ -51,7 +51,7 @@ impl Transcript {
             if self.json {
                 return super::print_json_line(placed);
             }
-            print!("{}", entry_text(number, &placed.entry, lines, paint));
+            print!("{}", entry_text(number, placed, lines, paint));
             Ok(())
         })
         .await?;
@@ -92,7 +92,8 @@ pub(crate) async fn for_each_entry(
 }
 
 /// An entry as a person reads it.
-pub(crate) fn entry_text(number: u64, entry: &Entry, lines: usize, paint: Paint) -> String {
+pub(crate) fn entry_text(number: u64, placed: &Placed, lines: usize, paint: Paint) -> String {
+    let Placed { entry, origin, .. } = placed;
     let text = printable(entry.content.beginning().trim_end());
     let mark = match entry.role {
         Role::Input => paint.tone(Tone::Name, &format!("{number:>4} > ")),
@@ -113,8 +114,9 @@ pub(crate) fn entry_text(number: u64, entry: &Entry, lines: usize, paint: Paint)
         Content::Text(_) if untold > 0 => Some(format!("{untold} lines more; --full shows them")),
         Content::Text(_) => None,
     };
-    if let Some(more) = more {
-        told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &format!("… {more}"))));
+    let brought = origin.map(|origin| format!("brought from {}", origin.session.short()));
+    for fact in more.map(|more| format!("… {more}")).into_iter().chain(brought) {
+        told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &fact)));
     }
     told
 }
@@ -122,10 +124,22 @@ pub(crate) fn entry_text(number: u64, entry: &Entry, lines: usize, paint: Paint)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mainstay_model::{Entry, Origin, Seq};
 
     fn told(role: Role, text: &str) -> String {
         let entry = Entry { role, content: Content::of(text.to_owned()).0, metadata: Default::default() };
-        entry_text(7, &entry, 3, Paint::plain())
+        let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
+        let placed = Placed {
+            session,
+            number: 6,
+            hash: entry.hash(),
+            entry,
+            at: Default::default(),
+            first: Seq(2),
+            last: Seq(3),
+            origin: (text == "brought").then_some(Origin { session, number: 1 }),
+        };
+        entry_text(7, &placed, 3, Paint::plain())
     }
 
     #[test]
@@ -141,6 +155,10 @@ mod tests {
             … 2 lines more; --full shows them
         ");
         insta::assert_snapshot!(told(Role::Output, ""), @"   7");
+        insta::assert_snapshot!(told(Role::Input, "brought"), @"
+        7 > brought
+            brought from a1b2c3d4
+        ");
         insta::assert_snapshot!(told(Role::Output, &"line\n".repeat(4000)), @"
         7   line
             line

@@ -210,6 +210,7 @@ mod tests {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            origin: None,
         };
         event(agent(), body)
     }

@@ -38,11 +38,11 @@ impl Draft<'_> {
             return Ok(());
         }
         let response = match command.body {
-            SessionCommand::Eval { code, file } => {
+            SessionCommand::Eval { code, file, origin } => {
                 let Identity { command, key, fingerprint, .. } = identity;
                 let (job, code_to_run, file_to_run) = (JobId::from_uuid(fresh), code.clone(), file.clone());
                 let requested =
-                    EventBody::EvalRequested { job, command, fingerprint, key, deadline, code, file };
+                    EventBody::EvalRequested { job, command, fingerprint, key, deadline, code, file, origin };
                 self.record(metadata, requested);
                 self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
                 return Ok(());

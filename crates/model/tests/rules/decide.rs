@@ -577,7 +577,7 @@ fn lost() -> Step {
 }
 
 fn eval() -> Step {
-    Step::Command(SessionCommand::Eval { code: "1".to_owned(), file: None })
+    Step::Command(SessionCommand::Eval { code: "1".to_owned(), file: None, origin: None })
 }
 
 fn ready() -> [Step; 2] {
@@ -609,8 +609,11 @@ fn a_job_is_told_to_stop_before_it_hears_that_nobody_answers() {
 #[test]
 fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event() {
     let mut story = after(ready());
-    let command =
-        Command::new(command_id(50), client(), SessionCommand::Eval { code: "1".to_owned(), file: None });
+    let command = Command::new(
+        command_id(50),
+        client(),
+        SessionCommand::Eval { code: "1".to_owned(), file: None, origin: None },
+    );
     let fingerprint = command.fingerprint(story.session.id);
     let deadline = Some(Deadline::after(second(0), 5_000));
     let decision =

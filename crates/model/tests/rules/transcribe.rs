@@ -17,6 +17,7 @@ fn requested(code: &str) -> EventBody {
         deadline: None,
         code: code.to_owned(),
         file: None,
+        origin: None,
     }
 }
 
@@ -57,10 +58,11 @@ fn transcribed(bodies: Vec<EventBody>) -> Vec<Transcribed> {
 /// How a cell with this ending stands in a transcript.
 fn told(mut bodies: Vec<EventBody>) -> String {
     bodies.insert(0, requested("f x"));
-    let entries = transcribed(bodies).into_iter().map(|Transcribed { entry, text, at, first, last }| {
-        let metadata = serde_json::to_string(&entry.metadata).unwrap();
-        format!("{:?} #{first}–#{last} {at} {metadata}\n{text}\n", entry.role)
-    });
+    let entries =
+        transcribed(bodies).into_iter().map(|Transcribed { entry, text, at, first, last, .. }| {
+            let metadata = serde_json::to_string(&entry.metadata).unwrap();
+            format!("{:?} #{first}–#{last} {at} {metadata}\n{text}\n", entry.role)
+        });
     entries.collect()
 }
 

@@ -146,8 +146,12 @@ fn a_refusal_says_in_every_state_what_would_help() {
 #[test]
 fn the_shape_of_every_command() {
     let commands = [
-        SessionCommand::Eval { code: "1 + 1".to_owned(), file: None },
-        SessionCommand::Eval { code: "1 + 1".to_owned(), file: Some("/home/ada/a.fsx".to_owned()) },
+        SessionCommand::Eval { code: "1 + 1".to_owned(), file: None, origin: None },
+        SessionCommand::Eval {
+            code: "1 + 1".to_owned(),
+            file: Some("/home/ada/a.fsx".to_owned()),
+            origin: None,
+        },
         SessionCommand::Cancel { target: None },
         SessionCommand::Cancel { target: Some(command_id(1)) },
         SessionCommand::Reset,
@@ -346,6 +350,7 @@ fn event_examples() -> Vec<EventBody> {
             deadline: None,
             code: text("let x = 1 + 2"),
             file: Some(text("/home/ada/demo/a.fsx")),
+            origin: None,
         },
         EventBody::CommandQueued(Box::new(QueuedCommand {
             command: command_id(2),

@@ -18,6 +18,8 @@ CREATE TABLE place (
     at        INTEGER NOT NULL, -- microseconds since 1970, UTC
     first_seq INTEGER NOT NULL,
     last_seq  INTEGER NOT NULL,
+    origin_session BLOB,        -- the entry it was brought from
+    origin_number  INTEGER,
     PRIMARY KEY (session, number)
 ) STRICT, WITHOUT ROWID;
 

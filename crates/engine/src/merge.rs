@@ -1,0 +1,161 @@
+//! Merges into a live session: the inputs of another session's entries run there, one after the other, up to the first that
+//! fails. What comes of each is the session's own, and says where its code was brought from.
+//!
+//! Each is a command of its own, whose id follows from the merge's: a merge that is sent again goes on where it was cut off,
+//! and runs nothing twice.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use mainstay_model::transcript::{slice, total, whole_units};
+use mainstay_model::{
+    Admission, Answered, Command, CommandId, Content, Error, EvalOutcome, Origin, Outcome, Placed, Response,
+    Role, SessionCommand, SessionId,
+};
+
+use crate::client::Client;
+use crate::sync::task;
+
+/// What is brought into a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merge {
+    /// The session it is brought from.
+    pub from: SessionId,
+    /// Which entries of its transcript, by their indices.
+    pub entries: Vec<Range<u64>>,
+}
+
+/// What came of a merge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// What ran to its end, in order.
+    pub applied: Vec<Brought>,
+    /// What stopped the merge.
+    pub stopped: Option<Stopped>,
+    /// The indices of the inputs behind it, which were not run.
+    pub left: Vec<u64>,
+}
+
+/// An input that was brought, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brought {
+    /// Its index in the other transcript.
+    pub index: u64,
+    /// The command that ran it.
+    pub command: CommandId,
+    /// What came of it.
+    pub outcome: EvalOutcome,
+}
+
+/// What stopped a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The input did not run to its end.
+    Ended(Brought),
+    /// It could not be run.
+    Refused {
+        /// The input's index in the other transcript.
+        index: u64,
+        /// Why.
+        error: Error,
+    },
+}
+
+impl Client {
+    /// Runs in `session` the inputs of another session's entries, in the order of its transcript; an output that is asked for
+    /// brings its input. Whoever waits for it may go: it is carried out all the same.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::InvalidArgument`] where the other has no such entries or
+    /// there is no input among them, [`Error::EntryDamaged`], [`Error::StoreFailed`]. What an input's eval is refused for is
+    /// in the answer.
+    pub async fn merge(&self, session: SessionId, id: CommandId, merge: Merge) -> Result<Merged, Error> {
+        let inputs = self.inputs(&merge).await?;
+        let client = self.clone();
+        let merged = task::spawn(async move { client.run_inputs(session, &id, inputs).await });
+        merged.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
+    }
+
+    async fn run_inputs(&self, session: SessionId, id: &CommandId, inputs: Inputs) -> Result<Merged, Error> {
+        let mut merged = Merged::default();
+        let mut inputs = inputs.into_iter().zip(1_u64..);
+        for ((index, input), number) in inputs.by_ref() {
+            let command = CommandId::new(format!("{id}.{number}"))?;
+            let body = self.eval_of(input).await?;
+            match self.run_input(session, command.clone(), body).await {
+                Ok(outcome) if outcome.success() => merged.applied.push(Brought { index, command, outcome }),
+                Ok(outcome) => {
+                    merged.stopped = Some(Stopped::Ended(Brought { index, command, outcome }));
+                    break;
+                }
+                Err(error) => {
+                    merged.stopped = Some(Stopped::Refused { index, error });
+                    break;
+                }
+            }
+        }
+        merged.left = inputs.map(|((index, _), _)| index).collect();
+        Ok(merged)
+    }
+
+    async fn run_input(
+        &self,
+        session: SessionId,
+        id: CommandId,
+        body: SessionCommand,
+    ) -> Result<EvalOutcome, Error> {
+        let command = Command { admission: Admission::Queue, ..Command::new(id, self.source(), body) };
+        let Answered { outcome, .. } = self.submit(session, command).await?;
+        match outcome {
+            Outcome::Done { response: Response::Evaluated(outcome) } => Ok(outcome),
+            Outcome::Done { response } => {
+                Err(Error::BadRequest { reason: format!("the command's outcome is {response:?}") })
+            }
+            Outcome::Failed { error } => Err(error),
+        }
+    }
+
+    async fn eval_of(&self, input: Placed) -> Result<SessionCommand, Error> {
+        let Placed { session, number, entry, .. } = input;
+        let file = entry.metadata.get("file").and_then(|file| file.as_str()).map(str::to_owned);
+        let code = match entry.content {
+            Content::Text(code) => code,
+            Content::Object { object, .. } => {
+                let bytes = self.engine().shared.log.object(&object).await?;
+                String::from_utf8(bytes).map_err(|_| Error::EntryDamaged { session, number })?
+            }
+        };
+        Ok(SessionCommand::Eval { code, file, origin: Some(Origin { session, number }) })
+    }
+
+    /// The inputs among what is to be brought, by their indices.
+    async fn inputs(&self, merge: &Merge) -> Result<Inputs, Error> {
+        let other = self.status(merge.from).await?.session;
+        let segments = self.engine().segments_of(&other).await?;
+        let all = total(&segments);
+        let mut inputs = Inputs::new();
+        for Range { start, end } in merge.entries.iter().cloned() {
+            if start >= end || end > all {
+                let reason = format!("it has {all} entries; {start}..{end} is not a range of them");
+                return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
+            }
+            // With one before, where an output is asked for without its input.
+            let first = start.saturating_sub(1);
+            let entries = self.engine().entries_of(&slice(&segments, first..end)).await?;
+            let roles: Vec<Role> = entries.iter().map(|placed| placed.entry.role).collect();
+            let wanted = whole_units(&roles, start - first..end - first);
+            let brought = (first..).zip(entries).filter(|(index, placed)| {
+                wanted.contains(&(index - first)) && placed.entry.role == Role::Input
+            });
+            inputs.extend(brought);
+        }
+        if inputs.is_empty() {
+            let reason = "there is no input among them".to_owned();
+            return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
+        }
+        Ok(inputs)
+    }
+}
+
+/// By their indices in the other transcript.
+type Inputs = BTreeMap<u64, Placed>;

@@ -1,0 +1,193 @@
+//! `mainstay session merge` and `mainstay session cherry-pick`: cells of another session, run in this one.
+
+use std::ops::Range;
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::MergeSession;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::{BroughtView, MergeView};
+use mainstay_model::{CommandId, Error};
+
+use super::session::named;
+use super::target::settle;
+use crate::terminal::{Paint, Tone, eval_summary, note, printable};
+
+/// Runs cells of another session in this one, in their order, up to the first that fails.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session merge ideas 5-8\n  mainstay session merge ideas 3,7 --into lab\n\nThe numbers are those of `mainstay session transcript FROM`. An output brings its input.\n\nExit codes: 0 all of it ran to its end, 1 it did not; what was and was not run is said."
+)]
+pub(super) struct MergeArgs {
+    /// The session they are brought from
+    from: String,
+
+    /// The numbers of its entries: 3,4,7-9
+    #[arg(value_parser = entries)]
+    entries: Entries,
+
+    #[command(flatten)]
+    into: Into,
+}
+
+/// Runs one cell of another session in this one, with those before it that it needs.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session cherry-pick ideas 7\n  mainstay session cherry-pick ideas 7 --context 2 --into lab\n\nThe number is that of `mainstay session transcript FROM`. An output brings its input.\n\nExit codes: 0 all of it ran to its end, 1 it did not; what was and was not run is said."
+)]
+pub(super) struct CherryPick {
+    /// The session it is brought from
+    from: String,
+
+    /// The number of the entry
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    entry: u64,
+
+    /// With so many entries before it
+    #[arg(long, value_name = "ENTRIES", default_value_t = 0)]
+    context: u64,
+
+    #[command(flatten)]
+    into: Into,
+}
+
+/// Where to.
+#[derive(Debug, Args)]
+struct Into {
+    /// The session they run in [default: the most recently active one of this folder]
+    #[arg(long, value_name = "SESSION")]
+    into: Option<String>,
+
+    /// A name of your own for this command: given again, it goes on where it was cut off, and runs nothing twice
+    #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
+    id: Option<CommandId>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl MergeArgs {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        self.into.bring(client, self.from, self.entries.0).await
+    }
+}
+
+impl CherryPick {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        let range = with_context(self.entry, self.context);
+        self.into.bring(client, self.from, vec![range]).await
+    }
+}
+
+impl Into {
+    async fn bring(self, client: &Client, from: String, entries: Vec<Range<u64>>) -> Result<ExitCode, Error> {
+        let session = settle(client, named(client, self.into).await?).await?;
+        let session = session.session.to_string();
+        let merged = client.call(MergeSession { session, command: self.id, from, entries }).await?;
+        if self.json {
+            super::print_json(&merged)?;
+        } else {
+            show_merged(&merged);
+        }
+        Ok(if merged.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Shows what came of a merge: each cell's output, then what did not run.
+pub(crate) fn show_merged(merged: &MergeView) {
+    for BroughtView { index, eval } in &merged.ran {
+        note(&format!("entry {}:", index + 1));
+        print!("{}", printable(&eval.stdout));
+        eprint!("{}", printable(&eval.stderr));
+        if !eval.display.trim().is_empty() {
+            println!("{}", printable(eval.display.trim_end()));
+        }
+        eprint!("{}", eval_summary(eval, None, "", Paint::stderr()));
+    }
+    let told = not_run_text(merged);
+    if !told.is_empty() {
+        eprint!("{}", Paint::stderr().tone(Tone::Error, &told));
+    }
+}
+
+/// What of a merge did not run to its end; nothing where all of it did.
+fn not_run_text(merged: &MergeView) -> String {
+    let MergeView { success, ran, refused, not_run } = merged;
+    if *success {
+        return String::new();
+    }
+    let mut text = String::new();
+    let stopped = match (refused, ran.last()) {
+        (Some(refused), _) => {
+            text.push_str(&format!("entry {} was not run: {}\n", refused.index + 1, refused.error.message));
+            text.push_str(&format!("  {}\n", refused.error.next_step));
+            ran.len()
+        }
+        (None, Some(last)) => {
+            text.push_str(&format!("entry {} did not run to its end\n", last.index + 1));
+            ran.len() - 1
+        }
+        (None, None) => 0,
+    };
+    let numbers: Vec<String> = not_run.iter().map(|index| (index + 1).to_string()).collect();
+    if !numbers.is_empty() {
+        text.push_str(&format!("not run: {}\n", numbers.join(", ")));
+    }
+    text.push_str(&format!(
+        "{stopped} of {} were applied\n",
+        ran.len() + usize::from(refused.is_some()) + not_run.len()
+    ));
+    text
+}
+
+/// Entries as a person names them, by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entries(pub(crate) Vec<Range<u64>>);
+
+/// Reads `3,4,7-9`.
+pub(crate) fn entries(text: &str) -> Result<Entries, String> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
+        match (number(first), number(last)) {
+            (Some(first), Some(last)) if first <= last => Ok(first - 1..last),
+            _ => Err(format!("`{part}` names no entries; write numbers from 1 on, as in 3,4,7-9")),
+        }
+    };
+    text.split(',').map(range).collect::<Result<_, _>>().map(Entries)
+}
+
+/// The range of an entry, by its number, and of those before it.
+pub(crate) fn with_context(entry: u64, context: u64) -> Range<u64> {
+    (entry - 1).saturating_sub(context)..entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_named_by_numbers_and_ranges() {
+        assert_eq!(entries("3, 4,7-9"), Ok(Entries(vec![2..3, 3..4, 6..9])));
+        for bad in ["", "0", "a", "4-3", "1,,2", "-1", "18446744073709551616"] {
+            assert!(entries(bad).is_err(), "{bad}");
+        }
+        assert_eq!((with_context(7, 2), with_context(2, 9)), (4..7, 0..2));
+    }
+
+    #[test]
+    fn what_was_not_applied_is_said() {
+        let merged = MergeView { success: true, ran: Vec::new(), refused: None, not_run: Vec::new() };
+        assert_eq!(not_run_text(&merged), "");
+        let error = Error::StoreLocked.into();
+        let refused = Some(mainstay_gateway::view::RefusedView { index: 4, error });
+        let merged = MergeView { success: false, refused, not_run: vec![6, 8], ..merged };
+        insta::assert_snapshot!(not_run_text(&merged), @"
+        entry 5 was not run: another daemon has the store open
+          Use the daemon that runs, or stop it with `mainstay stop`.
+        not run: 7, 9
+        0 of 3 were applied
+        ");
+    }
+}
