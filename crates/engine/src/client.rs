@@ -359,7 +359,8 @@ impl Client {
         Ok(if own.is_empty() { sessions } else { own })
     }
 
-    fn seen(&self, filter: SessionFilter) -> SessionFilter {
+    /// Of these sessions only those that may be seen.
+    pub(crate) fn seen(&self, filter: SessionFilter) -> SessionFilter {
         match self.access.rights {
             Rights::All => filter,
             Rights::Some { .. } => SessionFilter { seen_by: Some((*self.access).clone()), ..filter },

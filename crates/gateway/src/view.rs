@@ -1,12 +1,14 @@
 //! What clients see of sessions, evals and errors, whatever the protocol.
 
 use mainstay_engine::runner::ResourceUsage;
-use mainstay_engine::{Brought, Client, CommandStatus, Merged, Relative, SessionStatus, Stopped, WaitingAsk};
+use mainstay_engine::{
+    Brought, Client, CommandStatus, Found, Merged, Relative, SessionStatus, Stopped, WaitingAsk,
+};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody,
-    JobId, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Seq, Session,
-    SessionId, SessionKind, Source, Timestamp, Version,
+    JobId, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role, Seq,
+    Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -364,6 +366,47 @@ impl EvalView {
             version: Version::ZERO,
             replayed: false,
         })
+    }
+}
+
+/// An entry that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundView {
+    /// The session it came to be in.
+    pub session: SessionId,
+    /// The end of its id, enough to name it.
+    pub short_id: String,
+    /// What people call the session.
+    pub name: String,
+    /// What does its work.
+    pub kind: SessionKind,
+    /// The folder its code runs in.
+    pub working_directory: String,
+    /// The entry's index in the session's transcript; none where that has it no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u64>,
+    /// What part it plays.
+    pub role: Role,
+    /// When it came to be.
+    pub at: Timestamp,
+    /// What was found, and what is around it, on one line.
+    pub snippet: String,
+}
+
+impl From<Found> for FoundView {
+    fn from(Found { session, index, placed, snippet }: Found) -> Self {
+        Self {
+            session: session.id,
+            short_id: session.id.short(),
+            name: session.name,
+            kind: session.kind,
+            working_directory: session.working_directory,
+            index,
+            role: placed.entry.role,
+            at: placed.at,
+            snippet,
+        }
     }
 }
 

@@ -7,9 +7,10 @@
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
+use mainstay_model::search::Words;
 use mainstay_model::{
     Access, CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome,
-    Placed, Position, Principal, Seq, Session, SessionId, Timestamp, Version,
+    Placed, Position, Principal, Role, Seq, Session, SessionId, SessionKind, Timestamp, Version,
 };
 
 #[cfg(feature = "failpoints")]
@@ -129,6 +130,13 @@ pub trait Log: Send + Sync + 'static {
     /// [`Error::StoreFailed`].
     async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error>;
 
+    /// The entries that match, each wherever it came to be, with its session; the best first. Each is verified against its
+    /// hash.
+    ///
+    /// # Errors
+    /// [`Error::EntryDamaged`], [`Error::StoreFailed`].
+    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error>;
+
     /// Stores bytes under their hash; the same bytes are stored once.
     ///
     /// # Errors
@@ -194,13 +202,36 @@ pub struct StoredOutcome {
     pub session: Option<SessionId>,
 }
 
+/// Which entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryFilter {
+    /// What must be in them.
+    pub words: Words,
+    /// Only those with one of these roles; with any where there is none.
+    pub roles: Vec<Role>,
+    /// Only those of these sessions; the filter's limit does not matter.
+    pub sessions: SessionFilter,
+    /// Only those that came to be then or later.
+    pub since: Option<Timestamp>,
+    /// Only those that came to be before.
+    pub until: Option<Timestamp>,
+    /// Not the first so many.
+    pub offset: usize,
+    /// At most so many.
+    pub limit: usize,
+}
+
 /// Which sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
+    /// Only this one.
+    pub id: Option<SessionId>,
     /// Only those that run in this folder.
     pub working_directory: Option<String>,
     /// Only those of this name.
     pub name: Option<String>,
+    /// Only those whose work this does.
+    pub kind: Option<SessionKind>,
     /// Only those that were forked off this one.
     pub forked_from: Option<SessionId>,
     /// Only those that are not at rest.

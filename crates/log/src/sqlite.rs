@@ -14,7 +14,7 @@ use mainstay_model::{
     CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
 };
 
-use crate::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
+use crate::{Append, EntryFilter, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
 
 mod append;
 mod entries;
@@ -28,6 +28,7 @@ mod open;
 mod queries;
 mod readers;
 mod rows;
+mod search;
 mod statements;
 mod transcribe;
 mod writer;
@@ -183,6 +184,11 @@ impl Log for SqliteLog {
     async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error> {
         self.transcribe().await?;
         self.readers.run(move |connection| entries::count(connection, session)).await
+    }
+
+    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+        self.transcribe().await?;
+        self.readers.run(move |connection| search::search(connection, &filter)).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

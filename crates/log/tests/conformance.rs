@@ -61,6 +61,8 @@ macro_rules! conformance_of {
                 entries::large_content_is_an_object_with_a_preview,
                 entries::entries_are_those_that_the_events_come_to,
                 entries::a_session_that_is_not_there_has_no_entries,
+                search::entries_are_found_by_every_word_in_them,
+                search::what_is_found_is_chosen_by_session_role_and_time,
                 objects::bytes_come_back_by_their_hash,
                 objects::the_same_bytes_are_stored_once,
                 objects::a_hash_of_nothing_stored_is_not_found,

@@ -23,6 +23,7 @@ pub mod object;
 pub mod outcome;
 pub mod rate;
 pub mod replay;
+pub mod search;
 pub mod session;
 pub mod state;
 pub mod supervision;

@@ -83,6 +83,18 @@ impl Transcript {
         total(&self.before).saturating_add(own.saturating_sub(self.own_from))
     }
 
+    /// The first index at which one of the session's own entries stands; none where it does not stand there.
+    pub fn index_of(&self, session: SessionId, number: u64) -> Option<u64> {
+        let mut begins: u64 = 0;
+        for segment in &self.before {
+            if segment.session == session && (segment.from..segment.to).contains(&number) {
+                return Some(begins.saturating_add(number - segment.from));
+            }
+            begins = begins.saturating_add(segment.len());
+        }
+        Some(begins.saturating_add(number.checked_sub(self.own_from)?))
+    }
+
     /// Puts entries before the one with the index `at`, or at the end; what `session` says next comes at the end.
     pub fn insert(&mut self, session: SessionId, own: u64, at: u64, segments: &[Segment]) {
         let all = self.segments(session, own);
@@ -230,6 +242,11 @@ mod tests {
                     prop_assert_eq!(listed(&segments), line.copied.clone());
                     prop_assert_eq!(line.transcript.len(line.own), line.copied.len() as u64);
                     prop_assert!(segments.iter().all(|segment| !segment.is_empty()));
+                    for own in 0..line.own {
+                        let place = line.copied.iter().position(|copied| *copied == (line.id, own));
+                        let index = line.transcript.index_of(line.id, own);
+                        prop_assert_eq!(index, place.map(|place| place as u64));
+                    }
                 }
             }
         }

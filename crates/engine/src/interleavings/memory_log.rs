@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
+use mainstay_log::{Append, EntryFilter, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
 use mainstay_model::{
     CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
     SessionState,
@@ -243,6 +243,10 @@ impl Log for MemoryLog {
 
     async fn count_own_entries(&self, _: SessionId) -> Result<u64, Error> {
         Ok(0)
+    }
+
+    async fn search(&self, _: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+        Ok(Vec::new())
     }
 
     async fn put_object(&self, _: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -1,5 +1,6 @@
 //! Merges into live sessions.
 
+use std::iter::once;
 use std::ops::Range;
 
 use mainstay_engine::{Merge, Merged, Stopped};
@@ -12,9 +13,12 @@ async fn merge(
     into: &Client,
     command: CommandId,
     from: &Client,
-    entries: &[Range<u64>],
+    entries: impl IntoIterator<Item = Range<u64>>,
 ) -> Result<Merged, Error> {
-    daemon.local.merge(into.id, command, Merge { from: from.id, entries: entries.to_vec() }).await
+    daemon
+        .local
+        .merge(into.id, command, Merge { from: from.id, entries: entries.into_iter().collect() })
+        .await
 }
 
 async fn names(session: &Client) -> String {
@@ -39,7 +43,7 @@ async fn what_is_brought_runs_in_its_order_and_says_where_it_is_from() {
     let daemon = Daemon::start().await;
     let (from, into) = two(&daemon).await;
     into.eval("define own").await;
-    let merged = merge(&daemon, &into, next_id(), &from, &[4..6, 0..1]).await.unwrap();
+    let merged = merge(&daemon, &into, next_id(), &from, [4..6, 0..1]).await.unwrap();
     assert_eq!((indices(&merged), merged.stopped, merged.left), (vec![0, 4], None, vec![]));
     assert_eq!((names(&into).await, names(&from).await), ("own a c".to_owned(), "a b c".to_owned()));
     let entries = daemon.local.entries(into.id, 2, 4).await.unwrap();
@@ -52,7 +56,7 @@ async fn what_is_brought_runs_in_its_order_and_says_where_it_is_from() {
 async fn an_output_brings_its_input() {
     let daemon = Daemon::start().await;
     let (from, into) = two(&daemon).await;
-    let merged = merge(&daemon, &into, next_id(), &from, &[3..4]).await.unwrap();
+    let merged = merge(&daemon, &into, next_id(), &from, once(3..4)).await.unwrap();
     assert_eq!(indices(&merged), [2]);
     assert_eq!(names(&into).await, "b");
 }
@@ -61,9 +65,9 @@ async fn an_output_brings_its_input() {
 async fn what_was_brought_is_brought_further_from_where_it_came_to_be() {
     let daemon = Daemon::start().await;
     let (from, into) = two(&daemon).await;
-    merge(&daemon, &into, next_id(), &from, &[0..2]).await.unwrap();
+    merge(&daemon, &into, next_id(), &from, once(0..2)).await.unwrap();
     let third = daemon.session().await;
-    merge(&daemon, &third, next_id(), &into, &[0..2]).await.unwrap();
+    merge(&daemon, &third, next_id(), &into, once(0..2)).await.unwrap();
     let origin = daemon.local.entries(third.id, 0, 1).await.unwrap()[0].origin;
     assert_eq!(origin, Some(Origin { session: into.id, number: 0 }), "whose origin says the rest");
 }
@@ -75,7 +79,7 @@ async fn a_merge_stops_at_the_first_failure_and_says_what_was_not_run() {
     for code in ["define a", "raise", "define b", "define c"] {
         from.eval(code).await;
     }
-    let merged = merge(&daemon, &into, next_id(), &from, &[0..8]).await.unwrap();
+    let merged = merge(&daemon, &into, next_id(), &from, once(0..8)).await.unwrap();
     assert_eq!((indices(&merged), &merged.left), (vec![0], &vec![4, 6]));
     let Some(Stopped::Ended(stopped)) = merged.stopped else { panic!("{merged:?}") };
     assert!(matches!((stopped.index, stopped.outcome.ending), (2, EvalEnding::Raised { .. })));
@@ -86,13 +90,13 @@ async fn a_merge_stops_at_the_first_failure_and_says_what_was_not_run() {
 async fn a_merge_that_is_sent_again_runs_nothing_twice() {
     let daemon = Daemon::start().await;
     let (from, into) = two(&daemon).await;
-    let first = merge(&daemon, &into, id("m"), &from, &[0..4]).await;
-    assert_eq!(merge(&daemon, &into, id("m"), &from, &[0..4]).await, first);
+    let first = merge(&daemon, &into, id("m"), &from, once(0..4)).await;
+    assert_eq!(merge(&daemon, &into, id("m"), &from, once(0..4)).await, first);
     assert_eq!(into.count("evalRequested").await, 2);
-    let further = merge(&daemon, &into, id("m"), &from, &[0..6]).await.unwrap();
+    let further = merge(&daemon, &into, id("m"), &from, once(0..6)).await.unwrap();
     assert_eq!(indices(&further), [0, 2, 4], "one that was cut off goes on");
     assert_eq!(into.count("evalRequested").await, 3);
-    let other = merge(&daemon, &into, id("m"), &from, &[2..6]).await.unwrap();
+    let other = merge(&daemon, &into, id("m"), &from, once(2..6)).await.unwrap();
     let conflict = Error::CommandConflict { command: id("m.1") };
     assert_eq!(other.stopped, Some(Stopped::Refused { index: 2, error: conflict }));
     assert_eq!(other.left, [4]);
@@ -106,7 +110,7 @@ async fn a_merge_takes_its_turn_and_may_be_cancelled() {
     let looping = from.begin("loop").await;
     from.submit(SessionCommand::Cancel { target: None }).await.unwrap();
     looping.await.unwrap().unwrap();
-    let merging = merge(&daemon, &into, id("m"), &from, &[0..4]);
+    let merging = merge(&daemon, &into, id("m"), &from, once(0..4));
     let cancelling = async {
         until_it(async || into.count("evalRequested").await == 2).await;
         into.submit(SessionCommand::Cancel { target: Some(id("m.2")) }).await.unwrap();
@@ -121,9 +125,10 @@ async fn a_merge_takes_its_turn_and_may_be_cancelled() {
 async fn entries_that_are_not_there_are_refused_and_nothing_runs() {
     let daemon = Daemon::start().await;
     let (from, into) = two(&daemon).await;
-    for entries in [&[6..7][..], &[0..1, 5..9], &[2..2], &[]] {
+    for entries in [vec![(6, 7)], vec![(0, 1), (5, 9)], vec![(2, 2)], vec![]] {
+        let entries = entries.into_iter().map(|(first, end)| first..end);
         let refused = merge(&daemon, &into, next_id(), &from, entries).await;
-        assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{entries:?}: {refused:?}");
+        assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{refused:?}");
     }
     assert_eq!(into.count("evalRequested").await, 0);
 }
@@ -132,7 +137,7 @@ async fn entries_that_are_not_there_are_refused_and_nothing_runs() {
 async fn what_was_brought_is_there_after_the_worker_was_lost_and_in_forks() {
     let daemon = Daemon::start().await;
     let (from, into) = two(&daemon).await;
-    merge(&daemon, &into, next_id(), &from, &[0..2]).await.unwrap();
+    merge(&daemon, &into, next_id(), &from, once(0..2)).await.unwrap();
     into.submit(eval("exit 1")).await.unwrap();
     into.until_count("warmUpCompleted", 2).await;
     assert_eq!(names(&into).await, "a");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
-use mainstay_log::{Append, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
+use mainstay_log::{Append, EntryFilter, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
 use mainstay_model::{
     CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
 };
@@ -128,6 +128,10 @@ impl Log for StoreDouble {
 
     async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error> {
         self.inner.count_own_entries(session).await
+    }
+
+    async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
+        self.inner.search(filter).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -7,13 +7,13 @@ use mainstay_engine::ClientInfo;
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
     Admission, AskId, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Placed, Position,
-    Principal, Question, Seq, SessionId, SessionKind, Source, Timestamp, Version,
+    Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::view::{AskView, CommandView, EvalView, MergeView, RelativeView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView};
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
@@ -134,6 +134,36 @@ methods! {
         /// Which entries of its transcript, each by the first index and the one after the last.
         entries: Vec<Range<u64>>,
     } -> MergeView;
+
+    /// Entries by the words in them, the best first.
+    "session/search" SearchEntries {
+        /// Words, all of which must be in an entry: `word other "several in a row" begin*`.
+        words: String,
+        /// Only in this session: its id, the end of it, or its name.
+        #[serde(default)]
+        session: Option<String>,
+        /// Only in sessions that run in this folder.
+        #[serde(default)]
+        working_directory: Option<String>,
+        /// Only in sessions whose work this does.
+        #[serde(default)]
+        kind: Option<SessionKind>,
+        /// Only those with one of these roles.
+        #[serde(default)]
+        roles: Vec<Role>,
+        /// Only those that came to be then or later.
+        #[serde(default)]
+        since: Option<Timestamp>,
+        /// Only those that came to be before.
+        #[serde(default)]
+        until: Option<Timestamp>,
+        /// Not the first so many.
+        #[serde(default)]
+        offset: usize,
+        /// At most so many, at most 100; 20 where it does not say.
+        #[serde(default)]
+        limit: Option<usize>,
+    } -> Vec<FoundView>;
 
     /// All sessions that have an ancestor with this one in common, each after the one it was forked off.
     "session/lineage" GetLineage {

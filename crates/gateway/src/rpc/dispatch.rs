@@ -6,20 +6,25 @@ use super::api::{
     AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
     DaemonStatus, Eval, Explore, ForkSession, Forked, GetCommand, GetLineage, GetSession, GetStatus,
     ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions, MergeSession, Method, Nothing, RaiseAsk,
-    RenameSession, ResetSession, Sent, SettleSession, StartSession, StopDaemon, StopSession,
+    RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
-use crate::view::{AskView, CommandView, EvalView, MergeView, RelativeView, SessionView};
+use crate::view::{AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView};
 use mainstay_engine::{Client, CommandStatus, Merge, WaitingAsk};
-use mainstay_log::SessionFilter;
+use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_model::search::Words;
 use mainstay_model::{AskId, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId};
 use serde::Serialize;
 use serde_json::Value;
 
 /// Events in one page at most.
 const PAGE_LIMIT: usize = 1000;
+/// Found entries in one answer, where it is not said how many.
+const FOUND_DEFAULT: usize = 20;
+/// Found entries in one answer at most.
+const FOUND_LIMIT: usize = 100;
 /// Where a page ends early, in bytes of JSON.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -42,6 +47,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             page(&client.entries(call.resolve(&session).await?, from, limit).await?)
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
+        SearchEntries::NAME => written(call.search(params(request)?).await?),
         GetLineage::NAME => {
             let session = call.resolve(&params::<GetLineage>(request)?.session).await?;
             let relatives = client.lineage(session).await?;
@@ -202,6 +208,21 @@ impl Call<'_> {
         let (session, from) = (self.resolve(&session).await?, self.resolve(&from).await?);
         let merged = self.client.merge(session, id_of(command)?, Merge { from, entries }).await?;
         MergeView::load(self.client, session, merged).await
+    }
+
+    async fn search(&self, search: SearchEntries) -> Result<Vec<FoundView>, Error> {
+        let SearchEntries { words, session, working_directory, kind, roles, since, until, offset, limit } =
+            search;
+        let words = Words::parse(&words)?;
+        let id = match session {
+            Some(session) => Some(self.resolve(&session).await?),
+            None => None,
+        };
+        let sessions = SessionFilter { id, working_directory, kind, ..SessionFilter::default() };
+        let limit = limit.unwrap_or(FOUND_DEFAULT).min(FOUND_LIMIT);
+        let filter = EntryFilter { words, roles, sessions, since, until, offset, limit };
+        let found = self.client.search(filter).await?;
+        Ok(found.into_iter().map(FoundView::from).collect())
     }
 
     async fn settle(&self, settle: SettleSession) -> Result<SessionView, Error> {

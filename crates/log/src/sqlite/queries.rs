@@ -138,7 +138,7 @@ pub(super) fn session(connection: &Connection, session: SessionId) -> Result<Opt
         "SELECT projection, last_seq, last_activity
          FROM session JOIN head ON head.session = number WHERE id = ?1",
         [id],
-        decode_session,
+        |row| decode_session(row, 0),
     )
     .map_err(|error| unreadable(format!("session {session}"), error))?;
     Ok(found.into_iter().next())
@@ -167,23 +167,32 @@ pub(super) fn count_sessions(connection: &Connection, filter: &SessionFilter) ->
 }
 
 /// The sessions that a filter chooses, as the end of a statement, and what is bound in it.
-struct Chosen<'f> {
-    from: String,
-    values: Vec<(&'static str, Box<dyn ToSql + 'f>)>,
+pub(super) struct Chosen<'f> {
+    pub(super) from: String,
+    pub(super) values: Vec<(&'static str, Box<dyn ToSql + 'f>)>,
 }
 
 impl<'f> Chosen<'f> {
-    fn by(filter: &'f SessionFilter) -> Self {
-        let SessionFilter { working_directory, name, forked_from, live, asks, seen_by, limit: _ } = filter;
+    pub(super) fn by(filter: &'f SessionFilter) -> Self {
+        let SessionFilter { id, working_directory, name, kind, forked_from, live, asks, seen_by, limit: _ } =
+            filter;
         let mut chosen = Self { from: String::new(), values: Vec::new() };
         let mut conditions = Vec::new();
         if let Some(folder) = working_directory {
             conditions.push("working_directory = :folder".to_owned());
             chosen.values.push((":folder", Box::new(folder)));
         }
+        if let Some(id) = id {
+            conditions.push("id = :id".to_owned());
+            chosen.values.push((":id", Box::new(id.as_uuid().into_bytes())));
+        }
         if let Some(name) = name {
             conditions.push("name = :name".to_owned());
             chosen.values.push((":name", Box::new(name)));
+        }
+        if let Some(kind) = kind {
+            conditions.push("kind = :kind".to_owned());
+            chosen.values.push((":kind", Box::new(kind.as_str())));
         }
         if let Some(parent) = forked_from {
             conditions.push("forked_from = :parent".to_owned());
@@ -240,7 +249,7 @@ fn session_id(row: &Row<'_>) -> Result<SessionId, Error> {
 
 /// One of many sessions, named where it cannot be read.
 fn named_session(row: &Row<'_>) -> Result<Session, Error> {
-    decode_session(row).map_err(|error| match decode_session_id(row, 3) {
+    decode_session(row, 0).map_err(|error| match decode_session_id(row, 3) {
         Ok(id) => unreadable(format!("session {id}"), error),
         Err(_) => error,
     })

@@ -86,10 +86,11 @@ pub(super) fn encode_projection(session: &Session) -> Result<String, Error> {
     to_json(&Session { last_seq: Seq::ZERO, last_activity: session.created_at, ..session.clone() })
 }
 
-/// Reads the columns `projection, last_seq, last_activity`.
-pub(super) fn decode_session(row: &Row<'_>) -> Result<Session, Error> {
-    let stored: Session = from_json(text(row, 0)?)?;
-    Ok(Session { last_seq: Seq(counter(row, 1)?), last_activity: moment(row, 2)?, ..stored })
+/// Reads the columns `projection, last_seq, last_activity`, from the first of them on.
+pub(super) fn decode_session(row: &Row<'_>, first: usize) -> Result<Session, Error> {
+    let stored: Session = from_json(text(row, first)?)?;
+    let (last_seq, last_activity) = (Seq(counter(row, first + 1)?), moment(row, first + 2)?);
+    Ok(Session { last_seq, last_activity, ..stored })
 }
 
 /// Reads the columns `number, last_seq`.

@@ -14,6 +14,7 @@ pub mod appends;
 pub mod entries;
 pub mod objects;
 pub mod reads;
+pub mod search;
 
 /// One store of one test.
 #[async_trait]

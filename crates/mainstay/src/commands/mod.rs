@@ -23,6 +23,7 @@ mod mcp;
 pub(crate) mod merge;
 mod principal;
 mod questions;
+mod search;
 mod serve;
 pub(crate) mod session;
 pub(crate) mod status;
@@ -91,6 +92,8 @@ enum Command {
     /// Show what became of a command
     #[command(name = "command")]
     Commands(command::CommandArgs),
+    /// Find what was said in sessions
+    Search(search::Search),
     /// Stop the code that runs in a session
     Cancel(cancel::Cancel),
     /// List and answer what waits for an answer; ask whoever is attached
@@ -152,6 +155,7 @@ impl Command {
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
             Self::Commands(command) => command.run(home).await,
+            Self::Search(search) => search.run(home).await,
             Self::Cancel(cancel) => cancel.run(home).await,
             Self::Ask(ask) => ask.run(home).await,
             Self::Events(events) => events.run(home).await,

@@ -65,7 +65,7 @@ impl Examiner<'_> {
         if head.is_none() {
             return Ok(());
         }
-        match (decode_session(row), folded) {
+        match (decode_session(row, 0), folded) {
             (Err(error), _) => {
                 let (session, reason) = (id.to_string(), reason_of(error));
                 self.found(Finding::SessionUnreadable { session, reason });

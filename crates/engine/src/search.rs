@@ -1,0 +1,49 @@
+//! Search over what sessions said.
+
+use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_model::search::Words;
+use mainstay_model::{Content, Error, Placed, Session};
+
+use crate::client::Client;
+
+/// An entry that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The session it came to be in.
+    pub session: Session,
+    /// Its index in that session's transcript; none where the transcript has it no more.
+    pub index: Option<u64>,
+    /// The entry.
+    pub placed: Placed,
+    /// What was found, and what is around it, on one line.
+    pub snippet: String,
+}
+
+impl Client {
+    /// The entries that match, of sessions that may be seen; the best first.
+    ///
+    /// # Errors
+    /// [`Error::EntryDamaged`], [`Error::ObjectDamaged`], [`Error::StoreFailed`].
+    pub async fn search(&self, filter: EntryFilter) -> Result<Vec<Found>, Error> {
+        let sessions: SessionFilter = self.seen(filter.sessions);
+        let words = filter.words.clone();
+        let hits = self.engine().shared.log.search(EntryFilter { sessions, ..filter }).await?;
+        let mut found = Vec::with_capacity(hits.len());
+        for (session, placed) in hits {
+            let snippet = self.snippet(&words, &placed).await?;
+            let index = session.transcript.index_of(session.id, placed.number);
+            found.push(Found { session, index, placed, snippet });
+        }
+        Ok(found)
+    }
+
+    async fn snippet(&self, words: &Words, placed: &Placed) -> Result<String, Error> {
+        match &placed.entry.content {
+            Content::Text(text) => Ok(words.snippet(text)),
+            Content::Object { object, .. } => {
+                let bytes = self.engine().shared.log.object(object).await?;
+                Ok(words.snippet(&String::from_utf8_lossy(&bytes)))
+            }
+        }
+    }
+}

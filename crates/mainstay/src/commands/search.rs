@@ -1,0 +1,186 @@
+//! `mainstay search`
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use jiff::{SignedDuration, Span, Timestamp};
+use mainstay_gateway::rpc::api::SearchEntries;
+use mainstay_gateway::view::FoundView;
+use mainstay_model::{Error, Role, SessionKind};
+
+use super::target::working_directory;
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, ago, note, printable};
+
+/// Finds what was said in sessions, inputs and outputs, by the words in it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay search Dictionary\n  mainstay search --here --role output 'barks \"in a row\" begin*'\n  mainstay search --since 7d --json timeout | jq -r '.[].session'\n\nAll words must be in an entry; capitals do not matter. Words in quotation marks stand in a row, and a star lets a word go on.\n\nExit codes: 0 something was found, 1 nothing was."
+)]
+pub(super) struct Search {
+    /// The words
+    #[arg(required = true)]
+    words: Vec<String>,
+
+    /// Only in this session
+    #[arg(short, long)]
+    session: Option<String>,
+
+    /// Only in sessions of this folder
+    #[arg(long)]
+    here: bool,
+
+    /// Only in sessions of this kind: fsharp
+    #[arg(short, long, value_parser = |text: &str| SessionKind::new(text))]
+    kind: Option<SessionKind>,
+
+    /// Only what plays this part
+    #[arg(long)]
+    role: Option<Part>,
+
+    /// Only what was said then or later: 7d, 12h, 2026-11-01, 2026-11-01T09:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| moment(text, Timestamp::now()))]
+    since: Option<Timestamp>,
+
+    /// Only what was said before then
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| moment(text, Timestamp::now()))]
+    until: Option<Timestamp>,
+
+    /// At most so many, at most 100
+    #[arg(long, default_value_t = 20)]
+    limit: usize,
+
+    /// Without the first so many
+    #[arg(long, default_value_t = 0)]
+    offset: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What part an entry plays, as people write it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Part {
+    Input,
+    Output,
+}
+
+impl From<Part> for Role {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Input => Self::Input,
+            Part::Output => Self::Output,
+        }
+    }
+}
+
+impl Search {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let Self { words, session, here, kind, role, since, until, limit, offset, json } = self;
+        let connection = connect_or_start(home, "cli").await?;
+        let working_directory = if here { Some(working_directory()?.display().to_string()) } else { None };
+        let search = SearchEntries {
+            words: words.join(" "),
+            session,
+            working_directory,
+            kind,
+            roles: role.map(Role::from).into_iter().collect(),
+            since,
+            until,
+            offset,
+            limit: Some(limit),
+        };
+        let found = connection.client.call(search).await?;
+        if json {
+            super::print_json(&found)?;
+        } else {
+            let (paint, now) = (Paint::stdout(), Timestamp::now());
+            found.iter().for_each(|found| print!("{}", found_text(found, paint, now)));
+            if found.is_empty() {
+                note("nothing was found");
+            } else if found.len() == limit {
+                note(&format!("more with --offset {}", offset + limit));
+            }
+        }
+        Ok(if found.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// What was found, in two lines.
+pub(crate) fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
+    let FoundView { short_id, name, index, role, at, snippet, working_directory, .. } = found;
+    let place = match index {
+        Some(index) => format!("entry {}", index + 1),
+        None => "no longer in its transcript".to_owned(),
+    };
+    let mark = match role {
+        Role::Input => ">",
+        Role::Output => " ",
+    };
+    let facts = format!("{place}  {working_directory}  {}", ago(*at, now));
+    format!(
+        "{}  {name}  {}\n  {mark} {}\n",
+        paint.tone(Tone::Name, short_id),
+        paint.tone(Tone::Faint, &facts),
+        printable(snippet),
+    )
+}
+
+/// Reads how long ago, a day, or a moment.
+fn moment(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Ok(moment);
+    }
+    if let Ok(day) = text.parse::<jiff::civil::Date>() {
+        return day
+            .to_zoned(jiff::tz::TimeZone::system())
+            .map(|day| day.timestamp())
+            .map_err(|error| error.to_string());
+    }
+    let wrong = || "write it as 7d, 12h, 2026-11-01 or 2026-11-01T09:00:00Z".to_owned();
+    if let Ok(span) = text.parse::<SignedDuration>() {
+        return now.checked_sub(span).map_err(|_| wrong());
+    }
+    let span: Span = text.parse().map_err(|_| wrong())?;
+    let ago = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
+    now.checked_sub(ago).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_in_four_ways() {
+        let now = Timestamp::now();
+        let hours = |text: &str| now.duration_since(moment(text, now).unwrap()).as_hours();
+        assert_eq!((hours("12h"), hours("7d"), hours("2w")), (12, 7 * 24, 14 * 24));
+        assert_eq!(moment("2026-11-01T09:00:00Z", now).unwrap().to_string(), "2026-11-01T09:00:00Z");
+        assert!(moment("2026-11-01", now).is_ok());
+        for bad in ["", "soon", "7", "2026-13-01"] {
+            assert!(moment(bad, now).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_says_where_it_is() {
+        let found = FoundView {
+            session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            short_id: "a1b2c3d4".to_owned(),
+            name: "lab".to_owned(),
+            kind: SessionKind::fsharp(),
+            working_directory: "/code/lab".to_owned(),
+            index: Some(6),
+            role: Role::Input,
+            at: "2026-02-13T13:29:20Z".parse().unwrap(),
+            snippet: "… let dog = 1 …".to_owned(),
+        };
+        let now = "2026-02-13T13:30:20Z".parse().unwrap();
+        insta::assert_snapshot!(found_text(&found, Paint::plain(), now), @"
+        a1b2c3d4  lab  entry 7  /code/lab  1 min ago
+          > … let dog = 1 …
+        ");
+    }
+}
