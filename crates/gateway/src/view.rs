@@ -491,6 +491,7 @@ impl Printed {
             | EventBody::OutputCut { .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionForked(_)
+            | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

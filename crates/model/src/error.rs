@@ -283,6 +283,14 @@ pub enum Error {
         /// The hash it was asked by.
         hash: String,
     },
+    /// A file is no exported session, or not what was exported.
+    #[error("line {line} of the file cannot be imported: {reason}")]
+    ImportInvalid {
+        /// The line, from 1.
+        line: u64,
+        /// Why.
+        reason: String,
+    },
     /// An entry of a transcript is not what was written.
     #[error("entry {number} of session {session} is damaged: what is read is not what was written")]
     EntryDamaged {
@@ -431,6 +439,7 @@ codes! {
     StoreLocked => "store_locked",
     ObjectDamaged => "object_damaged",
     EntryDamaged => "entry_damaged",
+    ImportInvalid => "import_invalid",
     ObjectNotFound => "object_not_found",
     DaemonStopping => "daemon_stopping",
     DaemonNotRunning => "daemon_not_running",
@@ -524,6 +533,9 @@ impl Error {
             }
             Self::StoreNewer { .. } => "Update Mainstay, or set MAINSTAY_HOME to another folder.".into(),
             Self::StoreLocked => "Use the daemon that runs, or stop it with `mainstay stop`.".into(),
+            Self::ImportInvalid { .. } => {
+                "Have the session exported again, and the file copied whole.".into()
+            }
             Self::ObjectDamaged { .. } | Self::EntryDamaged { .. } => {
                 "Restore the store from a backup.".into()
             }
@@ -587,6 +599,7 @@ impl Error {
             | Self::StoreLocked
             | Self::ObjectDamaged { .. }
             | Self::EntryDamaged { .. }
+            | Self::ImportInvalid { .. }
             | Self::ObjectNotFound { .. }
             | Self::DaemonStopping
             | Self::DaemonNotRunning

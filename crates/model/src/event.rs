@@ -14,6 +14,7 @@ use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 use crate::id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
+use crate::object::ObjectHash;
 use crate::replay::Divergence;
 use crate::transcript::Segment;
 
@@ -174,6 +175,11 @@ pub enum EventBody {
     },
     /// It began with entries of another session. Always its second event.
     SessionForked(ForkPoint),
+    /// It was read from a file, whose cells follow. Always its second event.
+    SessionImported {
+        /// The file's hash, without its last line.
+        hash: ObjectHash,
+    },
     /// It has another name.
     SessionRenamed {
         /// The new one.
@@ -411,6 +417,7 @@ impl EventBody {
             Self::EvalInterrupted { job } => Some((*job, JobEnd::Interrupted)),
             Self::SessionCreated { .. }
             | Self::SessionForked(_)
+            | Self::SessionImported { .. }
             | Self::SessionRenamed { .. }
             | Self::WarmUpStarted { .. }
             | Self::WarmUpCompleted { .. }
@@ -495,6 +502,7 @@ macro_rules! kinds {
 kinds! {
     SessionCreated => "sessionCreated",
     SessionForked => "sessionForked",
+    SessionImported => "sessionImported",
     SessionRenamed => "sessionRenamed",
     WarmUpStarted => "warmUpStarted",
     WarmUpCompleted => "warmUpCompleted",

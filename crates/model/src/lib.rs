@@ -15,6 +15,7 @@ pub mod entry;
 pub mod error;
 pub mod eval;
 pub mod event;
+pub mod exchange;
 pub mod filter;
 pub mod fingerprint;
 pub mod id;

@@ -245,6 +245,7 @@ impl ReplayList {
             EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
             EventBody::SessionCreated { .. }
             | EventBody::SessionForked(_)
+            | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

@@ -270,6 +270,7 @@ impl Session {
         self.leave_lane(event);
         match &event.body {
             EventBody::SessionCreated { .. }
+            | EventBody::SessionImported { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CommandLeft { .. } => {}

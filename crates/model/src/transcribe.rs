@@ -91,6 +91,7 @@ impl Transcriber {
             EventBody::OutputProduced { job: None, .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionForked(_)
+            | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

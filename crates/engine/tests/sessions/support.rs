@@ -290,6 +290,7 @@ fn told(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated { name, .. } => format!("created {name}"),
         EventBody::SessionForked(point) => format!("forked {} {}", point.from.short(), point.entries),
+        EventBody::SessionImported { .. } => "imported".to_owned(),
         EventBody::SessionRenamed { name } => format!("renamed {name}"),
         EventBody::WarmUpStarted { reason } => format!("warming up, {reason:?}"),
         EventBody::WarmUpCompleted { replayed: 0, .. } => "ready".to_owned(),

@@ -145,6 +145,7 @@ fn next_step(error: &Error) -> String {
         | Error::StoreLocked
         | Error::ObjectDamaged { .. }
         | Error::EntryDamaged { .. }
+        | Error::ImportInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -102,6 +102,7 @@ fn summary(body: &EventBody) -> String {
         EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
             format!("off {} with {entries} of its entries", from.short())
         }
+        EventBody::SessionImported { hash } => hash.to_string(),
         EventBody::SessionRenamed { name } => name.clone(),
         EventBody::WarmUpStarted { reason } => reason_name(*reason).to_owned(),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => {

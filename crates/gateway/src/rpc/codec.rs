@@ -120,6 +120,7 @@ fn number(error: &Error) -> i32 {
         | Error::StoreLocked
         | Error::ObjectDamaged { .. }
         | Error::EntryDamaged { .. }
+        | Error::ImportInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -8,8 +8,8 @@ use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, Blame, CommandId, Deadline, Diagnostic, Divergence, DivergenceKind,
     EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome, OutputStream, PendingAsk, Principal,
-    Question, QueuedCommand, RaisedError, Raiser, Response, RunningJob, Segment, Seq, Session,
+    ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata, ObjectHash, Outcome, OutputStream, PendingAsk,
+    Principal, Question, QueuedCommand, RaisedError, Raiser, Response, RunningJob, Segment, Seq, Session,
     SessionCommand, Severity, Source, TextPosition, Timestamp, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use serde_json::Value;
@@ -27,6 +27,7 @@ pub fn bodies() -> Vec<EventBody> {
             asked: Some(3),
             segments: vec![Segment { session: session_id(9), from: 0, to: 4 }],
         }),
+        EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },
         warm_up(),
         warmed_up(),

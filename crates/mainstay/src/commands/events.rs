@@ -211,6 +211,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
             (None, format!("forked off {} with {entries} of its entries", from.short()))
         }
+        EventBody::SessionImported { .. } => (None, "read from a file".to_owned()),
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {

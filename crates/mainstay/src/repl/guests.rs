@@ -66,6 +66,7 @@ impl Guests {
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionForked(_)
+            | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::SessionReset
             | EventBody::SessionHardReset

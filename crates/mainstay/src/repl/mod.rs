@@ -281,6 +281,7 @@ impl Repl {
                 EventBody::SessionReset
                     | EventBody::SessionHardReset
                     | EventBody::SessionForked(_)
+                    | EventBody::SessionImported { .. }
                     | EventBody::SessionRenamed { .. }
                     | EventBody::WarmUpStarted { .. }
             );

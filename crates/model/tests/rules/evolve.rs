@@ -41,6 +41,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         }
         EventBody::SessionCreated { .. }
         | EventBody::SessionForked(_)
+        | EventBody::SessionImported { .. }
         | EventBody::SessionRenamed { .. }
         | EventBody::SessionReset
         | EventBody::SessionHardReset

@@ -6,10 +6,10 @@ use mainstay_model::session::{Parent, Rebuilt, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Deadline,
     Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata, Outcome,
-    OutputStream, PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope,
-    Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState,
-    Source, Timestamp, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata,
+    ObjectHash, Outcome, OutputStream, PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError,
+    Raiser, RateScope, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
+    SessionState, Source, Timestamp, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -298,6 +298,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
     prop_oneof![
         1 => created,
         1 => any_fork_point().prop_map(EventBody::SessionForked),
+        1 => Just(EventBody::SessionImported { hash: ObjectHash::of(b"file") }),
         1 => any_text().prop_map(|name| EventBody::SessionRenamed { name }),
         3 => any_reason().prop_map(|reason| EventBody::WarmUpStarted { reason }),
         3 => warmed_up,
@@ -525,6 +526,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::StoreLocked,
         Error::ObjectDamaged { hash: text("af13") },
         Error::EntryDamaged { session: session_id(), number: 4 },
+        Error::ImportInvalid { line: 3, reason: text("it was cut off") },
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
         Error::DaemonNotRunning,

@@ -12,9 +12,9 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, Binding, Blame, CommandFingerprint, CreateSession, Deadline, Diagnostic, Divergence,
     DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
-    ForkPoint, IdempotencyKey, Kept, Limits, Metadata, Outcome, OutputStream, Principal, Question,
-    QueuedCommand, RaisedError, Raiser, Segment, Seq, Session, SessionCommand, SessionKind, SessionState,
-    Source, Version, WarmUpReason, WorkerExit,
+    ForkPoint, IdempotencyKey, Kept, Limits, Metadata, ObjectHash, Outcome, OutputStream, Principal,
+    Question, QueuedCommand, RaisedError, Raiser, Segment, Seq, Session, SessionCommand, SessionKind,
+    SessionState, Source, Version, WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -286,6 +286,7 @@ fn event_examples() -> Vec<EventBody> {
             asked: Some(3),
             segments: vec![Segment { session: session_id(), from: 0, to: 4 }],
         }),
+        EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: text("other") },
         EventBody::WarmUpStarted { reason: WarmUpReason::Started },
         EventBody::WarmUpCompleted {

@@ -1,0 +1,416 @@
+//! Sessions as files: what is exported of one, line by line, and how such a file is read. Source: seed 004, "Future
+//! Considerations"; protocols/transcripts.md.
+//!
+//! A file has a [`Header`], then [`Item`]s, each on one line as JSON, the last of which is [`Item::End`] with the hash of all
+//! lines before it. Cells are their events, without who caused them: so whoever reads the file can rebuild the session, and
+//! the entries that the events come to are those that were exported.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::ask::Raiser;
+use crate::entry::EntryHash;
+use crate::error::Error;
+use crate::event::{Event, EventBody, Metadata, Source};
+use crate::id::{AskId, JobId, Position, Seq, SessionId, SessionKind};
+use crate::object::ObjectHash;
+use crate::transcribe::Transcriber;
+
+/// What every such file begins with.
+const FORMAT: &str = "mainstay.session";
+/// The version of the format. Newer ones are refused, older ones are read.
+const VERSION: u32 = 1;
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    format: String,
+    version: u32,
+    /// What people call the session.
+    pub name: String,
+    /// What does its work.
+    pub kind: SessionKind,
+    /// The folder its code ran in.
+    pub working_directory: String,
+    /// The project it was for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// Every other line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "item", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Item {
+    /// An input and what came of it.
+    Cell {
+        /// The entries it comes to.
+        entries: Vec<EntryHash>,
+        /// Its events, in order.
+        events: Vec<Said>,
+    },
+    /// Everything before it was dropped.
+    Reset {
+        /// When.
+        at: Timestamp,
+    },
+    /// The last line.
+    End {
+        /// How many items there are before it.
+        items: u64,
+        /// The hash of all lines before it, with their line ends.
+        hash: ObjectHash,
+    },
+}
+
+/// An event, without who caused it and where it stood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+impl Header {
+    /// Of a session.
+    pub fn new(name: String, kind: SessionKind, working_directory: String, project: Option<String>) -> Self {
+        Self { format: FORMAT.to_owned(), version: VERSION, name, kind, working_directory, project }
+    }
+}
+
+/// Picks out of a session's events what is exported.
+#[derive(Debug)]
+pub struct Collector {
+    kind: SessionKind,
+    transcriber: Transcriber,
+    cell: Option<Cell>,
+}
+
+#[derive(Debug)]
+struct Cell {
+    job: JobId,
+    asks: Vec<AskId>,
+    events: Vec<Said>,
+}
+
+impl Collector {
+    /// For a session of this kind.
+    pub fn new(kind: SessionKind) -> Self {
+        Self { kind, transcriber: Transcriber::default(), cell: None }
+    }
+
+    /// Takes in the next event; gives what is complete with it.
+    pub fn push(&mut self, event: &Event) -> Option<Item> {
+        let entries = self.transcriber.push(&self.kind, event);
+        let said = Said { at: event.at, body: event.body.clone() };
+        match &event.body {
+            EventBody::EvalRequested { job, .. } => {
+                self.cell = Some(Cell { job: *job, asks: Vec::new(), events: vec![said] });
+                None
+            }
+            EventBody::SessionReset | EventBody::SessionHardReset => {
+                self.cell = None;
+                Some(Item::Reset { at: event.at })
+            }
+            body => {
+                let cell = self.cell.as_mut()?;
+                if !cell.has(body) {
+                    return None;
+                }
+                cell.events.push(said);
+                body.job_end()?;
+                let Cell { events, .. } = self.cell.take()?;
+                let entries = entries.iter().map(|entry| entry.entry.hash()).collect();
+                Some(Item::Cell { entries, events })
+            }
+        }
+    }
+}
+
+impl Cell {
+    /// Whether an event belongs to it.
+    fn has(&mut self, body: &EventBody) -> bool {
+        if let Some((job, _)) = body.job_end() {
+            return job == self.job;
+        }
+        match body {
+            EventBody::OutputProduced { job, .. } => *job == Some(self.job),
+            EventBody::OutputCut { job, .. }
+            | EventBody::CancelRequested { job }
+            | EventBody::EvalTimedOut { job, .. } => *job == self.job,
+            EventBody::AskRaised(ask) => match ask.raiser {
+                Raiser::Job { job } if job == self.job => {
+                    self.asks.push(ask.ask);
+                    true
+                }
+                Raiser::Job { .. } | Raiser::Command { .. } => false,
+            },
+            EventBody::AskEnded { ask, .. } => self.asks.contains(ask),
+            EventBody::SessionCreated { .. }
+            | EventBody::SessionForked(_)
+            | EventBody::SessionImported { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionReset
+            | EventBody::SessionHardReset
+            | EventBody::SessionStopped
+            | EventBody::WorkerExited { .. }
+            | EventBody::CommandQueued(_)
+            | EventBody::CommandLeft { .. }
+            | EventBody::EvalRequested { .. }
+            | EventBody::EvalCompleted { .. }
+            | EventBody::EvalFailed { .. }
+            | EventBody::EvalCancelled { .. }
+            | EventBody::EvalInterrupted { .. } => false,
+        }
+    }
+}
+
+/// Writes a file, line by line.
+#[derive(Debug, Default)]
+pub struct Lines {
+    items: u64,
+    hasher: blake3::Hasher,
+}
+
+impl Lines {
+    /// The first line.
+    pub fn header(&mut self, header: &Header) -> String {
+        self.line(header)
+    }
+
+    /// The line of an item.
+    pub fn item(&mut self, item: &Item) -> String {
+        self.items += 1;
+        self.line(item)
+    }
+
+    /// The last line.
+    pub fn end(self) -> String {
+        let hash = ObjectHash::from_stored(self.hasher.finalize().to_hex().to_string());
+        let end = Item::End { items: self.items, hash };
+        Self::default().line(&end)
+    }
+
+    fn line(&mut self, said: &impl Serialize) -> String {
+        // What is written here has no keys that are not texts, and so always is JSON.
+        let mut line = serde_json::to_string(said).unwrap_or_default();
+        line.push('\n');
+        self.hasher.update(line.as_bytes());
+        line
+    }
+}
+
+/// A file that was read, and is what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Its first line.
+    pub header: Header,
+    /// What stands between that and the end.
+    pub items: Vec<Item>,
+    /// The hash of all lines but the last.
+    pub hash: ObjectHash,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`Error::ImportInvalid`] with the line that is not as it should be: one that was cut off or changed, or of a newer format.
+pub fn read(text: &str) -> Result<Imported, Error> {
+    let invalid = |line: usize, reason: String| Error::ImportInvalid { line: line as u64 + 1, reason };
+    let mut lines = text.split_inclusive('\n').enumerate();
+    let (_, first) = lines.next().ok_or_else(|| invalid(0, "the file is empty".to_owned()))?;
+    let header = read_header(first).map_err(|reason| invalid(0, reason))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(first.as_bytes());
+    let mut items = Vec::new();
+    for (number, line) in lines.by_ref() {
+        let item: Item = serde_json::from_str(line).map_err(|error| invalid(number, error.to_string()))?;
+        if let Item::End { items: count, hash } = &item {
+            let found = ObjectHash::from_stored(hasher.finalize().to_hex().to_string());
+            if *hash != found || *count != items.len() as u64 {
+                return Err(invalid(
+                    number,
+                    "the lines before it are not those that were written".to_owned(),
+                ));
+            }
+            if lines.next().is_some() {
+                return Err(invalid(number + 1, "there is more after the end".to_owned()));
+            }
+            return Ok(Imported { header, items, hash: found });
+        }
+        check_item(&header.kind, &item).map_err(|reason| invalid(number, reason.to_owned()))?;
+        hasher.update(line.as_bytes());
+        items.push(item);
+    }
+    Err(invalid(items.len() + 1, "the end is missing: the file was cut off".to_owned()))
+}
+
+fn read_header(line: &str) -> Result<Header, String> {
+    let header: Header =
+        serde_json::from_str(line).map_err(|error| format!("this is no exported session: {error}"))?;
+    match (header.format.as_str(), header.version) {
+        (FORMAT, 1..=VERSION) => Ok(header),
+        (FORMAT, version) => Err(format!("it has version {version}, and this program knows {VERSION}")),
+        (format, _) => Err(format!("this is `{format}`, and no exported session")),
+    }
+}
+
+/// A cell must be one, and come to the entries it says.
+fn check_item(kind: &SessionKind, item: &Item) -> Result<(), &'static str> {
+    let Item::Cell { events, .. } = item else { return Ok(()) };
+    let mut collector = Collector::new(kind.clone());
+    let mut found = Vec::new();
+    for (said, seq) in events.iter().zip(1..) {
+        found.extend(collector.push(&said.event(SessionId::from_uuid(uuid::Uuid::nil()), Seq(seq))));
+    }
+    match found.as_slice() {
+        [found] if found == item => Ok(()),
+        _ => Err("its events do not come to its entries"),
+    }
+}
+
+impl Said {
+    fn event(&self, session: SessionId, seq: Seq) -> Event {
+        let metadata =
+            Metadata { source: Source::System, correlation: None, causation: None, environment: None };
+        Event { session, seq, position: Position::ZERO, at: self.at, metadata, body: self.body.clone() }
+    }
+}
+
+/// Where an event of an imported cell belongs: the command it is of, and the event that accepted that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placing {
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The event that accepted the cell; none for that one itself.
+    pub causation: Option<Seq>,
+    /// What happened.
+    pub body: EventBody,
+}
+
+/// The events of a session that was imported, of which the first gets this seq.
+pub fn placed(items: Vec<Item>, first: Seq) -> Vec<Placing> {
+    let mut events = Vec::new();
+    for item in items {
+        let requested = Seq(first.0 + events.len() as u64);
+        match item {
+            Item::Cell { events: said, .. } => {
+                events.extend(said.into_iter().enumerate().map(|(index, Said { at, body })| Placing {
+                    at,
+                    causation: (index > 0).then_some(requested),
+                    body,
+                }));
+            }
+            Item::Reset { at } => {
+                events.push(Placing { at, causation: None, body: EventBody::SessionReset });
+            }
+            Item::End { .. } => {}
+        }
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::EvalResult;
+    use crate::event::OutputStream;
+    use crate::fingerprint::CommandFingerprint;
+    use crate::id::CommandId;
+
+    fn said(at: i64, body: EventBody) -> Said {
+        Said { at: Timestamp::from_second(at).unwrap(), body }
+    }
+
+    fn bodies() -> Vec<Said> {
+        let job = JobId::from_uuid(uuid::Uuid::from_u128(1));
+        let requested = EventBody::EvalRequested {
+            job,
+            command: CommandId::new("c").unwrap(),
+            fingerprint: CommandFingerprint::from_stored("f".to_owned()),
+            key: None,
+            deadline: None,
+            code: "1 + 1".to_owned(),
+            file: None,
+            origin: None,
+        };
+        let printed =
+            |job| EventBody::OutputProduced { job, stream: OutputStream::Stdout, text: "hello\n".to_owned() };
+        let result = EvalResult { display: "val it : int = 2".to_owned(), ..EvalResult::default() };
+        let completed = EventBody::EvalCompleted { job, result, changes_state: false, duration_ms: 1 };
+        let bodies = [
+            EventBody::SessionStopped,
+            requested,
+            EventBody::SessionRenamed { name: "other".to_owned() },
+            printed(Some(job)),
+            printed(None),
+            completed,
+            EventBody::SessionHardReset,
+        ];
+        (1..).zip(bodies).map(|(at, body)| said(at, body)).collect()
+    }
+
+    /// The file of a session with these events.
+    fn file(bodies: &[Said]) -> String {
+        let kind = SessionKind::fsharp();
+        let header = Header::new("lab".to_owned(), kind.clone(), "/lab".to_owned(), None);
+        let (mut lines, mut collector) = (Lines::default(), Collector::new(kind));
+        let mut file = lines.header(&header);
+        for (said, seq) in bodies.iter().zip(1..) {
+            let event = said.event(SessionId::from_uuid(uuid::Uuid::nil()), Seq(seq));
+            file.extend(collector.push(&event).map(|item| lines.item(&item)));
+        }
+        file + &lines.end()
+    }
+
+    #[test]
+    fn a_file_has_the_cells_and_nothing_else() {
+        insta::assert_snapshot!(file(&bodies()), @r#"
+        {"format":"mainstay.session","version":1,"name":"lab","kind":"fsharp","workingDirectory":"/lab"}
+        {"item":"cell","entries":["8fd85fb74390de7fbbe8d0cf4583832090dca2c1929d2f0666bfca86d33732f8","b97da08a745b78269467fdfcf2da9a6889238a075ec2b61a3cf52d059832bd71"],"events":[{"at":"1970-01-01T00:00:02Z","kind":"evalRequested","body":{"job":"00000000-0000-0000-0000-000000000001","command":"c","fingerprint":"f","code":"1 + 1"}},{"at":"1970-01-01T00:00:04Z","kind":"outputProduced","body":{"job":"00000000-0000-0000-0000-000000000001","stream":"stdout","text":"hello\n"}},{"at":"1970-01-01T00:00:06Z","kind":"evalCompleted","body":{"job":"00000000-0000-0000-0000-000000000001","result":{"display":"val it : int = 2"},"changesState":false,"durationMs":1}}]}
+        {"item":"reset","at":"1970-01-01T00:00:07Z"}
+        {"item":"end","items":2,"hash":"185e1d56ce0d61712dc14da42a7ebe8a91a580c6b83745b93becab1f28f5cb01"}
+        "#);
+    }
+
+    #[test]
+    fn what_is_read_is_exported_again_byte_by_byte() {
+        let first = file(&bodies());
+        let imported = read(&first).unwrap();
+        let events = placed(imported.items, Seq(3));
+        assert_eq!(
+            events.iter().map(|event| event.causation).collect::<Vec<_>>(),
+            [None, Some(Seq(3)), Some(Seq(3)), None]
+        );
+        let bodies: Vec<Said> =
+            events.into_iter().map(|event| Said { at: event.at, body: event.body }).collect();
+        assert_eq!(file(&bodies), first);
+        assert_eq!(read(&file(&[])).unwrap().items, []);
+    }
+
+    #[test]
+    fn a_file_that_was_changed_anywhere_is_refused() {
+        let file = file(&bodies());
+        for (index, byte) in file.bytes().enumerate() {
+            for other in [byte ^ 1, b' '] {
+                let mut changed = file.clone().into_bytes();
+                changed[index] = other;
+                if let (Ok(changed), true) = (String::from_utf8(changed), other != byte) {
+                    let is_last_line_end = index + 1 == file.len();
+                    assert!(read(&changed).is_err() || is_last_line_end, "byte {index}: {changed}");
+                }
+            }
+            let cut = read(&file[..index]);
+            assert!(cut.is_err() || index + 1 == file.len(), "cut at {index}");
+        }
+        assert!(read(&(file.clone() + "\n")).is_err());
+        let newer = file.replacen("\"version\":1", "\"version\":2", 1);
+        let Err(Error::ImportInvalid { line: 1, reason }) = read(&newer) else { panic!("it was read") };
+        assert_eq!(reason, "it has version 2, and this program knows 1");
+    }
+}
