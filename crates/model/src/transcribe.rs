@@ -58,7 +58,7 @@ impl Transcriber {
 
     /// Takes in the next event of a session of this kind; gives what came to be with it.
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
-        let (job, ending) = match &event.body {
+        match &event.body {
             EventBody::EvalRequested { job, code, file, origin, .. } => {
                 self.running = Some(Cell {
                     job: *job,
@@ -70,47 +70,26 @@ impl Transcriber {
                     printed: String::new(),
                     is_cut: false,
                 });
-                return Vec::new();
             }
             EventBody::OutputProduced { job: Some(job), text, .. } => {
                 if let Some(cell) = self.running.as_mut().filter(|cell| cell.job == *job) {
                     cell.printed.push_str(text);
                 }
-                return Vec::new();
             }
             EventBody::OutputCut { job, .. } => {
                 if let Some(cell) = self.running.as_mut().filter(|cell| cell.job == *job) {
                     cell.is_cut = true;
                 }
-                return Vec::new();
             }
-            EventBody::EvalCompleted { job, result, .. } => (*job, Ending::completed(result)),
-            EventBody::EvalFailed { job, failure, result, .. } => (*job, Ending::failed(failure, result)),
-            EventBody::EvalCancelled { job, .. } => (*job, Ending::cut_off("cancelled")),
-            EventBody::EvalInterrupted { job } => (*job, Ending::cut_off("interrupted")),
-            EventBody::OutputProduced { job: None, .. }
-            | EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::AskRaised(_)
-            | EventBody::AskEnded { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::CancelRequested { .. } => return Vec::new(),
-        };
-        match self.running.take_if(|cell| cell.job == job) {
-            Some(cell) => cell.entries(kind, ending, event).into(),
-            None => Vec::new(),
+            body => {
+                if let Some((job, ending)) = Ending::of(body)
+                    && let Some(cell) = self.running.take_if(|cell| cell.job == job)
+                {
+                    return cell.entries(kind, ending, event).into();
+                }
+            }
         }
+        Vec::new()
     }
 }
 
@@ -142,6 +121,11 @@ impl Cell {
     }
 }
 
+/// What an event that ends a job says of what came of it, beside what was printed; none of another event.
+pub fn result_text(body: &EventBody) -> Option<String> {
+    Ending::of(body).map(|(_, ending)| ending.text)
+}
+
 /// How a job ended, as its output entry has it: behind what was printed.
 struct Ending {
     word: &'static str,
@@ -150,6 +134,38 @@ struct Ending {
 }
 
 impl Ending {
+    /// The job that an event ends, and how; none of an event that ends none.
+    fn of(body: &EventBody) -> Option<(JobId, Self)> {
+        let (job, _) = body.job_end()?;
+        let ending = match body {
+            EventBody::EvalCompleted { result, .. } => Self::completed(result),
+            EventBody::EvalFailed { failure, result, .. } => Self::failed(failure, result),
+            EventBody::EvalCancelled { .. } => Self::cut_off("cancelled"),
+            EventBody::EvalInterrupted { .. } => Self::cut_off("interrupted"),
+            EventBody::SessionCreated { .. }
+            | EventBody::SessionForked(_)
+            | EventBody::SessionImported { .. }
+            | EventBody::SessionRenamed { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionReset
+            | EventBody::SessionHardReset
+            | EventBody::SessionStopped
+            | EventBody::WorkerExited { .. }
+            | EventBody::CommandQueued(_)
+            | EventBody::CommandLeft { .. }
+            | EventBody::AskRaised(_)
+            | EventBody::AskEnded { .. }
+            | EventBody::EvalRequested { .. }
+            | EventBody::OutputProduced { .. }
+            | EventBody::OutputCut { .. }
+            | EventBody::EvalTimedOut { .. }
+            | EventBody::CancelRequested { .. } => return None,
+        };
+        Some((job, ending))
+    }
+
     fn completed(result: &EvalResult) -> Self {
         let mut text = result.display.clone();
         let told = result.diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden);

@@ -7,6 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod shown;
+
+pub use shown::{markdown, notebook, script};
+
 use crate::Timestamp;
 use crate::ask::Raiser;
 use crate::entry::EntryHash;
@@ -318,7 +322,7 @@ pub fn placed(items: Vec<Item>, first: Seq) -> Vec<Placing> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::EvalResult;
+    use crate::eval::{EvalResult, Failure, RaisedError};
     use crate::event::OutputStream;
     use crate::fingerprint::CommandFingerprint;
     use crate::id::CommandId;
@@ -412,5 +416,223 @@ mod tests {
         let newer = file.replacen("\"version\":1", "\"version\":2", 1);
         let Err(Error::ImportInvalid { line: 1, reason }) = read(&newer) else { panic!("it was read") };
         assert_eq!(reason, "it has version 2, and this program knows 1");
+    }
+
+    /// A session in which a cell is rejected, one raises and one prints a fence, after a reset.
+    fn items() -> Vec<Item> {
+        let mut items = read(&file(&bodies())).unwrap().items;
+        let job = JobId::from_uuid(uuid::Uuid::from_u128(1));
+        let Item::Cell { events, .. } = items[0].clone() else { panic!("no cell") };
+        let coded = |text: &str, end: Vec<EventBody>| {
+            let mut said = vec![events[0].clone()];
+            let EventBody::EvalRequested { code, .. } = &mut said[0].body else { panic!("no request") };
+            *code = text.to_owned();
+            said.extend(end.into_iter().map(|body| Said { at: Timestamp::UNIX_EPOCH, body }));
+            Item::Cell { entries: Vec::new(), events: said }
+        };
+        let failed = |failure| EventBody::EvalFailed {
+            job,
+            failure,
+            result: EvalResult::default(),
+            changes_state: false,
+            duration_ms: 1,
+        };
+        let raised = RaisedError {
+            kind: "E".to_owned(),
+            message: "no".to_owned(),
+            stack: Some("at f\nat g".to_owned()),
+        };
+        let printed = EventBody::OutputProduced {
+            job: Some(job),
+            stream: OutputStream::Stderr,
+            text: "```".to_owned(),
+        };
+        items.push(coded("oops\nagain", vec![failed(Failure::Rejected)]));
+        items.push(coded("f ()", vec![printed, failed(Failure::Raised { error: raised })]));
+        items.push(coded("let x = 1\n", vec![events.last().unwrap().body.clone()]));
+        items
+    }
+
+    fn header() -> Header {
+        Header::new("lab".to_owned(), SessionKind::fsharp(), "/lab".to_owned(), None)
+    }
+
+    #[test]
+    fn people_read_markdown() {
+        insta::assert_snapshot!(markdown(&header(), &items()), @"
+        # lab
+
+        ```fsharp
+        1 + 1
+        ```
+
+        ```text
+        hello
+        val it : int = 2
+        ```
+
+        ---
+
+        *reset: what is above was dropped*
+
+        ```fsharp
+        oops
+        again
+        ```
+
+        ```text
+        rejected
+        ```
+
+        ```fsharp
+        f ()
+        ```
+
+        ````text
+        ```
+        E: no
+        at f
+        at g
+        ````
+
+        ```fsharp
+        let x = 1
+        ```
+
+        ```text
+        val it : int = 2
+        ```
+        ");
+    }
+
+    #[test]
+    fn a_script_has_what_ran_to_its_end_since_the_last_reset() {
+        insta::assert_snapshot!(script(&items()), @"
+        // did not run to its end: rejected
+        // oops
+        // again
+
+        // did not run to its end: E
+        // f ()
+
+        let x = 1
+        ");
+    }
+
+    #[test]
+    fn a_notebook_has_every_cell_with_its_outputs() {
+        let notebook = serde_json::to_string_pretty(&notebook(&header(), &items())).unwrap();
+        insta::assert_snapshot!(notebook, @r#"
+        {
+          "cells": [
+            {
+              "cell_type": "code",
+              "execution_count": 1,
+              "id": "cell-1",
+              "metadata": {},
+              "outputs": [
+                {
+                  "name": "stdout",
+                  "output_type": "stream",
+                  "text": [
+                    "hello\n"
+                  ]
+                },
+                {
+                  "data": {
+                    "text/plain": [
+                      "val it : int = 2"
+                    ]
+                  },
+                  "execution_count": 1,
+                  "metadata": {},
+                  "output_type": "execute_result"
+                }
+              ],
+              "source": [
+                "1 + 1"
+              ]
+            },
+            {
+              "cell_type": "code",
+              "execution_count": 2,
+              "id": "cell-2",
+              "metadata": {},
+              "outputs": [
+                {
+                  "ename": "rejected",
+                  "evalue": "",
+                  "output_type": "error",
+                  "traceback": []
+                }
+              ],
+              "source": [
+                "oops\n",
+                "again"
+              ]
+            },
+            {
+              "cell_type": "code",
+              "execution_count": 3,
+              "id": "cell-3",
+              "metadata": {},
+              "outputs": [
+                {
+                  "name": "stderr",
+                  "output_type": "stream",
+                  "text": [
+                    "```"
+                  ]
+                },
+                {
+                  "ename": "E",
+                  "evalue": "no",
+                  "output_type": "error",
+                  "traceback": [
+                    "at f",
+                    "at g"
+                  ]
+                }
+              ],
+              "source": [
+                "f ()"
+              ]
+            },
+            {
+              "cell_type": "code",
+              "execution_count": 4,
+              "id": "cell-4",
+              "metadata": {},
+              "outputs": [
+                {
+                  "data": {
+                    "text/plain": [
+                      "val it : int = 2"
+                    ]
+                  },
+                  "execution_count": 4,
+                  "metadata": {},
+                  "output_type": "execute_result"
+                }
+              ],
+              "source": [
+                "let x = 1\n"
+              ]
+            }
+          ],
+          "metadata": {
+            "kernelspec": {
+              "display_name": ".NET (F#)",
+              "language": "F#",
+              "name": ".net-fsharp"
+            },
+            "language_info": {
+              "name": "F#"
+            }
+          },
+          "nbformat": 4,
+          "nbformat_minor": 5
+        }
+        "#);
     }
 }
