@@ -15,6 +15,7 @@ use mainstay_model::{
 
 use crate::creation::Beginning;
 use crate::engine::{CommandStatus, Engine, SessionStatus};
+use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
 use crate::runner::{Completions, Members, ResourceUsage};
@@ -96,6 +97,14 @@ impl Client {
     pub async fn fork(&self, id: CommandId, fork: ForkSession) -> Result<Outcome, Error> {
         self.must_see(fork.from).await?;
         self.create_with(id, Beginning::Fork(fork)).await
+    }
+
+    /// Creates a session with what was read from a file, and has its values once it is ready.
+    ///
+    /// # Errors
+    /// As [`Client::create`]; what is wrong with the form of its code.
+    pub async fn import(&self, id: CommandId, import: ImportSession) -> Result<Outcome, Error> {
+        self.create_with(id, Beginning::Import(import)).await
     }
 
     async fn create_with(&self, id: CommandId, beginning: Beginning) -> Result<Outcome, Error> {

@@ -7,15 +7,17 @@ use std::sync::PoisonError;
 use mainstay_log::{Append, Epoch, NewEvent, StoredOutcome};
 use mainstay_model::command::validate_session_name;
 use mainstay_model::decide::{Answer, Identity};
+use mainstay_model::exchange::Imported;
 use mainstay_model::{
-    Command, CommandFingerprint, CommandId, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession,
-    Metadata, Outcome, Position, RateScope, Response, Seq, Session, SessionCommand, SessionId, Source,
+    Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody, ForkPoint, ForkSession,
+    Metadata, Outcome, RateScope, Response, Seq, Session, SessionCommand, SessionId, Source,
 };
 use tokio::sync::{Mutex, MutexGuard, Semaphore};
 use uuid::Uuid;
 
 use crate::claims::{Claim, key_of};
 use crate::engine::Engine;
+use crate::exchange::{ImportSession, imported_events, unplaced};
 use crate::session::now;
 use crate::sync::task;
 
@@ -58,6 +60,8 @@ pub(crate) enum Beginning {
     Empty(CreateSession),
     /// Entries of another.
     Fork(ForkSession),
+    /// Cells that were read from a file.
+    Import(ImportSession),
 }
 
 impl Beginning {
@@ -65,6 +69,9 @@ impl Beginning {
         match self {
             Self::Empty(create) => CommandFingerprint::of("server", create),
             Self::Fork(fork) => CommandFingerprint::of("server", fork),
+            Self::Import(ImportSession { create, imported }) => {
+                CommandFingerprint::of("server", &(create, imported.hash.as_str()))
+            }
         }
     }
 }
@@ -97,10 +104,14 @@ impl Engine {
         if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
             return replayed(&id, &fingerprint, stored);
         }
-        let (create, fork) = match beginning {
-            Beginning::Empty(create) => (create, None),
+        let (create, with) = match beginning {
+            Beginning::Empty(create) => (create, With::Nothing),
             Beginning::Fork(fork) => {
-                self.plan_fork(fork).await.map(|(create, point)| (create, Some(point)))?
+                self.plan_fork(fork).await.map(|(create, point)| (create, With::Entries(point)))?
+            }
+            Beginning::Import(ImportSession { create, imported }) => {
+                self.check_import(&imported)?;
+                (create, With::Cells(imported))
             }
         };
         self.check_creation(&create)?;
@@ -110,16 +121,16 @@ impl Engine {
         let Some(_claim) = Claim::take(&self.shared.claims, key_of(&identity), session) else {
             return Err(Error::CommandConflict { command: id });
         };
-        let response = match &fork {
-            None => Response::Created { session },
-            Some(ForkPoint { entries, asked, .. }) => {
+        let response = match &with {
+            With::Nothing | With::Cells(_) => Response::Created { session },
+            With::Entries(ForkPoint { entries, asked, .. }) => {
                 Response::Forked { session, entries: *entries, asked: *asked }
             }
         };
         let outcome = Outcome::Done { response };
         let answer = identity.answer(outcome.clone());
-        let bodies = [created(create)].into_iter().chain(fork.map(EventBody::SessionForked)).collect();
-        self.append_creation(session, id, source.clone(), bodies, answer).await?;
+        let events = first_events(id, &source, create, with);
+        self.append_creation(session, events, answer).await?;
         let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
         // The session is there, and that is the answer. One that cannot start now does so when it is used.
         if let Err(error) = self.submit(session, start).await {
@@ -153,37 +164,20 @@ impl Engine {
         shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
     }
 
-    /// Appends a session's first events, all of the same moment.
+    /// Appends a session's first events.
     async fn append_creation(
         &self,
         session: SessionId,
-        command: CommandId,
-        source: Source,
-        bodies: Vec<EventBody>,
+        events: Vec<NewEvent>,
         answer: Answer,
     ) -> Result<(), Error> {
-        let (at, first) = (now(), Seq(1));
-        let metadata = Metadata { source, correlation: Some(command), causation: None, environment: None };
-        let new = |body| NewEvent { at, metadata: metadata.clone(), body };
-        let events: Vec<NewEvent> = bodies.into_iter().map(new).collect();
-        let placed: Vec<Event> = (first.0..)
-            .zip(&events)
-            .map(|(seq, NewEvent { at, metadata, body })| Event {
-                session,
-                seq: Seq(seq),
-                position: Position::ZERO,
-                at: *at,
-                metadata: metadata.clone(),
-                body: body.clone(),
-            })
-            .collect();
-        let Some(projection) = Session::fold(&placed) else {
+        let Some(projection) = Session::fold(&unplaced(session, &events)) else {
             return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
         };
         let append = Append {
             session,
             epoch: Epoch::FIRST,
-            first,
+            first: Seq(1),
             events,
             outcomes: vec![answer],
             version: projection.version,
@@ -194,6 +188,30 @@ impl Engine {
         self.shared.hub.publish(session, events);
         Ok(())
     }
+}
+
+/// What a session is created with, once it is known.
+enum With {
+    Nothing,
+    Entries(ForkPoint),
+    Cells(Imported),
+}
+
+/// A session's first events: its creation, and what it is created with.
+fn first_events(id: CommandId, source: &Source, create: CreateSession, with: With) -> Vec<NewEvent> {
+    let metadata =
+        Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
+    let new = |body| NewEvent { at: now(), metadata: metadata.clone(), body };
+    let mut events = vec![new(created(create))];
+    match with {
+        With::Nothing => {}
+        With::Entries(point) => events.push(new(EventBody::SessionForked(point))),
+        With::Cells(Imported { items, hash, .. }) => {
+            events.push(new(EventBody::SessionImported { hash }));
+            events.extend(imported_events(items, Seq(3), source));
+        }
+    }
+    events
 }
 
 fn created(create: CreateSession) -> EventBody {

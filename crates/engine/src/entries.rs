@@ -1,7 +1,8 @@
 //! Reading transcripts: the entries that segments of sessions stand for.
 
+use mainstay_log::Log;
 use mainstay_model::transcript::slice;
-use mainstay_model::{Error, Placed, Segment, SessionId};
+use mainstay_model::{Error, Placed, Segment, Seq, SessionId};
 
 use crate::engine::Engine;
 
@@ -32,4 +33,15 @@ impl Engine {
         }
         Ok(entries)
     }
+}
+
+/// The events that the entries of a segment come from: those after the first of the two, up to the second.
+pub(crate) async fn events_of(log: &dyn Log, segment: Segment) -> Result<(Seq, Seq), Error> {
+    let Segment { session, from, to } = segment;
+    let place = async |number: u64| match log.own_entries(session, number, 1).await?.pop() {
+        Some(placed) if placed.number == number => Ok(placed),
+        Some(_) | None => Err(Error::EntryDamaged { session, number }),
+    };
+    let (first, last) = (place(from).await?, place(to.saturating_sub(1)).await?);
+    Ok((Seq(first.first.0.saturating_sub(1)), last.last))
 }

@@ -13,6 +13,7 @@ mod creation;
 mod dependencies;
 mod engine;
 mod entries;
+mod exchange;
 mod fork;
 mod hub;
 mod lane;
@@ -33,6 +34,7 @@ mod interleavings;
 
 pub use client::{Client, Followed, WaitingAsk};
 pub use engine::{CommandStatus, Engine, SessionStatus};
+pub use exchange::{ExportCursor, ExportPage, ImportSession};
 pub use hub::Cursor;
 pub use lineage::Relative;
 pub use merge::{Brought, Merge, Merged, Stopped};

@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::breakers::Breakers;
+use crate::entries::events_of;
 use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
 use crate::sync::time::{sleep, timeout, timeout_at};
 
@@ -236,17 +237,6 @@ async fn push_events(
         page.into_iter().filter(|event| event.seq <= up_to).for_each(|event| list.push(event));
     }
     Ok(())
-}
-
-/// The events that the entries of a segment come from: those after the first of the two, up to the second.
-async fn events_of(log: &dyn Log, segment: Segment) -> Result<(Seq, Seq), Error> {
-    let Segment { session, from, to } = segment;
-    let place = async |number: u64| match log.own_entries(session, number, 1).await?.pop() {
-        Some(placed) if placed.number == number => Ok(placed),
-        Some(_) | None => Err(Error::EntryDamaged { session, number }),
-    };
-    let (first, last) = (place(from).await?, place(to.saturating_sub(1)).await?);
-    Ok((Seq(first.first.0.saturating_sub(1)), last.last))
 }
 
 /// Runs one submission again, and says how it differs from its first run. What it prints was recorded

@@ -9,6 +9,7 @@ mod cancelling;
 mod clients;
 mod commands;
 mod evals;
+mod exchange;
 mod following;
 mod forks;
 mod lanes;

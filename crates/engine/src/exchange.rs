@@ -1,0 +1,150 @@
+//! Export and import: a session's cells page by page, and a session made of such cells.
+
+use mainstay_log::NewEvent;
+use mainstay_model::command::validate_code;
+use mainstay_model::exchange::{Collector, Header, Imported, Item, Placing, placed};
+use mainstay_model::{CreateSession, Error, Event, EventBody, Metadata, Segment, Seq, SessionId, Source};
+use serde::{Deserialize, Serialize};
+
+use crate::client::Client;
+use crate::engine::Engine;
+use crate::entries::events_of;
+
+/// How many events are read from the log at once.
+const PAGE: usize = 512;
+
+/// How far an export has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportCursor {
+    /// How many segments of the transcript are behind it.
+    segment: usize,
+    /// The last event of the present one that was looked at; none before the first.
+    #[serde(default)]
+    after: Option<Seq>,
+}
+
+/// A part of an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportPage {
+    /// What the file begins with.
+    pub header: Header,
+    /// Items, in order.
+    pub items: Vec<Item>,
+    /// Where the next part begins; none behind the last.
+    pub next: Option<ExportCursor>,
+}
+
+impl Client {
+    /// The items of a session's export from a cursor on, at least one and about `limit` bytes of them.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
+    pub async fn export(
+        &self,
+        session: SessionId,
+        cursor: ExportCursor,
+        limit: usize,
+    ) -> Result<ExportPage, Error> {
+        let session = self.status(session).await?.session;
+        let mut segments = self.engine().segments_of(&session).await?;
+        // Its own events count to the last: a reset may be behind the last entry.
+        segments.retain(|segment| segment.session != session.id);
+        let header = Header::new(
+            session.name.clone(),
+            session.kind.clone(),
+            session.working_directory.clone(),
+            session.project.clone(),
+        );
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        let mut at = cursor;
+        while let Some((of, after, up_to)) = self.stretch(&session.id, &segments, at.segment).await? {
+            let mut collector = Collector::new(session.kind.clone());
+            let mut after = at.after.unwrap_or(after);
+            while after < up_to {
+                let page = self.engine().events(of, after, PAGE).await?;
+                let Some(last) = page.last() else { break };
+                after = last.seq;
+                for event in page.iter().filter(|event| event.seq <= up_to) {
+                    let Some(item) = collector.push(event) else { continue };
+                    bytes += serde_json::to_string(&item).map_or(0, |json| json.len());
+                    items.push(item);
+                    if bytes >= limit {
+                        let next = Some(ExportCursor { segment: at.segment, after: Some(event.seq) });
+                        return Ok(ExportPage { header, items, next });
+                    }
+                }
+            }
+            at = ExportCursor { segment: at.segment + 1, after: None };
+        }
+        Ok(ExportPage { header, items, next: None })
+    }
+
+    /// The events that a segment comes from: of which session, after which, up to which. Behind the inherited segments come all
+    /// events of the session itself.
+    async fn stretch(
+        &self,
+        session: &SessionId,
+        inherited: &[Segment],
+        index: usize,
+    ) -> Result<Option<(SessionId, Seq, Seq)>, Error> {
+        match inherited.get(index) {
+            Some(segment) => {
+                let (after, up_to) = events_of(self.engine().shared.log.as_ref(), *segment).await?;
+                Ok(Some((segment.session, after, up_to)))
+            }
+            None if index == inherited.len() => Ok(Some((*session, Seq::ZERO, Seq(u64::MAX)))),
+            None => Ok(None),
+        }
+    }
+}
+
+/// A client's request for a session with what was read from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportSession {
+    /// How it is created. Its kind is the file's.
+    pub create: CreateSession,
+    /// What was read.
+    pub imported: Imported,
+}
+
+impl Engine {
+    /// Refuses what no client could have said here.
+    pub(crate) fn check_import(&self, imported: &Imported) -> Result<(), Error> {
+        let said = imported.items.iter().flat_map(|item| match item {
+            Item::Cell { events, .. } => events.as_slice(),
+            Item::Reset { .. } | Item::End { .. } => &[],
+        });
+        for said in said {
+            if let EventBody::EvalRequested { code, .. } = &said.body {
+                validate_code(code, &self.shared.limits)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The events of what was read, of which the first gets this seq. They are the importer's: a file does not say whose they were.
+pub(crate) fn imported_events(items: Vec<Item>, first: Seq, source: &Source) -> Vec<NewEvent> {
+    let event = |Placing { at, causation, body }| NewEvent {
+        at,
+        metadata: Metadata { source: source.clone(), correlation: None, causation, environment: None },
+        body,
+    };
+    placed(items, first).into_iter().map(event).collect()
+}
+
+/// Events as they are folded before they have a place in the log.
+pub(crate) fn unplaced(session: SessionId, events: &[NewEvent]) -> Vec<Event> {
+    (1..)
+        .zip(events)
+        .map(|(seq, NewEvent { at, metadata, body })| Event {
+            session,
+            seq: Seq(seq),
+            position: mainstay_model::Position::ZERO,
+            at: *at,
+            metadata: metadata.clone(),
+            body: body.clone(),
+        })
+        .collect()
+}

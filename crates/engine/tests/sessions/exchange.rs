@@ -1,0 +1,150 @@
+//! Export and import.
+
+use mainstay_engine::{ExportCursor, ImportSession};
+use mainstay_model::exchange::{self, Header, Item, Lines};
+use mainstay_model::{CreateSession, Error, ForkSession, Outcome, Response, SessionCommand, SessionKind};
+
+use crate::support::{Client, Daemon, id, next_id};
+
+/// The file of a session, read in pages of about so many bytes.
+async fn exported(session: &Client, page_bytes: usize) -> String {
+    let mut lines = Lines::default();
+    let mut file = String::new();
+    let mut cursor = Some(ExportCursor::default());
+    while let Some(at) = cursor {
+        let page = session.attached.export(session.id, at, page_bytes).await.unwrap();
+        if file.is_empty() {
+            file.push_str(&lines.header(&page.header));
+        }
+        file.extend(page.items.iter().map(|item| lines.item(item)));
+        cursor = page.next;
+    }
+    file + &lines.end()
+}
+
+fn import(file: &str, folder: &str) -> ImportSession {
+    let imported = exchange::read(file).unwrap();
+    let Header { kind, name, .. } = imported.header.clone();
+    let create = CreateSession {
+        kind,
+        working_directory: folder.to_owned(),
+        project: imported.header.project.clone(),
+        name: Some(name),
+    };
+    ImportSession { create, imported }
+}
+
+async fn imported(daemon: &Daemon, file: &str) -> Client {
+    let created = daemon.local.import(next_id(), import(file, "/")).await.unwrap();
+    let Outcome::Done { response: Response::Created { session } } = created else { panic!("{created:?}") };
+    let session = daemon.client(session);
+    session.until("warmUpCompleted").await;
+    session
+}
+
+async fn names(session: &Client) -> String {
+    session.eval("names").await.value.unwrap_or_default()
+}
+
+#[tokio::test]
+async fn what_was_exported_is_there_again_in_another_daemon() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    for code in ["define a", "print hello", "raise", "ask name?", "define b"] {
+        let running = session.queue(code);
+        if code.starts_with("ask") {
+            session.until("askRaised").await;
+            let ask = daemon.local.asks().await.unwrap()[0].pending.ask.ask;
+            session.submit(SessionCommand::Answer { ask, value: "ada".into() }).await.unwrap();
+        }
+        running.await.unwrap().unwrap();
+    }
+    let file = exported(&session, usize::MAX).await;
+    assert_eq!(exported(&session, 1).await, file, "pages change nothing");
+
+    let other = Daemon::start().await;
+    let copy = imported(&other, &file).await;
+    assert_eq!(exported(&copy, usize::MAX).await, file, "byte by byte");
+    assert_eq!(names(&copy).await, names(&session).await);
+    assert_ne!(copy.id, session.id);
+    let entries = async |of: &Client| of.attached.entries(of.id, 0, 10).await.unwrap();
+    let hashes = async |of: &Client| entries(of).await.iter().map(|placed| placed.hash).collect::<Vec<_>>();
+    assert_eq!(hashes(&copy).await, hashes(&session).await);
+    assert_eq!(entries(&copy).await[0].at, entries(&session).await[0].at);
+}
+
+#[tokio::test]
+async fn what_was_reset_stays_reset_and_what_runs_is_left_out() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    session.submit(SessionCommand::HardReset).await.unwrap();
+    session.until_count("warmUpCompleted", 2).await;
+    session.eval("define b").await;
+    let running = session.begin("loop").await;
+    let copy = imported(&daemon, &exported(&session, usize::MAX).await).await;
+    assert_eq!(names(&copy).await, "b");
+    assert_eq!(copy.attached.entries(copy.id, 0, 10).await.unwrap().len(), 6);
+    session.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    running.await.unwrap().unwrap();
+    session.submit(SessionCommand::HardReset).await.unwrap();
+    session.until_count("warmUpCompleted", 3).await;
+    let copy = imported(&daemon, &exported(&session, usize::MAX).await).await;
+    assert_eq!(names(&copy).await, "", "a reset behind the last cell counts too");
+}
+
+#[tokio::test]
+async fn a_fork_is_exported_whole() {
+    let daemon = Daemon::start().await;
+    let parent = daemon.session().await;
+    parent.eval("define a").await;
+    parent.eval("define b").await;
+    let fork = ForkSession { from: parent.id, entries: Some(2), name: None };
+    let forked = daemon.local.fork(next_id(), fork).await.unwrap();
+    let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
+    let child = daemon.client(session);
+    child.eval("define c").await;
+    let file = exported(&child, usize::MAX).await;
+    assert_eq!(exported(&child, 1).await, file);
+    assert_eq!(names(&imported(&daemon, &file).await).await, "a c");
+}
+
+#[tokio::test]
+async fn an_import_that_is_sent_again_is_made_once() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let file = exported(&session, usize::MAX).await;
+    let first = daemon.local.import(id("i"), import(&file, "/")).await;
+    assert_eq!(daemon.local.import(id("i"), import(&file, "/")).await, first);
+    assert_eq!(daemon.local.count_sessions(Default::default()).await, Ok(2));
+}
+
+#[tokio::test]
+async fn an_empty_session_is_exported_and_one_that_nothing_runs_is_refused() {
+    let daemon = Daemon::start().await;
+    let file = exported(&daemon.session().await, usize::MAX).await;
+    assert_eq!(file.lines().count(), 2);
+    assert_eq!(names(&imported(&daemon, &file).await).await, "");
+    let mut import = import(&file, "/");
+    import.create.kind = SessionKind::new("cobol").unwrap();
+    let refused = daemon.local.import(next_id(), import).await;
+    assert!(matches!(refused, Err(Error::KernelUnknown { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn code_that_could_not_be_given_cannot_be_imported() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let mut import = import(&exported(&session, usize::MAX).await, "/");
+    for item in &mut import.imported.items {
+        if let Item::Cell { events, .. } = item
+            && let mainstay_model::EventBody::EvalRequested { code, .. } = &mut events[0].body
+        {
+            *code = "x".repeat(10_000_000);
+        }
+    }
+    let refused = daemon.local.import(next_id(), import).await;
+    assert!(matches!(refused, Err(Error::CodeTooLarge { .. })), "{refused:?}");
+}
