@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use mainstay_engine::ClientInfo;
+use mainstay_engine::{ClientInfo, ExportCursor};
 use mainstay_model::breaker::BreakerStatus;
+use mainstay_model::exchange::{Header, Item};
 use mainstay_model::{
     Admission, AskId, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Placed, Position,
     Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp, Version,
@@ -134,6 +135,30 @@ methods! {
         /// Which entries of its transcript, each by the first index and the one after the last.
         entries: Vec<Range<u64>>,
     } -> MergeView;
+
+    /// A part of a session's export.
+    "session/export" ExportSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// Where the part begins; the first one where it does not say.
+        #[serde(default)]
+        cursor: ExportCursor,
+    } -> Exported;
+
+    /// Creates a session with the cells of an exported one, and has its values once it is ready.
+    "session/import" ImportSession {
+        /// The client's name for the command.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// The file, as `session/export` and the format of its lines have it.
+        file: String,
+        /// The folder its code runs in, absolute; by default the one it ran in.
+        #[serde(default)]
+        working_directory: Option<String>,
+        /// What people call it; by default as before.
+        #[serde(default)]
+        name: Option<String>,
+    } -> SessionView;
 
     /// Entries by the words in them, the best first.
     "session/search" SearchEntries {
@@ -422,6 +447,19 @@ pub struct Attached {
     pub pid: u32,
     /// Whom it takes the client for.
     pub principal: Principal,
+}
+
+/// A part of a session's export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exported {
+    /// What the file begins with.
+    pub header: Header,
+    /// Items, in order.
+    pub items: Vec<Item>,
+    /// Where the next part begins; none behind the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<ExportCursor>,
 }
 
 /// A session that was forked off another.

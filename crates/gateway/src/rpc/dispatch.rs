@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use super::api::{
     AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
-    DaemonStatus, Eval, Explore, ForkSession, Forked, GetCommand, GetLineage, GetSession, GetStatus,
-    ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions, MergeSession, Method, Nothing, RaiseAsk,
-    RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession, StopDaemon, StopSession,
+    DaemonStatus, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand, GetLineage,
+    GetSession, GetStatus, ImportSession, ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions,
+    MergeSession, Method, Nothing, RaiseAsk, RenameSession, ResetSession, SearchEntries, Sent, SettleSession,
+    StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
 use crate::view::{AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView};
-use mainstay_engine::{Client, CommandStatus, Merge, WaitingAsk};
+use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, WaitingAsk};
 use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_model::exchange::{self, Header};
 use mainstay_model::search::Words;
 use mainstay_model::{AskId, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId};
 use serde::Serialize;
@@ -47,6 +49,8 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             page(&client.entries(call.resolve(&session).await?, from, limit).await?)
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
+        ExportSession::NAME => written(call.export(params(request)?).await?),
+        ImportSession::NAME => written(call.import(params(request)?).await?),
         SearchEntries::NAME => written(call.search(params(request)?).await?),
         GetLineage::NAME => {
             let session = call.resolve(&params::<GetLineage>(request)?.session).await?;
@@ -208,6 +212,30 @@ impl Call<'_> {
         let (session, from) = (self.resolve(&session).await?, self.resolve(&from).await?);
         let merged = self.client.merge(session, id_of(command)?, Merge { from, entries }).await?;
         MergeView::load(self.client, session, merged).await
+    }
+
+    async fn export(&self, export: ExportSession) -> Result<Exported, Error> {
+        let session = self.resolve(&export.session).await?;
+        let ExportPage { header, items, next } =
+            self.client.export(session, export.cursor, PAGE_BYTES).await?;
+        Ok(Exported { header, items, next })
+    }
+
+    async fn import(&self, import: ImportSession) -> Result<SessionView, Error> {
+        let ImportSession { command, file, working_directory, name } = import;
+        let imported = exchange::read(&file)?;
+        let Header { kind, name: exported, working_directory: ran_in, project, .. } = imported.header.clone();
+        let create = mainstay_model::CreateSession {
+            kind,
+            working_directory: working_directory.unwrap_or(ran_in),
+            project,
+            name: Some(name.unwrap_or(exported)),
+        };
+        let import = mainstay_engine::ImportSession { create, imported };
+        match self.client.import(id_of(command)?, import).await? {
+            Outcome::Done { response: Response::Created { session } } => self.view(session).await,
+            outcome => Err(unexpected(&outcome)),
+        }
     }
 
     async fn search(&self, search: SearchEntries) -> Result<Vec<FoundView>, Error> {

@@ -15,8 +15,10 @@ mod eval;
 pub(crate) mod events;
 pub(crate) mod exit;
 mod explain;
+mod export;
 pub(crate) mod fault;
 pub(crate) mod fork;
+mod import;
 mod kernel;
 pub(crate) mod lineage;
 mod mcp;
@@ -94,6 +96,10 @@ enum Command {
     Commands(command::CommandArgs),
     /// Find what was said in sessions
     Search(search::Search),
+    /// Write a session to a file, whole or for people to read
+    Export(export::Export),
+    /// Make a session of an exported one
+    Import(import::Import),
     /// Stop the code that runs in a session
     Cancel(cancel::Cancel),
     /// List and answer what waits for an answer; ask whoever is attached
@@ -156,6 +162,8 @@ impl Command {
             Self::Eval(eval) => eval.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Search(search) => search.run(home).await,
+            Self::Export(export) => export.run(home).await,
+            Self::Import(import) => import.run(home).await,
             Self::Cancel(cancel) => cancel.run(home).await,
             Self::Ask(ask) => ask.run(home).await,
             Self::Events(events) => events.run(home).await,

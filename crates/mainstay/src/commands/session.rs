@@ -188,7 +188,7 @@ pub(super) async fn named(client: &Client, session: Option<String>) -> Result<Se
     }
 }
 
-fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error> {
+pub(super) fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error> {
     std::fs::canonicalize(path).map_err(|error| Error::InvalidArgument {
         argument: argument.to_owned(),
         reason: format!("`{}`: {error}", path.display()),

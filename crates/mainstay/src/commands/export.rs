@@ -1,0 +1,124 @@
+//! `mainstay export`: a session as a file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use mainstay_gateway::rpc::api::{ExportSession, Exported};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_model::Error;
+use mainstay_model::exchange::{Header, Item, Lines, markdown, notebook, script};
+
+use super::session::named;
+use crate::connect::connect_or_start;
+use crate::home::{Home, write_atomically};
+use crate::terminal::note;
+
+/// Writes a session to a file, whole or for people to read.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs to read\n  fsx        a script of what ran to its end since the last reset\n  ipynb      a Jupyter notebook"
+)]
+pub(super) struct Export {
+    /// The session [default: the most recently active one of this folder]
+    session: Option<String>,
+
+    /// The format [default: by the name of the file, or jsonl]
+    #[arg(short, long)]
+    format: Option<Format>,
+
+    /// The file; it must not be there yet [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write over a file that is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Jsonl,
+    Markdown,
+    Fsx,
+    Ipynb,
+}
+
+impl Format {
+    fn of(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()? {
+            "jsonl" => Some(Self::Jsonl),
+            "md" | "markdown" => Some(Self::Markdown),
+            "fsx" => Some(Self::Fsx),
+            "ipynb" => Some(Self::Ipynb),
+            _ => None,
+        }
+    }
+}
+
+impl Export {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let named_by = self.output.as_deref().and_then(Format::of);
+        let format = self.format.or(named_by).unwrap_or(Format::Jsonl);
+        if let Some(file) = self.output.as_deref().filter(|file| file.exists() && !self.force) {
+            let reason = format!("`{}` is there already; --force writes over it", file.display());
+            return Err(Error::InvalidArgument { argument: "output".to_owned(), reason });
+        }
+        let connection = connect_or_start(home, "cli").await?;
+        let session = named(&connection.client, self.session).await?.session.to_string();
+        let (header, items) = read(&connection.client, session).await?;
+        let text = written(format, &header, &items)?;
+        match &self.output {
+            None => {
+                std::io::stdout()
+                    .write_all(text.as_bytes())
+                    .map_err(|error| unwritable("standard output", &error))?;
+            }
+            Some(file) => {
+                let written = write_atomically(file, text.as_bytes());
+                written.map_err(|error| unwritable(&file.display().to_string(), &error))?;
+                let cells = items.iter().filter(|item| matches!(item, Item::Cell { .. })).count();
+                note(&format!("{cells} cells of {} are in {}", header.name, file.display()));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn read(client: &Client, session: String) -> Result<(Header, Vec<Item>), Error> {
+    let mut part =
+        client.call(ExportSession { session: session.clone(), cursor: Default::default() }).await?;
+    let mut items = std::mem::take(&mut part.items);
+    while let Some(cursor) = part.next {
+        part = client.call(ExportSession { session: session.clone(), cursor }).await?;
+        items.append(&mut part.items);
+    }
+    let Exported { header, .. } = part;
+    Ok((header, items))
+}
+
+fn written(format: Format, header: &Header, items: &[Item]) -> Result<String, Error> {
+    Ok(match format {
+        Format::Jsonl => {
+            let mut lines = Lines::default();
+            let mut text = lines.header(header);
+            items.iter().for_each(|item| text.push_str(&lines.item(item)));
+            text + &lines.end()
+        }
+        Format::Markdown => markdown(header, items),
+        Format::Fsx => script(items),
+        Format::Ipynb => {
+            let notebook = serde_json::to_string_pretty(&notebook(header, items));
+            notebook.map_err(|error| unwritable("the notebook", &error))? + "\n"
+        }
+    })
+}
+
+fn unwritable(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::InvalidArgument {
+        argument: "output".to_owned(),
+        reason: format!("{what} cannot be written: {error}"),
+    }
+}
