@@ -109,8 +109,11 @@ impl Engine {
             Beginning::Fork(fork) => {
                 self.plan_fork(fork).await.map(|(create, point)| (create, With::Entries(point)))?
             }
-            Beginning::Import(ImportSession { create, imported }) => {
+            Beginning::Import(ImportSession { mut create, imported }) => {
                 self.check_import(&imported)?;
+                if create.name.is_none() {
+                    create.name = Some(self.free_name(&imported.header.name).await?);
+                }
                 (create, With::Cells(imported))
             }
         };

@@ -24,7 +24,7 @@ impl Engine {
         let entries = self.whole_end(&segments, wanted).await?;
         let name = match name {
             Some(name) => name,
-            None => self.numbered_name(&parent.name).await?,
+            None => self.free_name(&parent.name).await?,
         };
         let create = CreateSession {
             kind: parent.kind,
@@ -56,18 +56,18 @@ impl Engine {
         Ok(before + whole_units(&roles, 0..wanted - before).end)
     }
 
-    /// A name that no session has: this one, numbered.
-    async fn numbered_name(&self, name: &str) -> Result<String, Error> {
+    /// A name that no session has: this one, or this one numbered.
+    pub(crate) async fn free_name(&self, name: &str) -> Result<String, Error> {
         let stem = name.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
         let stem = stem.map_or(name, |(stem, _)| stem);
-        let mut number: u32 = 2;
+        let (mut candidate, mut number) = (name.to_owned(), 1_u32);
         loop {
-            let name = format!("{stem}-{number}");
-            let named = SessionFilter { name: Some(name.clone()), ..SessionFilter::default() };
+            let named = SessionFilter { name: Some(candidate.clone()), ..SessionFilter::default() };
             if self.shared.log.count_sessions(named).await? == 0 {
-                return Ok(name);
+                return Ok(candidate);
             }
             number += 1;
+            candidate = format!("{stem}-{number}");
         }
     }
 }

@@ -20,9 +20,12 @@ fn the_first_help_shows_every_command_and_examples() {
       stop         Stop the daemon; sessions come to rest and are there again when they are next used
       status       Show the daemon and its sessions
       serve        Run the daemon in the foreground
-      session      List, create, show, stop, rename and reset sessions
+      session      List, create, fork, merge, show, stop, rename and reset sessions
       eval         Run code in a session
       command      Show what became of a command
+      search       Find what was said in sessions
+      export       Write a session to a file, whole or for people to read
+      import       Make a session of an exported one
       cancel       Stop the code that runs in a session
       ask          List and answer what waits for an answer; ask whoever is attached
       events       Show what happened in a session

@@ -155,7 +155,7 @@ methods! {
         /// The folder its code runs in, absolute; by default the one it ran in.
         #[serde(default)]
         working_directory: Option<String>,
-        /// What people call it; by default as before.
+        /// What people call it; by default as before, numbered where a session is called so.
         #[serde(default)]
         name: Option<String>,
     } -> SessionView;

@@ -224,12 +224,12 @@ impl Call<'_> {
     async fn import(&self, import: ImportSession) -> Result<SessionView, Error> {
         let ImportSession { command, file, working_directory, name } = import;
         let imported = exchange::read(&file)?;
-        let Header { kind, name: exported, working_directory: ran_in, project, .. } = imported.header.clone();
+        let Header { kind, working_directory: ran_in, project, .. } = imported.header.clone();
         let create = mainstay_model::CreateSession {
             kind,
             working_directory: working_directory.unwrap_or(ran_in),
             project,
-            name: Some(name.unwrap_or(exported)),
+            name,
         };
         let import = mainstay_engine::ImportSession { create, imported };
         match self.client.import(id_of(command)?, import).await? {

@@ -26,7 +26,7 @@ pub(super) struct Import {
     /// The file
     file: PathBuf,
 
-    /// What people call it [default: as before]
+    /// What people call it [default: as before, numbered where a session is called so]
     #[arg(long)]
     name: Option<String>,
 

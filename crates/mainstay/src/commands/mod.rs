@@ -87,7 +87,7 @@ enum Command {
     Status(status::Status),
     /// Run the daemon in the foreground
     Serve(serve::Serve),
-    /// List, create, show, stop, rename and reset sessions
+    /// List, create, fork, merge, show, stop, rename and reset sessions
     Session(session::SessionArgs),
     /// Run code in a session
     Eval(eval::Eval),

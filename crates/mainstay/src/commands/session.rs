@@ -32,7 +32,7 @@ Examples:
   mainstay session fork lab             another that begins where it is
   mainstay session reset --hard lab     without its definitions, and with another worker";
 
-/// List, create, fork, show, stop, rename and reset sessions.
+/// List, create, fork, merge, show, stop, rename and reset sessions.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SessionArgs {
