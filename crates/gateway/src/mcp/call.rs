@@ -103,13 +103,18 @@ impl<'a> Call<'a> {
         let outcome = self.client.create(anonymous(), create).await?;
         match outcome {
             Outcome::Done { response: Response::Created { session } } => {
-                self.session.get_or_init(|| session);
-                self.server.use_session(session);
+                self.use_session(session);
                 Ok(session)
             }
             Outcome::Done { response } => Err(unexpected(&response)),
             Outcome::Failed { error } => Err(error),
         }
+    }
+
+    /// The call is about this session, and the connection's next calls are too.
+    pub(super) fn use_session(&self, session: SessionId) {
+        self.session.get_or_init(|| session);
+        self.server.use_session(session);
     }
 
     /// Starts a session at rest, and waits until it is done with warming up.

@@ -16,8 +16,11 @@ use super::call::Call;
 use super::cancel::CancelEval;
 use super::eval::SendFsharpCode;
 use super::events::GetRecentFsiEvents;
+use super::exchange::{ExportSession, ImportSession};
+use super::fork::ForkSession;
 use super::lifecycle::{CreateSession, HardResetFsiSession, ListSessions, ResetFsiSession, StopSession};
 use super::query::{CheckFsharpCode, GetCompletions};
+use super::search::SearchSessions;
 use super::status::GetFsiStatus;
 use super::{error, schema};
 
@@ -96,6 +99,10 @@ tools! {
     CreateSession,
     ListSessions,
     StopSession,
+    ForkSession,
+    SearchSessions,
+    ExportSession,
+    ImportSession,
 }
 
 fn description<T: Tool>() -> rmcp::model::Tool {

@@ -11,3 +11,4 @@ mod refusals;
 mod scripted;
 mod streams;
 mod support;
+mod transcripts;

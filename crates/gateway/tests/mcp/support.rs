@@ -98,11 +98,23 @@ impl Home {
         Agent::over(theirs).await
     }
 
+    /// An agent of a principal that sees and drives its own sessions only.
+    pub(crate) async fn agent_of(&self, principal: &str) -> Agent {
+        let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+        let access = Access { principal: Principal::new(principal).unwrap(), rights };
+        let (theirs, _) = self.stream_of(access, Some(self.folder("work")));
+        Agent::over(theirs).await
+    }
+
     /// The client's end of a stream that is served.
     pub(crate) fn stream(&self, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
+        self.stream_of(Access::local(), folder)
+    }
+
+    fn stream_of(&self, access: Access, folder: Option<String>) -> (DuplexStream, JoinHandle<()>) {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), Access::local(), folder)))
+        (theirs, tokio::spawn(serve_stream(read, write, self.daemon.clone(), access, folder)))
     }
 
     /// The client's end of a stream that is served, and word of when the daemon has read all that came through it.

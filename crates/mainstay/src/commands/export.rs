@@ -1,14 +1,15 @@
 //! `mainstay export`: a session as a file.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mainstay_gateway::rpc::api::{ExportSession, Exported};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_model::Error;
-use mainstay_model::exchange::{Header, Item, Lines, markdown, notebook, script};
+use mainstay_model::exchange::{Format, Header, Item};
 
 use super::session::named;
 use crate::connect::connect_or_start;
@@ -25,7 +26,7 @@ pub(super) struct Export {
     session: Option<String>,
 
     /// The format [default: by the name of the file, or jsonl]
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>()))]
     format: Option<Format>,
 
     /// The file; it must not be there yet [default: standard output]
@@ -37,31 +38,10 @@ pub(super) struct Export {
     force: bool,
 }
 
-/// What is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Jsonl,
-    Markdown,
-    Fsx,
-    Ipynb,
-}
-
-impl Format {
-    fn of(file: &Path) -> Option<Self> {
-        match file.extension()?.to_str()? {
-            "jsonl" => Some(Self::Jsonl),
-            "md" | "markdown" => Some(Self::Markdown),
-            "fsx" => Some(Self::Fsx),
-            "ipynb" => Some(Self::Ipynb),
-            _ => None,
-        }
-    }
-}
-
 impl Export {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let named_by = self.output.as_deref().and_then(Format::of);
-        let format = self.format.or(named_by).unwrap_or(Format::Jsonl);
+        let named_by = self.output.as_deref().and_then(Format::of_file);
+        let format = self.format.or(named_by).unwrap_or_default();
         if let Some(file) = self.output.as_deref().filter(|file| file.exists() && !self.force) {
             let reason = format!("`{}` is there already; --force writes over it", file.display());
             return Err(Error::InvalidArgument { argument: "output".to_owned(), reason });
@@ -69,7 +49,7 @@ impl Export {
         let connection = connect_or_start(home, "cli").await?;
         let session = named(&connection.client, self.session).await?.session.to_string();
         let (header, items) = read(&connection.client, session).await?;
-        let text = written(format, &header, &items)?;
+        let text = format.write(&header, &items);
         match &self.output {
             None => {
                 std::io::stdout()
@@ -97,23 +77,6 @@ async fn read(client: &Client, session: String) -> Result<(Header, Vec<Item>), E
     }
     let Exported { header, .. } = part;
     Ok((header, items))
-}
-
-fn written(format: Format, header: &Header, items: &[Item]) -> Result<String, Error> {
-    Ok(match format {
-        Format::Jsonl => {
-            let mut lines = Lines::default();
-            let mut text = lines.header(header);
-            items.iter().for_each(|item| text.push_str(&lines.item(item)));
-            text + &lines.end()
-        }
-        Format::Markdown => markdown(header, items),
-        Format::Fsx => script(items),
-        Format::Ipynb => {
-            let notebook = serde_json::to_string_pretty(&notebook(header, items));
-            notebook.map_err(|error| unwritable("the notebook", &error))? + "\n"
-        }
-    })
 }
 
 fn unwritable(what: &str, error: &dyn std::fmt::Display) -> Error {

@@ -7,8 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
+mod format;
 mod shown;
 
+pub use format::Format;
 pub use shown::{markdown, notebook, script};
 
 use crate::Timestamp;

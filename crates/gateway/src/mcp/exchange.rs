@@ -1,0 +1,155 @@
+//! `export_session` and `import_session`: sessions as files of this machine.
+
+use std::fmt::{Display, Formatter};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use mainstay_engine::ExportCursor;
+use mainstay_model::exchange::{self, Format, Header, Item};
+use mainstay_model::{Action, CreateSession, Error, Outcome, Response, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+
+use super::call::{Call, unexpected};
+use super::lifecycle::SessionAnswer;
+use super::text::{TEXT_BYTES, shortened};
+use super::tool::{Answer, Effect, Tool};
+use crate::command::anonymous;
+
+/// Bytes of a part of an export.
+const PART_BYTES: usize = 1024 * 1024;
+
+/// Exports a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ExportSession {
+    session_id: Option<String>,
+    /// A new file, absolute; without it the text is the answer, cut to what can be read.
+    path: Option<String>,
+    /// `jsonl`, `markdown`, `fsx` or `ipynb`; by default as the path says, or `markdown`.
+    format: Option<String>,
+}
+
+/// What was exported.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExportAnswer {
+    session_id: String,
+    cells: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Tool for ExportSession {
+    const NAME: &'static str = "export_session";
+    const DESCRIPTION: &'static str = "Write a session to a file, or show it as text.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    type Answer = ExportAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<ExportAnswer, Error> {
+        let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
+        let path = self.path.map(|path| absolute(&path)).transpose()?;
+        if path.is_some() {
+            call.client().require_all("write files")?;
+        }
+        let format = match (self.format, &path) {
+            (Some(format), _) => format.parse()?,
+            (None, Some(path)) => Format::of_file(path).unwrap_or_default(),
+            (None, None) => Format::Markdown,
+        };
+        let (header, items) = items(call, session).await?;
+        let cells = items.iter().filter(|item| matches!(item, Item::Cell { .. })).count();
+        let text = format.write(&header, &items);
+        let session_id = session.short();
+        match path {
+            None => {
+                Ok(ExportAnswer { session_id, cells, path: None, text: Some(shortened(text, TEXT_BYTES)) })
+            }
+            Some(path) => {
+                let shown = path.display().to_string();
+                let written = spawn_blocking(move || write_new(&path, &text)).await;
+                written
+                    .map_err(|error| unusable(&shown, &error))?
+                    .map_err(|error| unusable(&shown, &error))?;
+                Ok(ExportAnswer { session_id, cells, path: Some(shown), text: None })
+            }
+        }
+    }
+}
+
+async fn items(call: &Call<'_>, session: SessionId) -> Result<(Header, Vec<Item>), Error> {
+    let mut part = call.client().export(session, ExportCursor::default(), PART_BYTES).await?;
+    let mut items = std::mem::take(&mut part.items);
+    while let Some(cursor) = part.next {
+        part = call.client().export(session, cursor, PART_BYTES).await?;
+        items.append(&mut part.items);
+    }
+    Ok((part.header, items))
+}
+
+fn write_new(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+impl Answer for ExportAnswer {}
+
+impl Display for ExportAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match (&self.text, &self.path) {
+            (Some(text), _) => f.write_str(text),
+            (None, path) => write!(f, "{} cells in {}", self.cells, path.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// Imports a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ImportSession {
+    /// A `jsonl` file of `export_session`, absolute. Its code runs again.
+    path: String,
+    name: Option<String>,
+}
+
+impl Tool for ImportSession {
+    const NAME: &'static str = "import_session";
+    const DESCRIPTION: &'static str =
+        "Create a session of an exported one, wait until it is Ready, and use it from now on.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    type Answer = SessionAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+        call.client().require_all("read files")?;
+        let path = absolute(&self.path)?;
+        let file = tokio::fs::read_to_string(&path).await.map_err(|error| unusable(&self.path, &error))?;
+        let imported = exchange::read(&file)?;
+        let Header { kind, working_directory, project, .. } = imported.header.clone();
+        let is_here = Path::new(&working_directory).is_dir();
+        let working_directory = if is_here { working_directory } else { call.default_folder() };
+        let create = CreateSession { kind, working_directory, project, name: self.name };
+        let import = mainstay_engine::ImportSession { create, imported };
+        match call.client().import(anonymous(), import).await? {
+            Outcome::Done { response: Response::Created { session } } => {
+                call.use_session(session);
+                Ok(SessionAnswer::from(&*call.bring_up(session).await?))
+            }
+            Outcome::Done { response } => Err(unexpected(&response)),
+            Outcome::Failed { error } => Err(error),
+        }
+    }
+}
+
+fn absolute(path: &str) -> Result<PathBuf, Error> {
+    let file = PathBuf::from(path);
+    if file.is_absolute() { Ok(file) } else { Err(unusable(path, &"it must be absolute")) }
+}
+
+fn unusable(path: &str, reason: &dyn Display) -> Error {
+    Error::InvalidArgument { argument: "path".to_owned(), reason: format!("`{path}`: {reason}") }
+}

@@ -1,0 +1,65 @@
+//! `fork_session`: another session that begins where one is.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_model::{Action, Error, ForkSession as Fork, Outcome, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::{Call, unexpected};
+use super::lifecycle::SessionAnswer;
+use super::tool::{Answer, Effect, Tool};
+use crate::command::anonymous;
+
+/// Forks a session.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ForkSession {
+    session_id: Option<String>,
+    /// With so many entries from the first; all by default.
+    entries: Option<u64>,
+    name: Option<String>,
+}
+
+/// The new session.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ForkAnswer {
+    #[serde(flatten)]
+    session: SessionAnswer,
+    /// How many it begins with: an output stays with its input.
+    entries: u64,
+}
+
+impl Tool for ForkSession {
+    const NAME: &'static str = "fork_session";
+    const DESCRIPTION: &'static str = "Create a session with this one's transcript and values, wait until it is Ready, and use it from now on.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    type Answer = ForkAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<ForkAnswer, Error> {
+        let from = call.existing(self.session_id.as_deref(), Action::Events).await?;
+        let fork = Fork { from, entries: self.entries, name: self.name };
+        match call.client().fork(anonymous(), fork).await? {
+            Outcome::Done { response: Response::Forked { session, entries, .. } } => {
+                call.use_session(session);
+                let ready = call.bring_up(session).await?;
+                Ok(ForkAnswer { session: SessionAnswer::from(&*ready), entries })
+            }
+            Outcome::Done { response } => Err(unexpected(&response)),
+            Outcome::Failed { error } => Err(error),
+        }
+    }
+}
+
+impl Answer for ForkAnswer {
+    fn is_failure(&self) -> bool {
+        self.session.is_failure()
+    }
+}
+
+impl Display for ForkAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {} entries", self.session, self.entries)
+    }
+}
