@@ -25,6 +25,8 @@ pub struct Examination {
     pub outcomes: u64,
     /// How many objects are whole.
     pub objects: u64,
+    /// How many entries are whole.
+    pub entries: u64,
     /// The size of the database's file.
     pub database_bytes: u64,
     /// What the disk has left.
@@ -85,6 +87,8 @@ pub enum Stage {
     Outcomes,
     /// Every object.
     Objects,
+    /// Every entry of the transcripts.
+    Entries,
 }
 
 impl fmt::Display for Stage {
@@ -96,6 +100,7 @@ impl fmt::Display for Stage {
             Self::Sessions => "sessions",
             Self::Outcomes => "outcomes",
             Self::Objects => "objects",
+            Self::Entries => "entries",
         })
     }
 }
@@ -289,6 +294,13 @@ pub enum Finding {
         /// Which command.
         command: String,
     },
+    /// An entry, or a session's transcript, is not what was made of the events.
+    TranscriptWrong {
+        /// Which.
+        what: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// An object's bytes are missing or others than were written.
     ObjectDamaged {
         /// Which.
@@ -326,7 +338,8 @@ impl Finding {
             | Self::OutcomeUnreadable { .. }
             | Self::OutcomeMissing { .. }
             | Self::KeyWithoutOutcome { .. }
-            | Self::ObjectDamaged { .. } => Weight::Damage,
+            | Self::ObjectDamaged { .. }
+            | Self::TranscriptWrong { .. } => Weight::Damage,
         }
     }
 
@@ -364,6 +377,7 @@ impl Finding {
                 "the command's answer: sent again, it fails or runs a second time"
             }
             Self::ObjectDamaged { .. } => "the object's bytes",
+            Self::TranscriptWrong { .. } => "nothing of the events, of which it can be made again",
         }
     }
 
@@ -386,6 +400,12 @@ impl Finding {
                 "With the daemon stopped, and a copy kept: sqlite3 mainstay.db 'DELETE FROM event_index; \
                  INSERT INTO event_index SELECT session, seq, position FROM event WHERE position <= \
                  (SELECT position FROM indexed)'"
+                    .to_owned()
+            }
+            Self::TranscriptWrong { .. } => {
+                "With the daemon stopped, and a copy kept: sqlite3 mainstay.db 'DELETE FROM place; DELETE FROM entry; \
+                 INSERT INTO entry_text (entry_text) VALUES (\"delete-all\"); UPDATE transcribed SET position = 0'; \
+                 transcripts are then made of the events again"
                     .to_owned()
             }
             Self::ObjectDamaged { .. } => {
@@ -498,6 +518,7 @@ impl fmt::Display for Finding {
             Self::KeyWithoutOutcome { principal, key, command } => {
                 write!(f, "key `{key}` of `{principal}` is that of command `{command}`, which has no outcome")
             }
+            Self::TranscriptWrong { what, reason } => write!(f, "{what} is wrong: {reason}"),
             Self::ObjectDamaged { hash, reason } => write!(f, "object {hash} is damaged: {reason}"),
         }
     }

@@ -39,6 +39,20 @@ async fn store() -> TempDir {
     home
 }
 
+/// A closed store with a session of two cells, one of them large.
+async fn said() -> TempDir {
+    let home = private_folder();
+    let log = open(home.path());
+    let mut line = Line::new(0);
+    log.append(line.create()).await.unwrap();
+    for code in ["let x = 1", &"x".repeat(20_000)] {
+        log.append(line.request(code)).await.unwrap();
+        log.append(line.finish("done")).await.unwrap();
+    }
+    assert_eq!(log.count_own_entries(line.id).await, Ok(4));
+    home
+}
+
 #[tokio::test]
 async fn a_sound_store_is_found_sound_and_counted() {
     let home = store().await;
@@ -49,7 +63,15 @@ async fn a_sound_store_is_found_sound_and_counted() {
     let counted = (report.sessions, report.events, report.outcomes, report.objects);
     assert_eq!(counted, (2, 2 + EVENTS + samples::busy().len() as u64, EVENTS / 10 + 1, 2));
     stages.dedup();
-    let all = [Stage::Files, Stage::Pages, Stage::Events, Stage::Sessions, Stage::Outcomes, Stage::Objects];
+    let all = [
+        Stage::Files,
+        Stage::Pages,
+        Stage::Events,
+        Stage::Sessions,
+        Stage::Outcomes,
+        Stage::Objects,
+        Stage::Entries,
+    ];
     assert_eq!(stages, all);
 }
 
@@ -420,4 +442,35 @@ fn findings(home: &TempDir) -> Vec<Finding> {
 /// Damages the store behind the log's back.
 fn change(home: &TempDir, sql: &str) {
     Connection::open(home.path().join("mainstay.db")).unwrap().execute_batch(sql).unwrap();
+}
+
+#[tokio::test]
+async fn a_transcript_that_is_not_what_was_said_is_named_and_can_be_made_again() {
+    let sound = report(said().await.path());
+    assert_eq!((sound.findings, sound.entries), (vec![], 3));
+    for damage in [
+        "UPDATE entry SET text = 'let x = 2' WHERE number = 1",
+        "UPDATE entry SET role = 'nobody' WHERE number = 1",
+        "UPDATE entry SET hash = zeroblob(7) WHERE number = 1",
+        "DELETE FROM object",
+        "DELETE FROM entry WHERE number = 2",
+        "DELETE FROM place WHERE number = 1",
+    ] {
+        let home = said().await;
+        let before = entries(&home).await;
+        change(&home, damage);
+        let findings = findings(&home);
+        let [finding @ Finding::TranscriptWrong { .. }] = findings.as_slice() else {
+            panic!("{damage}: {findings:?}")
+        };
+        let step = finding.next_step();
+        let sql = step.split('\'').nth(1).unwrap().replace('"', "'");
+        Connection::open(home.path().join("mainstay.db")).unwrap().execute_batch(&sql).unwrap();
+        assert_eq!(entries(&home).await, before, "{damage}");
+        assert_eq!(report(home.path()).findings, [], "{damage}");
+    }
+}
+
+async fn entries(home: &TempDir) -> Vec<mainstay_model::Placed> {
+    open(home.path()).own_entries(session_id(0), 0, 9).await.unwrap()
 }

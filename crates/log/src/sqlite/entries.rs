@@ -39,15 +39,17 @@ pub(super) fn count(connection: &Connection, session: SessionId) -> Result<u64, 
 }
 
 /// The columns of an entry in its place.
-pub(super) const PLACED: &str =
-    "place.number, place.at, place.first_seq, place.last_seq, hash, role, entry.text, object, bytes,
-    preview, metadata, origin_session, origin_number";
+pub(super) const PLACED: &str = "place.number, place.at, place.first_seq, place.last_seq,
+    hash, role, entry.text, object, entry.bytes, preview, metadata, origin_session, origin_number";
+
+/// The columns of an entry, as they are among those of [`PLACED`].
+pub(super) const ENTRY: &str = "hash, role, entry.text, object, entry.bytes, preview, metadata";
 
 /// Reads the columns of [`PLACED`], the first ones of the row.
 pub(super) fn decode_placed(session: SessionId, row: &Row<'_>) -> Result<Placed, Error> {
     let counter = |column| row.get::<_, i64>(column).map(i64::unsigned_abs).map_err(failed);
     let number = counter(0)?;
-    let (hash, entry) = decode_entry(row)?;
+    let (hash, entry) = decode_entry(row, 4)?;
     if entry.hash() != hash {
         return Err(Error::EntryDamaged { session, number });
     }
@@ -60,21 +62,22 @@ pub(super) fn decode_placed(session: SessionId, row: &Row<'_>) -> Result<Placed,
     Ok(Placed { session, number, hash, entry, at, first, last, origin })
 }
 
-fn decode_entry(row: &Row<'_>) -> Result<(EntryHash, Entry), Error> {
-    let hash = row.get_ref(4).map_err(failed)?.as_blob().map_err(failed)?;
+/// Reads the columns of [`ENTRY`], from the first of them on.
+pub(super) fn decode_entry(row: &Row<'_>, first: usize) -> Result<(EntryHash, Entry), Error> {
+    let hash = row.get_ref(first).map_err(failed)?.as_blob().map_err(failed)?;
     let hash = EntryHash::from_stored(hash).ok_or_else(|| failed("an entry's hash has not 32 bytes"))?;
-    let role = row.get_ref(5).map_err(failed)?.as_str().map_err(failed)?;
+    let role = row.get_ref(first + 1).map_err(failed)?.as_str().map_err(failed)?;
     let role = Role::ALL.into_iter().find(|known| known.name() == role);
     let role = role.ok_or_else(|| failed("an entry's role is not known"))?;
-    let text: Option<String> = row.get(6).map_err(failed)?;
+    let text: Option<String> = row.get(first + 2).map_err(failed)?;
     let content = match text {
         Some(text) => Content::Text(text),
         None => Content::Object {
-            object: ObjectHash::from_stored(row.get(7).map_err(failed)?),
-            bytes: row.get::<_, i64>(8).map_err(failed)?.unsigned_abs(),
-            preview: row.get(9).map_err(failed)?,
+            object: ObjectHash::from_stored(row.get(first + 3).map_err(failed)?),
+            bytes: row.get::<_, i64>(first + 4).map_err(failed)?.unsigned_abs(),
+            preview: row.get(first + 5).map_err(failed)?,
         },
     };
-    let metadata = row.get_ref(10).map_err(failed)?.as_str().map_err(failed)?;
+    let metadata = row.get_ref(first + 6).map_err(failed)?.as_str().map_err(failed)?;
     Ok((hash, Entry { role, content, metadata: serde_json::from_str(metadata).map_err(failed)? }))
 }

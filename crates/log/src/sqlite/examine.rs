@@ -14,6 +14,7 @@ use super::{failed, open, reason_of};
 use crate::finding::{Examination, Finding, Progress, Stage};
 
 mod answers;
+mod entries;
 mod events;
 mod files;
 mod objects;
@@ -82,6 +83,7 @@ impl Examiner<'_> {
         self.sessions(connection, &seen);
         self.outcomes(connection);
         self.objects(connection, &folder.join("objects"));
+        self.entries(connection);
         Ok(())
     }
 

@@ -101,8 +101,12 @@ fn report_text(report: &Examination, paint: Paint) -> String {
     if report.in_use {
         text.push_str("A daemon has the store open; what it was about to write was not examined.\n");
     }
+    let entries = match report.entries {
+        1 => "1 entry of transcripts".to_owned(),
+        entries => format!("{entries} entries of transcripts"),
+    };
     text.push_str(&format!(
-        "{}, {}, {} and {} can be read; the database has {}, the disk {} left\n",
+        "{}, {}, {}, {} and {entries} can be read; the database has {}, the disk {} left\n",
         counted(report.sessions, "session"),
         counted(report.events, "event"),
         counted(report.outcomes, "outcome"),
