@@ -1,0 +1,127 @@
+//! Forks, merges, search and files of sessions, with the real compiler.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+
+use support::{Finished, World};
+
+/// Runs code in a session; it must succeed.
+fn eval(world: &World, session: &str, code: &str) -> String {
+    let evaluated = world.run(["eval", "--json", "--session", session, code]);
+    assert_eq!(evaluated.code, 0, "{code}: {evaluated:?}");
+    evaluated.json()["value"].as_str().unwrap_or_default().to_owned()
+}
+
+fn ok(finished: Finished) -> Finished {
+    assert_eq!(finished.code, 0, "{finished:?}");
+    finished
+}
+
+/// A session with a type, an opened namespace, a loaded script and values.
+fn lab(world: &World) {
+    std::fs::write(world.work().join("units.fsx"), "let double x = 2 * x\n").unwrap();
+    ok(world.run(["session", "new", "--name", "lab"]));
+    for code in [
+        "type Dog = { Name: string }",
+        "open System.Collections.Generic",
+        "#load \"units.fsx\"\nlet count = Units.double 21",
+        "let kennel = Dictionary<string, Dog>()",
+        "kennel.Add(\"rex\", { Name = \"Rex\" })",
+        "count + 1",
+    ] {
+        eval(world, "lab", code);
+    }
+}
+
+#[test]
+fn a_fork_has_values_types_opened_namespaces_and_loaded_scripts_and_nothing_leaks() {
+    let world = World::new();
+    lab(&world);
+    let forked = ok(world.run(["session", "fork", "lab", "--name", "idea"]));
+    assert!(forked.stdout.contains("Ready") && forked.stdout.contains("idea"), "{forked:?}");
+    assert_eq!(eval(&world, "idea", "it, kennel.[\"rex\"].Name, Units.double 2"), "(43, \"Rex\", 4)");
+    assert_eq!(eval(&world, "idea", "Dictionary<int, Dog>().Count"), "0");
+    eval(&world, "idea", "kennel.Clear()\nlet count = 0\nlet mine = { Name = \"Bo\" }");
+    assert_eq!(eval(&world, "lab", "kennel.Count, count"), "(1, 42)");
+    eval(&world, "lab", "let count = -1");
+    assert_eq!(eval(&world, "idea", "kennel.Count, count, mine.Name"), "(0, 0, \"Bo\")");
+    let unknown = world.run(["eval", "--session", "lab", "mine"]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+}
+
+#[test]
+fn a_cut_moves_to_keep_an_output_with_its_input_and_a_merge_says_what_was_not_run() {
+    let world = World::new();
+    lab(&world);
+    let forked = ok(world.run(["session", "fork", "lab", "--at", "5", "--name", "early"]));
+    insta::assert_snapshot!(forked.stderr.lines().next().unwrap(), @"it begins with 6 entries, not 5: an output stays with its input");
+    assert_eq!(eval(&world, "early", "count"), "42");
+    assert_eq!(world.run(["eval", "--session", "early", "kennel"]).code, 1);
+    let merged = world.run(["session", "merge", "lab", "9,7,11", "--into", "early"]);
+    assert_eq!(merged.code, 0, "they run in the order of the transcript: {merged:?}");
+    assert_eq!(eval(&world, "early", "kennel.Count"), "1");
+    let again = world.run(["session", "merge", "lab", "9-12", "--into", "early"]);
+    assert_eq!(again.code, 1);
+    let said: Vec<&str> = again.stderr.lines().filter(|line| !line.starts_with("   at ")).collect();
+    insta::assert_snapshot!(said.join("\n"), @"
+    entry 9:
+    System.ArgumentException: An item with the same key has already been added. Key: rex
+    entry 9 did not run to its end
+    not run: 11
+    0 of 2 were applied
+    ");
+}
+
+#[test]
+fn what_was_said_is_found_by_a_word_in_its_output() {
+    let world = World::new();
+    lab(&world);
+    eval(&world, "lab", "for i in 1 .. 5000 do printfn \"line %d\" i\nprintfn \"the needle\"");
+    let found = ok(world.run(["search", "needle", "--role", "output", "--json"])).json();
+    assert_eq!((&found[0]["name"], found.as_array().unwrap().len()), (&"lab".into(), 1));
+    assert!(found[0]["snippet"].as_str().unwrap().contains("the needle"), "{found}");
+    let nothing = world.run(["search", "nothingofit"]);
+    assert_eq!((nothing.code, nothing.stdout.as_str()), (1, ""));
+    assert_eq!(world.run(["search", "->"]).code, 2);
+}
+
+#[test]
+fn a_session_is_handed_over_as_one_file() {
+    let world = World::new();
+    lab(&world);
+    ok(world.run(["export", "lab", "--output", "lab.jsonl"]));
+    let there = world.run(["export", "lab", "--output", "lab.jsonl"]);
+    assert_eq!(there.code, 1, "{there:?}");
+    let colleague = World::new();
+    let (from, to) = (world.work().join("lab.jsonl"), colleague.work().join("lab.jsonl"));
+    std::fs::copy(&from, &to).unwrap();
+    ok(colleague.run(["import", "lab.jsonl"]));
+    assert_eq!(eval(&colleague, "lab", "it, kennel.[\"rex\"].Name"), "(43, \"Rex\")");
+    let fresh = ok(colleague.run(["import", "lab.jsonl", "--name", "fresh"]));
+    assert!(fresh.stdout.contains("fresh"), "{fresh:?}");
+    ok(colleague.run(["session", "rename", "fresh", "lab-again"]));
+    ok(colleague.run(["session", "rename", "lab-again", "lab"]));
+    let text = std::fs::read_to_string(&to).unwrap();
+    std::fs::write(&to, text.replace("Rex", "Max")).unwrap();
+    let damaged = colleague.run(["import", "lab.jsonl"]);
+    assert_eq!(damaged.code, 1);
+    insta::assert_snapshot!(damaged.stderr, @"
+    error: line 6 of the file cannot be imported: its events do not come to its entries [import_invalid]
+      Have the session exported again, and the file copied whole.
+    ");
+    let script = ok(world.run(["export", "lab", "--format", "fsx"])).stdout;
+    insta::assert_snapshot!(script, @r#"
+    type Dog = { Name: string }
+
+    open System.Collections.Generic
+
+    #load "units.fsx"
+    let count = Units.double 21
+
+    let kennel = Dictionary<string, Dog>()
+
+    kennel.Add("rex", { Name = "Rex" })
+
+    count + 1
+    "#);
+}
