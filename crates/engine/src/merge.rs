@@ -80,7 +80,7 @@ impl Client {
         let mut merged = Merged::default();
         let mut inputs = inputs.into_iter().zip(1_u64..);
         for ((index, input), number) in inputs.by_ref() {
-            let command = CommandId::new(format!("{id}.{number}"))?;
+            let command = id.part(number)?;
             let body = self.eval_of(input).await?;
             match self.run_input(session, command.clone(), body).await {
                 Ok(outcome) if outcome.success() => merged.applied.push(Brought { index, command, outcome }),

@@ -216,6 +216,20 @@ impl CommandId {
         self.0.starts_with(Self::ANONYMOUS)
     }
 
+    /// The id of a command that is carried out for this one, by its number.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it would be too long.
+    pub fn part(&self, number: u64) -> Result<Self, Error> {
+        Self::new(format!("{self}.{number}"))
+    }
+
+    /// Whether it is the id of a command that is carried out for `whole`.
+    pub fn is_part_of(&self, whole: &Self) -> bool {
+        let number = self.0.strip_prefix(whole.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        number.is_some_and(|number| number.parse::<u64>().is_ok())
+    }
+
     /// Checks an id that a client gave its command.
     ///
     /// # Errors
@@ -253,6 +267,16 @@ impl CommandId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_command_is_told_from_other_commands() {
+        let id = |text: &str| CommandId::new(text).unwrap();
+        assert_eq!(id("m").part(12), Ok(id("m.12")));
+        let parts =
+            ["m.1", "m.12", "m", "m.", "m.x", "m1", "n.1", "m.1.1"].map(|text| id(text).is_part_of(&id("m")));
+        assert_eq!(parts, [true, true, false, false, false, false, false, false]);
+        assert!(id(&"m".repeat(CommandId::MAX_BYTES)).part(1).is_err());
+    }
 
     #[test]
     fn a_session_answers_to_its_uuid_and_to_the_end_of_it() {

@@ -128,6 +128,7 @@ methods! {
         /// The session they run in: its id, the end of it, or its name.
         session: String,
         /// The client's name for the command: sent again under it, it goes on where it was cut off, and runs nothing twice.
+        /// Each input is a command of its own: `NAME.1`, `NAME.2`, …
         #[serde(default)]
         command: Option<CommandId>,
         /// The other session.
