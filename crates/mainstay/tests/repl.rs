@@ -315,3 +315,80 @@ fn commands_act_on_the_session() {
     terminal.enter("#quit;;");
     assert_eq!(terminal.wait_for_end(), 0);
 }
+
+#[test]
+fn a_fork_goes_on_apart_and_its_cells_are_brought_back() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let rate = 2");
+    terminal.wait_for("val rate : int = 2");
+    terminal.enter("let later = 3");
+    terminal.wait_for("val later : int = 3");
+
+    terminal.enter("/fork 1 \"b tree\"");
+    terminal.wait_for("it begins with 2 entries, not 1: an output stays with its input");
+    terminal.wait_for_last_line("b tree>");
+    terminal.enter("later");
+    terminal.wait_for("error FS0039");
+    terminal.enter("let total n = n * rate");
+    terminal.wait_for("val total : n:int -> int");
+    terminal.enter("let answer = (printfn \"counted\"; total 21)");
+    terminal.wait_for("val answer : int = 42");
+    terminal.enter(":lineage");
+    terminal.wait_for("  b tree  after 2, ");
+    terminal.enter(":transcript 5");
+    terminal.wait_for("   5 > let total n = n * rate\n");
+    let screen = terminal.screen();
+    assert!(!screen.contains("   1 > let rate"), "{screen}");
+
+    terminal.press("/session w");
+    terminal.press(TAB);
+    terminal.wait_for_last_line("b tree> /session work");
+    terminal.press(ENTER);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":search counted");
+    terminal.wait_for("  b tree  entry 7  ");
+    terminal.press(":cherry-pick b");
+    terminal.press(TAB);
+    terminal.wait_for_last_line("work> :cherry-pick b tree");
+    terminal.enter(" 7 --context 2");
+    terminal.wait_for("entry 5:\nval total : n:int -> int\nentry 7:\ncounted\nval answer : int = 42\n");
+    terminal.enter("answer, later");
+    terminal.wait_for("val it : int * int = (42, 3)");
+}
+
+#[test]
+fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let pause = -1");
+    terminal.wait_for("val pause : int = -1");
+    assert_eq!(world.run(["session", "new", "--name", "other"]).code, 0);
+    let sleep = "printfn \"begun\"; System.Threading.Thread.Sleep pause";
+    for cell in ["let first = 1", "let pause = 0", sleep, "let never = pause"] {
+        assert_eq!(world.run(["eval", "--session", "other", cell]).code, 0);
+    }
+    let watcher = Terminal::run(world.command().args(["--session", "work"]));
+    watcher.wait_for_last_line(PROMPT);
+    terminal.enter(":merge other 1,5-8");
+    watcher.wait_for("terminal│ begun");
+    terminal.press(CTRL_C);
+    terminal.wait_for("cancelling …");
+    terminal.wait_for("not run: 7\n1 of 3 were applied");
+    terminal.wait_for_last_line(PROMPT);
+    assert_eq!(world.session()["state"], "Ready");
+
+    terminal.enter(":switch other");
+    terminal.wait_for_last_line("other>");
+    terminal.enter("let name = stdin.ReadLine()");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.enter("Ada");
+    terminal.wait_for("val name : string = \"Ada\"");
+    terminal.enter(":switch work");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":cherry-pick other 9");
+    terminal.wait_for_last_line("the code reads a line");
+    terminal.enter("Grace");
+    terminal.wait_for("entry 9:\nval name : string = \"Grace\"");
+    terminal.wait_for_last_line(PROMPT);
+}

@@ -25,7 +25,7 @@ mod mcp;
 pub(crate) mod merge;
 mod principal;
 mod questions;
-mod search;
+pub(crate) mod search;
 mod serve;
 pub(crate) mod session;
 pub(crate) mod status;

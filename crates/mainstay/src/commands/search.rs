@@ -96,11 +96,8 @@ impl Search {
         if json {
             super::print_json(&found)?;
         } else {
-            let (paint, now) = (Paint::stdout(), Timestamp::now());
-            found.iter().for_each(|found| print!("{}", found_text(found, paint, now)));
-            if found.is_empty() {
-                note("nothing was found");
-            } else if found.len() == limit {
+            show_found(&found, Paint::stdout(), Timestamp::now());
+            if !found.is_empty() && found.len() == limit {
                 note(&format!("more with --offset {}", offset + limit));
             }
         }
@@ -108,8 +105,16 @@ impl Search {
     }
 }
 
+/// Shows what was found, the best first.
+pub(crate) fn show_found(found: &[FoundView], paint: Paint, now: Timestamp) {
+    found.iter().for_each(|found| print!("{}", found_text(found, paint, now)));
+    if found.is_empty() {
+        note("nothing was found");
+    }
+}
+
 /// What was found, in two lines.
-pub(crate) fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
+fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
     let FoundView { short_id, name, index, role, at, snippet, working_directory, .. } = found;
     let place = match index {
         Some(index) => format!("entry {}", index + 1),

@@ -38,7 +38,7 @@ pub(super) struct Transcript {
 }
 
 /// How many lines of an entry are shown.
-const LINES: usize = 12;
+pub(crate) const LINES: usize = 12;
 
 impl Transcript {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
@@ -56,14 +56,15 @@ impl Transcript {
         })
         .await?;
         if shown == 0 && !self.json {
-            note(if self.from == 1 {
-                "nothing was said in it yet"
-            } else {
-                "it has no entry of that number"
-            });
+            note(nothing_shown(self.from));
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Why there is nothing from this number on.
+pub(crate) const fn nothing_shown(from: u64) -> &'static str {
+    if from == 1 { "nothing was said in it yet" } else { "it has no entry of that number" }
 }
 
 /// Reads a session's entries page by page, at most so many; the first has the number 1.
@@ -111,7 +112,9 @@ pub(crate) fn entry_text(number: u64, placed: &Placed, lines: usize, paint: Pain
     let untold = all.len().saturating_sub(lines);
     let more = match &entry.content {
         Content::Object { bytes, .. } => Some(format!("{bytes} bytes in all")),
-        Content::Text(_) if untold > 0 => Some(format!("{untold} lines more; --full shows them")),
+        Content::Text(_) if untold > 0 => {
+            Some(format!("{untold} lines more; `mainstay session transcript --full` shows them"))
+        }
         Content::Text(_) => None,
     };
     let brought = origin.map(|origin| format!("brought from {}", origin.session.short()));
@@ -152,7 +155,7 @@ mod tests {
         7   1
             2
             3
-            … 2 lines more; --full shows them
+            … 2 lines more; `mainstay session transcript --full` shows them
         ");
         insta::assert_snapshot!(told(Role::Output, ""), @"   7");
         insta::assert_snapshot!(told(Role::Input, "brought"), @"

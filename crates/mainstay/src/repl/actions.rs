@@ -1,41 +1,37 @@
 //! Carrying out the commands of the table, one small function each.
 
 use mainstay_gateway::rpc::api::{
-    CancelSession, CreateSession, GetSession, GetStatus, ListAsks, ListEvents, ListSessions, RenameSession,
-    ResetSession, Sent,
+    CancelSession, CreateSession, ForkSession, GetLineage, GetSession, GetStatus, ListAsks, ListEvents,
+    ListSessions, RenameSession, ResetSession, SearchEntries, Sent,
 };
-use mainstay_model::{Error, Seq, Timestamp};
-use unicode_width::UnicodeWidthStr;
+use mainstay_model::{Error, Placed, Seq, Timestamp};
 
-use super::command::{Command, TABLE};
+use super::command::Command;
 use super::evaluation::Submission;
+use super::help::help_text;
 use super::link::Link;
 use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
 use crate::commands::ask::{answer, asks_text};
+use crate::commands::fork::moved;
+use crate::commands::lineage::picture;
+use crate::commands::search::show_found;
 use crate::commands::session::session_line;
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
+use crate::commands::transcript::{LINES, entry_text, for_each_entry, nothing_shown};
 use crate::connect::connect;
-use crate::terminal::{Tone, note};
+use crate::terminal::note;
 
-/// Keys worth knowing, as `:help` lists them.
-const KEYS: &[(&str, &str)] = &[
-    ("Enter", "run what is finished, else begin a new line; an empty line ends a block"),
-    ("Alt-Enter", "begin a new line"),
-    ("Tab", "complete"),
-    ("Up, Right", "what was typed before; the hint"),
-    ("Ctrl-R", "search what was typed before"),
-    ("Ctrl-C", "drop the line; stop the code that runs"),
-    ("Ctrl-D", "leave; the session goes on"),
-];
+/// How much `:search` shows.
+const FOUND_SHOWN: usize = 10;
 
 impl Repl {
     /// Carries out a command other than [`Command::Quit`].
     pub(super) async fn act(&mut self, command: Command) -> Result<(), Error> {
         match command {
-            Command::Help => self.help(),
+            Command::Help => print!("{}", help_text(self.paint)),
             Command::Sessions => self.sessions().await?,
             Command::Switch(reference) => self.switch(reference).await?,
             Command::Reset => self.reset(false).await?,
@@ -43,6 +39,11 @@ impl Repl {
             Command::Status => self.status().await?,
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
+            Command::Fork { entries, name } => self.fork(entries, name).await?,
+            Command::Merge { from, entries } => self.evaluate(Submission::merge(from, entries)).await?,
+            Command::Lineage => self.lineage().await?,
+            Command::Transcript(from) => self.transcript(from).await?,
+            Command::Search(words) => self.search(words).await?,
             Command::Rename(name) => self.rename(name).await?,
             Command::Asks => self.asks().await?,
             Command::Answer { ask, text } => self.answer(&ask, &text).await?,
@@ -51,18 +52,6 @@ impl Repl {
             Command::Quit => {}
         }
         Ok(())
-    }
-
-    fn help(&self) {
-        let rows = || TABLE.iter().map(|entry| (entry.usage(), entry.about));
-        let width = rows().map(|(usage, _)| usage.width()).max().unwrap_or(0);
-        let line = |name: &str, about: &str| {
-            println!("  {}{}  {about}", self.paint.tone(Tone::Name, name), " ".repeat(width - name.width()));
-        };
-        rows().for_each(|(usage, about)| line(&usage, about));
-        println!();
-        KEYS.iter().for_each(|(key, about)| line(key, about));
-        println!("\nA line that begins with a blank is not kept in the history.");
     }
 
     async fn sessions(&self) -> Result<(), Error> {
@@ -93,6 +82,55 @@ impl Repl {
         self.quiet = Quiet::begin();
         let session = session?;
         self.switch(session.session.to_string()).await
+    }
+
+    async fn fork(&mut self, entries: Option<u64>, name: Option<String>) -> Result<(), Error> {
+        let fork = ForkSession { command: None, session: self.link.reference(), entries, name };
+        let forked = self.link.client.call(fork).await?;
+        moved(&forked).iter().for_each(|moved| note(moved));
+        self.switch(forked.session.session.to_string()).await
+    }
+
+    async fn lineage(&self) -> Result<(), Error> {
+        let relatives = self.link.client.call(GetLineage { session: self.link.reference() }).await?;
+        print!("{}", picture(&relatives, self.link.session.session, self.paint, Timestamp::now()));
+        Ok(())
+    }
+
+    /// Shows the entries from this number on, or until Ctrl-C.
+    async fn transcript(&mut self, from: u64) -> Result<(), Error> {
+        let (link, paint) = (&self.link, self.paint);
+        let mut is_empty = true;
+        let show = |number, placed: &Placed| {
+            is_empty = false;
+            print!("{}", entry_text(number, placed, LINES, paint));
+            Ok(())
+        };
+        tokio::select! {
+            shown = for_each_entry(&link.client, &link.session, from - 1, None, show) => shown?,
+            _ = self.interrupts.recv() => return Ok(()),
+        }
+        if is_empty {
+            note(nothing_shown(from));
+        }
+        Ok(())
+    }
+
+    async fn search(&self, words: String) -> Result<(), Error> {
+        let search = SearchEntries {
+            words,
+            session: None,
+            working_directory: None,
+            kind: None,
+            roles: Vec::new(),
+            since: None,
+            until: None,
+            offset: 0,
+            limit: Some(FOUND_SHOWN),
+        };
+        let found = self.link.client.call(search).await?;
+        show_found(&found, self.paint, Timestamp::now());
+        Ok(())
     }
 
     async fn reset(&mut self, hard: bool) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use mainstay_model::{AskId, Error};
 use unicode_width::UnicodeWidthStr;
 
 use super::editor::{Editor, Typed, clear_line};
-use super::evaluation::{Progress, Submission};
+use super::evaluation::Progress;
 use super::prompt::LinePrompt;
 use super::{Repl, is_loss, no_terminal};
 use crate::commands::ask::question_text;
@@ -16,25 +16,16 @@ const MARGIN: usize = 8;
 
 impl Repl {
     /// Asks what the submission's code asks, until nothing is open or the code is to stop.
-    pub(super) async fn ask_person(
-        &mut self,
-        submission: &Submission,
-        progress: &mut Progress,
-    ) -> Result<(), Error> {
+    pub(super) async fn ask_person(&mut self, progress: &mut Progress) -> Result<(), Error> {
         while !self.link.is_lost()
             && let Some(ask) = progress.open_ask().cloned()
         {
-            self.ask_until_it_ends(&ask, submission, progress).await.map_err(|error| no_terminal(&error))?;
+            self.ask_until_it_ends(&ask, progress).await.map_err(|error| no_terminal(&error))?;
         }
         Ok(())
     }
 
-    async fn ask_until_it_ends(
-        &mut self,
-        ask: &Ask,
-        submission: &Submission,
-        progress: &mut Progress,
-    ) -> std::io::Result<()> {
+    async fn ask_until_it_ends(&mut self, ask: &Ask, progress: &mut Progress) -> std::io::Result<()> {
         let prompt = LinePrompt::question(&begin(&ask.question, progress)?);
         let mut editor = Editor::for_answers(self.paint)?;
         while !self.link.is_lost() && progress.open_ask().is_some_and(|open| open.ask == ask.ask) {
@@ -47,11 +38,11 @@ impl Repl {
                 })
                 .await;
             let typed = editor.finish(done, reading.prompt())?;
-            held.iter().for_each(|event| self.observe(event, submission, progress));
+            held.iter().for_each(|event| self.observe(event, progress));
             progress.end_line();
             match typed {
                 Typed::Text(text) => self.answer_own(ask.ask, &text, progress).await,
-                Typed::Dropped => self.want_stop(submission, progress).await,
+                Typed::Dropped => self.want_stop(progress).await,
                 Typed::End => {
                     progress.leave_asks_to_others();
                     let id = ask.ask.short();

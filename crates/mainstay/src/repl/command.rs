@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::commands::merge::{Entries, entries, with_context};
+
 /// How many events `:events` shows unless told otherwise.
 const EVENTS_SHOWN: u64 = 20;
 
@@ -12,6 +14,8 @@ pub(super) enum Command {
     Help,
     /// List the sessions.
     Sessions,
+    /// Show which sessions were forked off which.
+    Lineage,
     /// Attach to another session.
     Switch(String),
     /// Drop the definitions.
@@ -24,6 +28,24 @@ pub(super) enum Command {
     Events(u64),
     /// Create a session and attach to it.
     New(Option<String>),
+    /// Create a session that begins where this one is, and attach to it.
+    Fork {
+        /// With so many entries, from the first; all where it does not say.
+        entries: Option<u64>,
+        /// What people call it.
+        name: Option<String>,
+    },
+    /// Run cells of another session in this one.
+    Merge {
+        /// The other session.
+        from: String,
+        /// Which entries of its transcript.
+        entries: Entries,
+    },
+    /// Show the transcript, from the entry with this number on.
+    Transcript(u64),
+    /// Find entries of all sessions by the words in them.
+    Search(String),
     /// Give the session another name.
     Rename(String),
     /// List what waits for an answer.
@@ -60,13 +82,32 @@ pub(super) struct Entry {
 pub(super) const TABLE: &[Entry] = &[
     entry(":help", &[":h", ":?", "#help"], "", "show the commands and keys", |_| Some(Command::Help)),
     entry(":sessions", &[], "", "list the sessions", |_| Some(Command::Sessions)),
-    entry(":switch", &[], "SESSION", "attach to another session: its name, or the end of its id", |text| {
-        given(text).map(Command::Switch)
-    }),
+    entry(
+        ":switch",
+        &[":session"],
+        "SESSION",
+        "attach to another session: its name, or the end of its id",
+        |text| name(text).map(Command::Switch),
+    ),
     entry(":new", &[], "[NAME]", "create a session in this folder and attach to it", |text| {
-        Some(Command::New(given(text)))
+        Some(Command::New(name(text)))
     }),
-    entry(":rename", &[], "NAME", "give the session another name", |text| given(text).map(Command::Rename)),
+    entry(
+        ":fork",
+        &[],
+        "[ENTRIES] [NAME]",
+        "go on apart, in a new session with all or so many of these entries",
+        |text| Some(fork(text)),
+    ),
+    entry(":merge", &[], "SESSION ENTRIES", "run entries of another session here: 3,4,7-9", merge),
+    entry(
+        ":cherry-pick",
+        &[],
+        "SESSION ENTRY [--context N]",
+        "run one of them, with N before it",
+        cherry_pick,
+    ),
+    entry(":rename", &[], "NAME", "give the session another name", |text| name(text).map(Command::Rename)),
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)),
     entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
     entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
@@ -76,7 +117,14 @@ pub(super) const TABLE: &[Entry] = &[
     entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel)),
     entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)),
     entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset)),
-    entry(":status", &[], "", "show the session and the daemon", |_| Some(Command::Status)),
+    entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
+        given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
+    }),
+    entry(":lineage", &[], "", "show which sessions were forked off which", |_| Some(Command::Lineage)),
+    entry(":search", &[], "WORDS", "find what was said in any session", |text| {
+        given(text).map(Command::Search)
+    }),
+    entry(":status", &[":session-info"], "", "show the session and the daemon", |_| Some(Command::Status)),
     entry(":events", &[], "[N]", "show what happened last", |text| match given(text) {
         None => Some(Command::Events(EVENTS_SHOWN)),
         Some(count) => count.parse().ok().map(Command::Events),
@@ -101,6 +149,49 @@ impl Entry {
     pub(super) fn usage(&self) -> String {
         format!("{} {}", self.name, self.argument).trim_end().to_owned()
     }
+
+    /// What follows it first.
+    pub(super) fn first_argument(&self) -> &'static str {
+        self.argument.split(' ').next().unwrap_or_default()
+    }
+}
+
+fn fork(text: &str) -> Command {
+    let (first, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    match first.parse() {
+        Ok(entries) => Command::Fork { entries: Some(entries), name: name(rest) },
+        Err(_) => Command::Fork { entries: None, name: name(text) },
+    }
+}
+
+/// The name of a session may have blanks in it, and so may the numbers of entries.
+fn merge(text: &str) -> Option<Command> {
+    text.match_indices(char::is_whitespace).find_map(|(at, _)| {
+        let (from, numbers) = text.split_at(at);
+        Some(Command::Merge { from: name(from)?, entries: entries(numbers).ok()? })
+    })
+}
+
+fn cherry_pick(text: &str) -> Option<Command> {
+    let (picked, context) = match text.split_once("--context") {
+        Some((picked, context)) => (picked, context.trim_start_matches('=').trim().parse().ok()?),
+        None => (text, 0),
+    };
+    let (from, entry) = picked.trim_end().rsplit_once(char::is_whitespace)?;
+    let entries = Entries(vec![with_context(number(entry)?, context)]);
+    Some(Command::Merge { from: name(from)?, entries })
+}
+
+/// A number that counts from 1.
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+/// A name, with or without quotation marks.
+fn name(text: &str) -> Option<String> {
+    let text = text.trim();
+    let unquoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    given(unquoted.unwrap_or(text))
 }
 
 fn given(text: &str) -> Option<String> {
@@ -134,7 +225,15 @@ impl fmt::Display for CommandError {
     }
 }
 
-/// Reads a line as a command; none where it is code. F# has no code that begins with a colon, and knows its own `#quit;;`.
+/// The command of this name, which a slash may begin instead of the colon.
+pub(super) fn named(name: &str) -> Option<&'static Entry> {
+    let bare = name.strip_prefix('/');
+    let is_meant = |known: &str| known == name || bare.is_some() && known.strip_prefix(':') == bare;
+    TABLE.iter().find(|entry| is_meant(entry.name) || entry.aliases.iter().any(|alias| is_meant(alias)))
+}
+
+/// Reads a line as a command; none where it is code. F# has no code that begins with a colon, and knows its own `#quit;;`. What
+/// begins with a slash is a command only where there is one of that name: a comment does so too.
 pub(super) fn read(line: &str) -> Option<Result<Command, CommandError>> {
     let text = line.trim();
     let text = if text.starts_with('#') { text.trim_end_matches(';').trim_end() } else { text };
@@ -142,7 +241,7 @@ pub(super) fn read(line: &str) -> Option<Result<Command, CommandError>> {
         return None;
     }
     let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    match TABLE.iter().find(|entry| entry.name == name || entry.aliases.contains(&name)) {
+    match named(name) {
         Some(entry) => {
             Some((entry.read)(argument).ok_or_else(|| CommandError::Usage { usage: entry.usage() }))
         }
@@ -182,8 +281,72 @@ mod tests {
     }
 
     #[test]
+    fn a_slash_may_begin_a_command() {
+        let aliases = [
+            ("/sessions", ":sessions"),
+            ("/session abc123", ":switch abc123"),
+            ("/session-info", ":status"),
+            ("/rename \"Auth implementation\"", ":rename Auth implementation"),
+            ("/fork 5 \"Try different approach\"", ":fork 5 Try different approach"),
+            ("/merge abc123 3,4,5", ":merge abc123 3,4,5"),
+            ("/cherry-pick abc123 7 --context 2", ":merge abc123 5-7"),
+            ("/q", ":quit"),
+        ];
+        for (slash, colon) in aliases {
+            assert_eq!(done(slash), done(colon));
+        }
+        assert_eq!(read("/switch"), Some(Err(CommandError::Usage { usage: ":switch SESSION".to_owned() })));
+    }
+
+    #[test]
+    fn a_fork_has_so_many_entries_and_a_name() {
+        let fork = |entries, name: Option<&str>| Command::Fork { entries, name: name.map(str::to_owned) };
+        assert_eq!(done(":fork"), fork(None, None));
+        assert_eq!(done(":fork 5"), fork(Some(5), None));
+        assert_eq!(done(":fork  5  b tree "), fork(Some(5), Some("b tree")));
+        assert_eq!(done(":fork b tree 5"), fork(None, Some("b tree 5")));
+        assert_eq!(done(":fork \"5\""), fork(None, Some("5")));
+    }
+
+    #[test]
+    fn what_is_merged_is_named_by_session_and_numbers() {
+        let merge = |from: &str, entries: &[(u64, u64)]| Command::Merge {
+            from: from.to_owned(),
+            entries: Entries(entries.iter().map(|(start, end)| *start..*end).collect()),
+        };
+        assert_eq!(done(":merge lab 3, 7-9"), merge("lab", &[(2, 3), (6, 9)]));
+        assert_eq!(done(":merge the lab 2 3"), merge("the lab 2", &[(2, 3)]));
+        assert_eq!(done(":merge \"the lab\" 3"), merge("the lab", &[(2, 3)]));
+        assert_eq!(done(":cherry-pick the lab 7"), merge("the lab", &[(6, 7)]));
+        assert_eq!(done(":cherry-pick lab 7 --context 2"), merge("lab", &[(4, 7)]));
+        assert_eq!(done(":cherry-pick lab 7 --context=9"), merge("lab", &[(0, 7)]));
+    }
+
+    #[test]
+    fn what_was_said_is_shown_from_a_number_on_and_found_by_words() {
+        assert_eq!(done(":transcript"), Command::Transcript(1));
+        assert_eq!(done(":transcript 11"), Command::Transcript(11));
+        assert_eq!(done(":search \"in a row\" begin*"), Command::Search("\"in a row\" begin*".to_owned()));
+        assert_eq!(done(":lineage"), Command::Lineage);
+    }
+
+    #[test]
     fn everything_else_is_code() {
         for line in ["1 + 1", "#r \"a.dll\"", "#time;;", "", "let x : int = 1", "x\n:quit"] {
+            assert_eq!(read(line), None, "{line:?}");
+        }
+        for line in [
+            "// fork",
+            "//fork",
+            "/ fork",
+            "/",
+            "/frobnicate",
+            "/forks",
+            "/#help",
+            "/fork;;",
+            "(/) 4 2",
+            "4\n/fork",
+        ] {
             assert_eq!(read(line), None, "{line:?}");
         }
     }
@@ -194,10 +357,20 @@ mod tests {
         assert_eq!(read(":switch"), usage(":switch SESSION"));
         assert_eq!(read(":answer a1b2 "), usage(":answer ASK TEXT"));
         assert_eq!(read(":events many"), usage(":events [N]"));
+        assert_eq!(read(":transcript 0"), usage(":transcript [FROM]"));
+        assert_eq!(read(":search"), usage(":search WORDS"));
+        for line in [":merge", ":merge lab", ":merge 3", ":merge lab 0", ":merge lab 4-3"] {
+            assert_eq!(read(line), usage(":merge SESSION ENTRIES"), "{line}");
+        }
+        for line in
+            [":cherry-pick lab", ":cherry-pick 7", ":cherry-pick lab 0", ":cherry-pick lab 7 --context x"]
+        {
+            assert_eq!(read(line), usage(":cherry-pick SESSION ENTRY [--context N]"), "{line}");
+        }
     }
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :rename :load :asks :answer :cancel :reset :hard-reset :status :events :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :load :asks :answer :cancel :reset :hard-reset :transcript :lineage :search :status :events :quit");
     }
 }

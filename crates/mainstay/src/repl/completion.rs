@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::command::TABLE;
+use super::command::{self, TABLE};
 use crate::terminal::{ago, printable};
 
 /// How long the editor stands still for an answer.
@@ -169,26 +169,32 @@ fn at_once(line: &str) -> Option<Proposal> {
         let choice = Choice { value: STEP.to_owned(), note: String::new(), documentation: None };
         return Some(Proposal { start: line.len(), choices: vec![choice] });
     }
-    if let Some(path) = line.strip_prefix(":load ") {
+    if let Some(("FILE", path)) = argument(line) {
         return Some(files(path, line.len()));
     }
-    let is_command = line.is_empty() || (line.starts_with(':') && !line.contains(' '));
-    is_command.then(|| Proposal {
-        start: 0,
-        choices: TABLE
-            .iter()
-            .filter(|entry| entry.name.starts_with(line))
-            .map(|entry| Choice {
-                value: if entry.argument.is_empty() {
-                    entry.name.to_owned()
-                } else {
-                    format!("{} ", entry.name)
-                },
-                note: entry.about.to_owned(),
-                documentation: None,
-            })
-            .collect(),
-    })
+    let is_command = line.is_empty() || (line.starts_with([':', '/']) && !line.contains(char::is_whitespace));
+    is_command.then(|| commands(line))
+}
+
+/// The commands whose names begin with `begun`, with the sign it begins with.
+fn commands(begun: &str) -> Proposal {
+    let sign = begun.chars().next().unwrap_or(':');
+    let choices = TABLE.iter().filter_map(|entry| {
+        let name = entry.name.replacen(':', sign.encode_utf8(&mut [0; 4]), 1);
+        let end = if entry.argument.is_empty() { "" } else { " " };
+        name.starts_with(begun).then(|| Choice {
+            value: format!("{name}{end}"),
+            note: entry.about.to_owned(),
+            documentation: None,
+        })
+    });
+    Proposal { start: 0, choices: choices.collect() }
+}
+
+/// What is to follow the command that stands in a line, and what of it is typed.
+fn argument(line: &str) -> Option<(&'static str, &str)> {
+    let (name, begun) = line.split_once(' ')?;
+    Some((command::named(name)?.first_argument(), begun))
 }
 
 /// The files and folders whose paths begin with `path`, which ends at `end`.
@@ -215,8 +221,9 @@ fn files(path: &str, end: usize) -> Proposal {
 
 /// Asks the daemon.
 async fn propose(asked: &Asked, line: &str, code: String) -> Result<Proposal, Error> {
-    match line.strip_prefix(":switch ") {
-        Some(begun) => sessions(asked, begun, line.len()).await,
+    match argument(line) {
+        Some(("SESSION", begun)) => sessions(asked, begun, line.len()).await,
+        Some(_) => Ok(Proposal { start: line.len(), choices: Vec::new() }),
         None if line.starts_with(':') => Ok(Proposal { start: line.len(), choices: Vec::new() }),
         None => names(asked, line, code).await,
     }
@@ -372,7 +379,21 @@ mod tests {
             at_once(":re").map(|proposal| values(&proposal).join(",")).as_deref(),
             Some(":rename ,:reset")
         );
+        assert_eq!(
+            at_once("/re").map(|proposal| values(&proposal).join(",")).as_deref(),
+            Some("/rename ,/reset")
+        );
+        assert_eq!(at_once("//comment\nList.ma"), None);
         assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(TABLE.len()));
+    }
+
+    #[test]
+    fn what_follows_a_command_first_is_told_from_the_table() {
+        for line in [":switch la", ":merge la", ":cherry-pick la", "/session la"] {
+            assert_eq!(argument(line), Some(("SESSION", "la")));
+        }
+        assert_eq!(argument(":load a b"), Some(("FILE", "a b")));
+        assert_eq!(argument("// fork"), None);
     }
 
     #[test]

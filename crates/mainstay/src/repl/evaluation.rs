@@ -1,35 +1,46 @@
-//! Running code: its output as it comes, Ctrl-C, and what came of it.
+//! Running code that was typed, and cells of another session: output as it comes, Ctrl-C, and what came of it.
 
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, Sent};
+use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, MergeSession, Sent};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::EvalView;
+use mainstay_gateway::view::{BroughtView, EvalView};
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Admission, AskId, CommandId, Error, EvalEnding, Event, EventBody, OutputStream};
+use mainstay_model::{Admission, AskId, CommandId, Error, EvalEnding, Event, EventBody, OutputStream, Seq};
 use tokio::time::sleep;
 
 use super::{Repl, is_loss};
 use crate::asking::{News, OwnAsks};
 use crate::commands::exit::own_exit_code;
+use crate::commands::merge::{Entries, show_merged};
 use crate::terminal::{BegunLine, Paint, Tone, eval_summary, note, printable};
 
 /// Code that has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Code to run.
+/// What is to be run, under what name.
 pub(super) struct Submission {
     command: CommandId,
-    code: String,
-    file: Option<String>,
+    work: Work,
+}
+
+/// What there is to run.
+enum Work {
+    /// Code that was typed, or the text of a file.
+    Code { code: String, file: Option<String> },
+    /// Cells of another session, one after the other. Each is a part of the command.
+    Merge { from: String, entries: Entries },
 }
 
 /// What is known of a submission while it runs.
-#[derive(Default)]
 pub(super) struct Progress {
+    /// The command that runs, or is the next to run.
+    command: CommandId,
+    /// The command that it is a part of.
+    whole: Option<CommandId>,
     has_begun: bool,
     /// Ctrl-C was pressed.
     is_unwanted: bool,
@@ -46,14 +57,22 @@ pub(super) struct Progress {
 impl Submission {
     /// Code that was typed, or the text of a file.
     pub(super) fn new(code: String, file: Option<String>) -> Self {
-        let command = CommandId::from_uuid(uuid::Uuid::now_v7());
-        Self { command, code, file }
+        Self::of(Work::Code { code, file })
+    }
+
+    /// Cells of another session.
+    pub(super) fn merge(from: String, entries: Entries) -> Self {
+        Self::of(Work::Merge { from, entries })
+    }
+
+    fn of(work: Work) -> Self {
+        Self { command: CommandId::from_uuid(uuid::Uuid::now_v7()), work }
     }
 }
 
 impl Repl {
     /// Runs code and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it has
-    /// one outcome, and runs only if it never began.
+    /// one outcome, and runs only if it never began. A merge goes on where it was cut off.
     pub(super) async fn evaluate(&mut self, submission: Submission) -> Result<(), Error> {
         match self.run(&submission).await {
             Err(error) if is_loss(&error) && self.reconnect().await => self.run(&submission).await,
@@ -66,47 +85,86 @@ impl Repl {
     }
 
     async fn run(&mut self, submission: &Submission) -> Result<(), Error> {
-        let mut progress = Progress::default();
-        let eval = self.follow(submission, &mut progress).await?;
-        // The answer may overtake the last of the output.
-        while self.link.seen() < eval.seq {
-            let Some(event) = self.link.next().await else { break };
-            self.observe(&event, submission, &mut progress);
+        let Submission { command, work } = submission;
+        match work {
+            Work::Code { code, file } => self.run_code(command, code, file.as_ref()).await,
+            Work::Merge { from, entries } => self.run_merge(command, from, entries).await,
         }
-        let own_exit = own_exit_code(&self.link.client, &eval).await?;
-        progress.end_line();
-        show(eval, own_exit, &submission.code, progress.was_killed);
-        if progress.was_killed { self.rebuilt().await } else { Ok(()) }
     }
 
-    async fn follow(&mut self, submission: &Submission, progress: &mut Progress) -> Result<EvalView, Error> {
+    async fn run_code(
+        &mut self,
+        command: &CommandId,
+        code: &str,
+        file: Option<&String>,
+    ) -> Result<(), Error> {
+        let mut progress = Progress::of(command.clone());
         let client = Arc::clone(&self.link.client);
-        let answer = client.call(Eval {
+        let eval = client.call(Eval {
             session: self.link.reference(),
-            code: submission.code.clone(),
-            file: submission.file.clone(),
+            code: code.to_owned(),
+            file: file.cloned(),
             admission: Admission::Queue,
-            sent: Sent::named(submission.command.clone()),
+            sent: Sent::named(command.clone()),
         });
+        let eval = self.follow(eval, &mut progress).await?;
+        self.observe_until(eval.seq, &mut progress).await;
+        let own_exit = own_exit_code(&self.link.client, &eval).await?;
+        progress.end_line();
+        show(eval, own_exit, code, progress.was_killed);
+        self.rebuilt(&progress).await
+    }
+
+    /// What the cells print is shown with what comes of them.
+    async fn run_merge(&mut self, command: &CommandId, from: &str, entries: &Entries) -> Result<(), Error> {
+        let mut progress = Progress::of_parts(command.clone())?;
+        let client = Arc::clone(&self.link.client);
+        let merged = client.call(MergeSession {
+            session: self.link.reference(),
+            command: Some(command.clone()),
+            from: from.to_owned(),
+            entries: entries.0.clone(),
+        });
+        let merged = self.follow(merged, &mut progress).await?;
+        if let Some(BroughtView { eval, .. }) = merged.ran.last() {
+            self.observe_until(eval.seq, &mut progress).await;
+        }
+        show_merged(&merged);
+        self.rebuilt(&progress).await
+    }
+
+    /// Observes events up to one: an answer may overtake the last of the output.
+    async fn observe_until(&mut self, last: Seq, progress: &mut Progress) {
+        while self.link.seen() < last {
+            let Some(event) = self.link.next().await else { break };
+            self.observe(&event, progress);
+        }
+    }
+
+    async fn follow<T>(
+        &mut self,
+        answer: impl Future<Output = Result<T, Error>>,
+        progress: &mut Progress,
+    ) -> Result<T, Error> {
         tokio::pin!(answer);
         let patience = sleep(PATIENCE);
         tokio::pin!(patience);
         let mut is_patient = true;
         loop {
             tokio::select! {
-                eval = &mut answer => return eval,
+                answer = &mut answer => return answer,
                 event = self.link.next(), if !self.link.is_lost() => {
                     if let Some(event) = event {
-                        self.observe(&event, submission, progress);
-                        self.ask_person(submission, progress).await?;
+                        self.observe(&event, progress);
+                        self.ask_person(progress).await?;
                     }
                     if progress.is_to_be_stopped() {
-                        self.stop(submission, progress).await;
+                        self.stop(progress).await;
                     }
                 }
                 _ = self.interrupts.recv() => {
                     progress.end_line();
-                    self.want_stop(submission, progress).await;
+                    self.want_stop(progress).await;
                 }
                 () = &mut patience, if is_patient => {
                     is_patient = false;
@@ -119,13 +177,14 @@ impl Repl {
     }
 
     /// Shows what an event has to show: our output as it is, what others do in words.
-    pub(super) fn observe(&mut self, event: &Event, submission: &Submission, progress: &mut Progress) {
-        match progress.asks.observe(event, &submission.command) {
+    pub(super) fn observe(&mut self, event: &Event, progress: &mut Progress) {
+        progress.go_on_with(event);
+        match progress.asks.observe(event, &progress.command) {
             Some(News::Raised | News::Answered) => return,
             Some(News::Ended) if is_cancelled(event) => return,
             Some(News::Ended) | None => {}
         }
-        if event.metadata.correlation.as_ref() != Some(&submission.command) {
+        if event.metadata.correlation.as_ref() != Some(&progress.command) {
             if !progress.is_our_doing(event) {
                 progress.end_line();
                 self.hear(event);
@@ -142,14 +201,14 @@ impl Repl {
     }
 
     /// Ctrl-C was pressed.
-    pub(super) async fn want_stop(&mut self, submission: &Submission, progress: &mut Progress) {
+    pub(super) async fn want_stop(&mut self, progress: &mut Progress) {
         progress.is_unwanted = true;
-        self.stop(submission, progress).await;
+        self.stop(progress).await;
     }
 
     /// Stops our code, or takes it back where it waits for its turn; never somebody else's.
-    async fn stop(&mut self, submission: &Submission, progress: &mut Progress) {
-        let target = Some(submission.command.clone());
+    async fn stop(&mut self, progress: &mut Progress) {
+        let target = Some(progress.command.clone());
         let cancel = CancelSession { session: self.link.reference(), target, sent: Sent::default() };
         match self.link.client.call(cancel).await {
             Ok(Cancelling { job: Some(_), .. }) => {
@@ -173,7 +232,10 @@ impl Repl {
     }
 
     /// Waits until a session whose worker was killed has its definitions again.
-    async fn rebuilt(&mut self) -> Result<(), Error> {
+    async fn rebuilt(&mut self, progress: &Progress) -> Result<(), Error> {
+        if !progress.was_killed {
+            return Ok(());
+        }
         self.settle().await?;
         note("the session is rebuilt from its earlier definitions");
         Ok(())
@@ -181,11 +243,45 @@ impl Repl {
 }
 
 impl Progress {
+    /// Nothing is known yet of this command.
+    fn of(command: CommandId) -> Self {
+        Self {
+            command,
+            whole: None,
+            has_begun: false,
+            is_unwanted: false,
+            is_stopping: false,
+            was_killed: false,
+            begun: BegunLine::default(),
+            asks: OwnAsks::default(),
+            is_left_to_others: false,
+        }
+    }
+
+    /// Nothing is known yet of the parts of this command.
+    fn of_parts(whole: CommandId) -> Result<Self, Error> {
+        Ok(Self { whole: Some(whole.clone()), ..Self::of(whole.part(1)?) })
+    }
+
+    /// Where an event is of the next part of the command, it is that which runs, or waits for its turn.
+    fn go_on_with(&mut self, event: &Event) {
+        let (Some(whole), Some(command)) = (&self.whole, &event.metadata.correlation) else { return };
+        if command.is_part_of(whole) && *command != self.command {
+            self.command = command.clone();
+            self.has_begun = false;
+            self.is_stopping = false;
+        }
+    }
+
     fn is_to_be_stopped(&self) -> bool {
         self.has_begun && self.is_unwanted && !self.is_stopping
     }
 
+    /// Prints what code that was typed prints.
     fn print(&mut self, stream: OutputStream, text: &str) {
+        if self.whole.is_some() {
+            return;
+        }
         // A terminal that is gone ends the client elsewhere.
         match stream {
             OutputStream::Stdout => {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use reedline::{Color, Highlighter, StyledText};
 use tree_sitter::{Node, Parser};
 
-use super::command::TABLE;
+use super::command;
 
 /// What a piece of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +93,7 @@ fn fsharp_parser() -> Option<Parser> {
 /// Where the name of a command ends, if the text begins with one.
 fn command_end(code: &str) -> Option<usize> {
     let name = code.split_whitespace().next()?;
-    let is_command = TABLE.iter().any(|entry| entry.name == name || entry.aliases.contains(&name));
-    (is_command && code.starts_with(name)).then_some(name.len())
+    (command::named(name).is_some() && code.starts_with(name)).then_some(name.len())
 }
 
 /// Marks the bytes of a node, then those of its parts over them.
@@ -248,6 +247,7 @@ mod tests {
     #[test]
     fn a_command() {
         insta::assert_snapshot!(shown(":switch other"), @"Keyword::switch");
+        insta::assert_snapshot!(shown("/fork 5"), @"Keyword:/fork");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`],
 //! [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
-//! commands, [`actions`] carries them out, [`evaluation`] runs code, [`answering`] asks what it asks. [`quiet`] keeps what is typed
-//! meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the session, [`banner`] what one sees on attaching,
-//! [`reconnection`] what happens when the daemon goes away.
+//! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`answering`] asks
+//! what it asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
+//! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
 
@@ -16,6 +16,7 @@ mod completion;
 mod editor;
 mod evaluation;
 mod guests;
+mod help;
 mod highlight;
 mod history;
 mod keys;

@@ -1,0 +1,74 @@
+//! What `:help` shows: the table of commands, and the keys.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::command::TABLE;
+use crate::terminal::{Paint, Tone};
+
+/// Keys worth knowing, as `:help` lists them.
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "run what is finished, else begin a new line; an empty line ends a block"),
+    ("Alt-Enter", "begin a new line"),
+    ("Tab", "complete"),
+    ("Up, Right", "what was typed before; the hint"),
+    ("Ctrl-R", "search what was typed before"),
+    ("Ctrl-C", "drop the line; stop the code that runs"),
+    ("Ctrl-D", "leave; the session goes on"),
+];
+
+/// The commands and keys, a line each.
+pub(super) fn help_text(paint: Paint) -> String {
+    let rows = || TABLE.iter().map(|entry| (entry.usage(), entry.about));
+    let width = rows().map(|(usage, _)| usage.width()).max().unwrap_or(0);
+    let line = |name: &str, about: &str| {
+        format!("  {}{}  {about}\n", paint.tone(Tone::Name, name), " ".repeat(width - name.width()))
+    };
+    let commands: String = rows().map(|(usage, about)| line(&usage, about)).collect();
+    let keys: String = KEYS.iter().map(|(key, about)| line(key, about)).collect();
+    format!(
+        "{commands}\n{keys}\nA slash may stand for the colon of a command: /fork.\n\
+         A line that begins with a blank is not kept in the history.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_and_keys() {
+        insta::assert_snapshot!(help_text(Paint::plain()), @r"
+          :help                                     show the commands and keys
+          :sessions                                 list the sessions
+          :switch SESSION                           attach to another session: its name, or the end of its id
+          :new [NAME]                               create a session in this folder and attach to it
+          :fork [ENTRIES] [NAME]                    go on apart, in a new session with all or so many of these entries
+          :merge SESSION ENTRIES                    run entries of another session here: 3,4,7-9
+          :cherry-pick SESSION ENTRY [--context N]  run one of them, with N before it
+          :rename NAME                              give the session another name
+          :load FILE                                run a file
+          :asks                                     list what waits for an answer
+          :answer ASK TEXT                          answer an ask: its id, or the end of it
+          :cancel                                   stop the code that runs, whoever runs it
+          :reset                                    drop the session's definitions
+          :hard-reset                               drop them, and the worker with them
+          :transcript [FROM]                        show what was said in the session, numbered
+          :lineage                                  show which sessions were forked off which
+          :search WORDS                             find what was said in any session
+          :status                                   show the session and the daemon
+          :events [N]                               show what happened last
+          :quit                                     leave; the session goes on
+
+          Enter                                     run what is finished, else begin a new line; an empty line ends a block
+          Alt-Enter                                 begin a new line
+          Tab                                       complete
+          Up, Right                                 what was typed before; the hint
+          Ctrl-R                                    search what was typed before
+          Ctrl-C                                    drop the line; stop the code that runs
+          Ctrl-D                                    leave; the session goes on
+
+        A slash may stand for the colon of a command: /fork.
+        A line that begins with a blank is not kept in the history.
+        ");
+    }
+}
