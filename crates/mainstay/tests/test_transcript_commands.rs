@@ -99,8 +99,6 @@ fn a_session_is_handed_over_as_one_file() {
     assert_eq!(eval(&colleague, "lab", "it, kennel.[\"rex\"].Name"), "(43, \"Rex\")");
     let fresh = ok(colleague.run(["import", "lab.jsonl", "--name", "fresh"]));
     assert!(fresh.stdout.contains("fresh"), "{fresh:?}");
-    ok(colleague.run(["session", "rename", "fresh", "lab-again"]));
-    ok(colleague.run(["session", "rename", "lab-again", "lab"]));
     let text = std::fs::read_to_string(&to).unwrap();
     std::fs::write(&to, text.replace("Rex", "Max")).unwrap();
     let damaged = colleague.run(["import", "lab.jsonl"]);
