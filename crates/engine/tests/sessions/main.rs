@@ -23,3 +23,4 @@ mod scripted;
 mod store_double;
 mod stores;
 mod support;
+mod upstream;
