@@ -52,6 +52,25 @@ fn a_store_is_open_once() {
 }
 
 #[tokio::test]
+async fn reading_entries_writes_only_what_a_cell_that_has_ended_comes_to() {
+    let home = tempfile::tempdir().unwrap();
+    let (log, mut line) = (open(home.path()), Line::new(1));
+    log.append(line.create()).await.unwrap();
+    log.append(line.request("1 + 1")).await.unwrap();
+    log.append(line.print("hello\n")).await.unwrap();
+    let database = Connection::open(home.path().join("mainstay.db")).unwrap();
+    // It differs once another connection has changed the database.
+    let version = || database.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0)).unwrap();
+    let before = version();
+    assert_eq!(log.count_own_entries(line.id).await, Ok(0));
+    assert_eq!(version(), before);
+    log.append(line.finish("2")).await.unwrap();
+    let ended = version();
+    assert_eq!(log.count_own_entries(line.id).await, Ok(2));
+    assert_ne!(version(), ended);
+}
+
+#[tokio::test]
 async fn a_newer_store_is_refused_and_left_as_it_is() {
     let home = tempfile::tempdir().unwrap();
     drop(open(home.path()));

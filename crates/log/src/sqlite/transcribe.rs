@@ -22,10 +22,14 @@ const STEP_EVENTS: usize = 2048;
 /// After how many bytes of them it takes no further one.
 const STEP_BYTES: i64 = 4 * 1024 * 1024;
 
-/// Whether there are events that were not looked at.
+/// Whether a cell has ended that is not made into entries. Whoever reads asks; events of any other kind must not cost that
+/// reader a write.
 pub(super) fn is_behind(connection: &Connection) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT coalesce(max(position), 0) > (SELECT position FROM transcribed) FROM event")?
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM event WHERE position > (SELECT position FROM transcribed)
+                 AND kind IN ('evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted'))",
+        )?
         .query_row((), |row| row.get(0))
 }
 
