@@ -63,6 +63,7 @@ macro_rules! conformance_of {
                 entries::a_session_that_is_not_there_has_no_entries,
                 search::entries_are_found_by_every_word_in_them,
                 search::what_is_found_is_chosen_by_session_role_and_time,
+                search::what_is_found_is_in_one_order_however_it_is_paged,
                 objects::bytes_come_back_by_their_hash,
                 objects::the_same_bytes_are_stored_once,
                 objects::a_hash_of_nothing_stored_is_not_found,

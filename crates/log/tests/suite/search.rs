@@ -99,3 +99,37 @@ pub async fn what_is_found_is_chosen_by_session_role_and_time(store: &dyn Store)
     let eve = Access { principal: Principal::new("eve").unwrap(), rights };
     assert_eq!(of(SessionFilter { seen_by: Some(eve), ..Default::default() }).await, 0);
 }
+
+/// More equals than are looked up at once, and a role that none of the best has.
+pub async fn what_is_found_is_in_one_order_however_it_is_paged(store: &dyn Store) {
+    let log = store.open().await;
+    let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+    for session in 1..=2 {
+        let mut line = begun(&*log, session, 0).await;
+        for cell in 0..60 {
+            let nth = u128::from(cell) + 100 * session;
+            log.append(line.request(&format!("dog cat {nth}"))).await.unwrap();
+            log.append(line.finish(&format!("dog dog dog {nth}"))).await.unwrap();
+            inputs.push((session, 2 * cell));
+            outputs.push((session, 2 * cell + 1));
+        }
+    }
+    for (roles, expected) in [
+        (vec![], [outputs.clone(), inputs.clone()].concat()),
+        (vec![Role::Input], inputs),
+        (vec![Role::Output], outputs),
+    ] {
+        for limit in [7, 100, 1000] {
+            let mut pages = Vec::new();
+            for offset in (0..).step_by(limit) {
+                let page = EntryFilter { roles: roles.clone(), offset, limit, ..words("dog") };
+                let page = found(&*log, page).await;
+                pages.extend_from_slice(&page);
+                if page.len() < limit {
+                    break;
+                }
+            }
+            assert_eq!(pages, expected, "{roles:?}, {limit} at a time");
+        }
+    }
+}
