@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 use crate::tools;
 
-/// Runs the benchmarks of whole sessions, the store, subscriptions and folds; docs/benchmarks.md says what their numbers mean.
+/// Runs the benchmarks of whole sessions, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -26,6 +26,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;
     step("subscriptions", || {
         run_command(&mut cargo(["bench", "--package", "mainstay-engine", "--bench", "fanout"]), remedy)
+    })?;
+    step("forks", || {
+        run_command(&mut cargo(["bench", "--package", "mainstay-engine", "--bench", "fork"]), remedy)
     })?;
     step("folds", || run_command(&mut cargo(["bench", "--package", "mainstay-model"]), remedy))
 }
