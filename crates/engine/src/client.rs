@@ -388,7 +388,7 @@ impl Client {
         if self.sees(session).await? { Ok(()) } else { Err(not_found(session)) }
     }
 
-    async fn must_drive(&self, session: SessionId) -> Result<(), Error> {
+    pub(crate) async fn must_drive(&self, session: SessionId) -> Result<(), Error> {
         if self.access.rights == Rights::All {
             return Ok(());
         }

@@ -35,13 +35,17 @@ impl Engine {
     }
 }
 
-/// The events that the entries of a segment come from: those after the first of the two, up to the second.
+/// The events of a segment's session that lie behind the entry before it, up to its last entry: after the first of the two, up
+/// to the second. A reset behind the entry before it is among them.
 pub(crate) async fn events_of(log: &dyn Log, segment: Segment) -> Result<(Seq, Seq), Error> {
     let Segment { session, from, to } = segment;
-    let place = async |number: u64| match log.own_entries(session, number, 1).await?.pop() {
-        Some(placed) if placed.number == number => Ok(placed),
+    let end_of = async |number: u64| match log.own_entries(session, number, 1).await?.pop() {
+        Some(placed) if placed.number == number => Ok(placed.last),
         Some(_) | None => Err(Error::EntryDamaged { session, number }),
     };
-    let (first, last) = (place(from).await?, place(to.saturating_sub(1)).await?);
-    Ok((Seq(first.first.0.saturating_sub(1)), last.last))
+    let after = match from.checked_sub(1) {
+        Some(before) => end_of(before).await?,
+        None => Seq::ZERO,
+    };
+    Ok((after, end_of(to.saturating_sub(1)).await?))
 }

@@ -2,13 +2,16 @@
 
 use mainstay_log::NewEvent;
 use mainstay_model::command::validate_code;
-use mainstay_model::exchange::{Collector, Header, Imported, Item, Placing, placed};
-use mainstay_model::{CreateSession, Error, Event, EventBody, Metadata, Segment, Seq, SessionId, Source};
+use mainstay_model::exchange::{Collector, Header, Imported, Item, Placing, Said, placed};
+use mainstay_model::{
+    CreateSession, Error, Event, EventBody, Metadata, Segment, Seq, Session, SessionId, Source,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
 use crate::engine::Engine;
 use crate::entries::events_of;
+use crate::session::now;
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
@@ -59,8 +62,11 @@ impl Client {
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut at = cursor;
         while let Some((of, after, up_to)) = self.stretch(&session.id, &segments, at.segment).await? {
+            if at.after.is_none() && is_dropped_before(&session, &segments, at.segment) {
+                items.push(Item::Reset { at: session.created_at });
+            }
             let mut collector = Collector::new(session.kind.clone());
-            let mut after = at.after.unwrap_or(after);
+            let mut after = at.after.unwrap_or(after).max(after);
             while after < up_to {
                 let page = self.engine().events(of, after, PAGE).await?;
                 let Some(last) = page.last() else { break };
@@ -99,6 +105,14 @@ impl Client {
     }
 }
 
+/// Whether what comes before a segment was dropped before the session began, and the segment was not.
+fn is_dropped_before(session: &Session, inherited: &[Segment], index: usize) -> bool {
+    let counts =
+        |segment: &Segment| session.begins_with.iter().any(|begins| begins.session == segment.session);
+    let Some(before) = index.checked_sub(1).and_then(|before| inherited.get(before)) else { return false };
+    !counts(before) && inherited.get(index).is_none_or(counts)
+}
+
 /// A client's request for a session with what was read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSession {
@@ -111,13 +125,22 @@ pub struct ImportSession {
 impl Engine {
     /// Refuses what no client could have said here.
     pub(crate) fn check_import(&self, imported: &Imported) -> Result<(), Error> {
-        let said = imported.items.iter().flat_map(|item| match item {
-            Item::Cell { events, .. } => events.as_slice(),
-            Item::Reset { .. } | Item::End { .. } => &[],
-        });
-        for said in said {
-            if let EventBody::EvalRequested { code, .. } = &said.body {
-                validate_code(code, &self.shared.limits)?;
+        let now = now();
+        for (item, line) in imported.items.iter().zip(2..) {
+            let is_later = match item {
+                Item::Cell { events, .. } => events.iter().any(|said| said.at > now),
+                Item::Reset { at } => *at > now,
+                Item::End { .. } => false,
+            };
+            if is_later {
+                let reason = "it is later than this machine's clock".to_owned();
+                return Err(Error::ImportInvalid { line, reason });
+            }
+            let Item::Cell { events, .. } = item else { continue };
+            for Said { body, .. } in events {
+                if let EventBody::EvalRequested { code, .. } = body {
+                    validate_code(code, &self.shared.limits)?;
+                }
             }
         }
         Ok(())

@@ -5,6 +5,10 @@ use mainstay_model::transcript::{slice, total, whole_units};
 use mainstay_model::{CreateSession, Error, ForkPoint, ForkSession, Role, Segment, Session, SessionId};
 
 use crate::engine::Engine;
+use crate::entries::events_of;
+
+/// Characters that a name keeps before its number.
+const STEM_CHARACTERS: usize = 108;
 
 /// How far an answer may be from what it answers, in entries.
 const UNIT: u64 = 64;
@@ -23,6 +27,10 @@ impl Engine {
         }
         // No transcript ends between an input and its output.
         let entries = if wanted == all { all } else { self.whole_end(&segments, wanted).await? };
+        let replay = match entries == all {
+            true => self.definitions_of(&parent, &segments).await?,
+            false => replay_of(&parent, &segments, entries),
+        };
         let name = match name {
             Some(name) => name,
             None => self.free_name(&parent.name).await?,
@@ -34,7 +42,20 @@ impl Engine {
             name: Some(name),
         };
         let asked = asked.filter(|asked| *asked != entries);
-        Ok((create, ForkPoint { from, entries, asked, segments: slice(&segments, 0..entries) }))
+        Ok((create, ForkPoint { from, entries, asked, segments: slice(&segments, 0..entries), replay }))
+    }
+
+    /// What a session's definitions are made of now.
+    async fn definitions_of(&self, session: &Session, segments: &[Segment]) -> Result<Vec<Segment>, Error> {
+        let mut definitions = session.inherited();
+        if let Some(own) = segments.last().filter(|last| last.session == session.id) {
+            let (_, last) = events_of(self.shared.log.as_ref(), *own).await?;
+            // A reset before its last entry is among the events that are replayed.
+            if session.definitions_since < last {
+                definitions.push(*own);
+            }
+        }
+        Ok(definitions)
     }
 
     /// The session as the log has it.
@@ -59,16 +80,31 @@ impl Engine {
 
     /// A name that no session has: this one, or this one numbered.
     pub(crate) async fn free_name(&self, name: &str) -> Result<String, Error> {
-        let stem = name.rsplit_once('-').filter(|(_, number)| number.parse::<u32>().is_ok());
-        let stem = stem.map_or(name, |(stem, _)| stem);
-        let (mut candidate, mut number) = (name.to_owned(), 1_u32);
+        let numbered =
+            name.rsplit_once('-').and_then(|(stem, number)| Some((stem, number.parse::<u32>().ok()?)));
+        let (stem, mut number) = numbered.unwrap_or((name, 1));
+        // With a number it must still be a name.
+        let stem: String = stem.chars().take(STEM_CHARACTERS).collect();
+        let mut candidate = name.to_owned();
         loop {
             let named = SessionFilter { name: Some(candidate.clone()), ..SessionFilter::default() };
             if self.shared.log.count_sessions(named).await? == 0 {
                 return Ok(candidate);
             }
-            number += 1;
+            number = number.saturating_add(1);
             candidate = format!("{stem}-{number}");
         }
     }
+}
+
+/// What the first entries of a transcript are made of, as it was when the last of them was said.
+fn replay_of(session: &Session, segments: &[Segment], entries: u64) -> Vec<Segment> {
+    let inherited = total(session.transcript.inherited());
+    if entries <= inherited {
+        return slice(segments, 0..entries);
+    }
+    // What had been dropped before its first own entry stays dropped.
+    let mut replay = session.begins_with.clone();
+    replay.extend(slice(segments, inherited..entries));
+    replay
 }

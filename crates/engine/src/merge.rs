@@ -70,7 +70,10 @@ impl Client {
     /// there is no input among them, [`Error::EntryDamaged`], [`Error::StoreFailed`]. What an input's eval is refused for is
     /// in the answer.
     pub async fn merge(&self, session: SessionId, id: CommandId, merge: Merge) -> Result<Merged, Error> {
+        self.must_drive(session).await?;
         let inputs = self.inputs(&merge).await?;
+        // An id that is too long for the last part is refused before anything runs.
+        id.part(inputs.len() as u64)?;
         let client = self.clone();
         let merged = task::spawn(async move { client.run_inputs(session, &id, inputs).await });
         merged.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
@@ -81,8 +84,11 @@ impl Client {
         let mut inputs = inputs.into_iter().zip(1_u64..);
         for ((index, input), number) in inputs.by_ref() {
             let command = id.part(number)?;
-            let body = self.eval_of(input).await?;
-            match self.run_input(session, command.clone(), body).await {
+            let ran = match self.eval_of(input).await {
+                Ok(body) => self.run_input(session, command.clone(), body).await,
+                Err(error) => Err(error),
+            };
+            match ran {
                 Ok(outcome) if outcome.success() => merged.applied.push(Brought { index, command, outcome }),
                 Ok(outcome) => {
                     merged.stopped = Some(Stopped::Ended(Brought { index, command, outcome }));

@@ -28,6 +28,7 @@ fn cut_session(session: &mut Session) {
 }
 
 fn cut(moment: &mut Timestamp) {
-    // A cut moment lies between two that exist; the fallback is never taken.
-    *moment = Timestamp::from_microsecond(moment.as_microsecond()).unwrap_or(*moment);
+    // The last moment there is lies in no whole microsecond; the last whole one does.
+    let last = Timestamp::MAX.as_microsecond() - 1;
+    *moment = Timestamp::from_microsecond(moment.as_microsecond().min(last)).unwrap_or(Timestamp::UNIX_EPOCH);
 }

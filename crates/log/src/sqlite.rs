@@ -80,9 +80,13 @@ impl SqliteLog {
 }
 
 impl SqliteLog {
-    /// Makes the entries of all events that are there.
+    /// Makes the entries of all events that are there now; of what comes meanwhile only as much as comes along.
     async fn transcribe(&self) -> Result<(), Error> {
-        while self.readers.run(|connection| transcribe::is_behind(connection).map_err(failed)).await? {
+        let target = self.last_position().await?;
+        let is_behind = move |connection: &rusqlite::Connection| {
+            transcribe::is_behind(connection, target).map_err(failed)
+        };
+        while self.readers.run(is_behind).await? {
             self.transcribe_more().await?;
         }
         Ok(())

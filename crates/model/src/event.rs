@@ -155,6 +155,9 @@ pub struct ForkPoint {
     pub asked: Option<u64>,
     /// The entries.
     pub segments: Vec<Segment>,
+    /// Those of them whose code runs again: not those that a reset had dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replay: Vec<Segment>,
 }
 
 /// What happened.

@@ -33,6 +33,7 @@ impl Words {
             argument: "search".to_owned(),
             reason: reason.to_owned(),
         };
+        let text = text.replace(char::is_control, " ");
         let mut terms = Vec::new();
         let mut rest = text.trim_start();
         while let Some(first) = rest.chars().next() {
@@ -118,6 +119,7 @@ mod tests {
         for none in ["", "  ", "-> *", "\"\"", "\""] {
             assert!(Words::parse(none).is_err(), "{none}");
         }
+        assert_eq!(query("a\0b\tc"), "\"a\" \"b\" \"c\" ");
         assert!(Words::parse(&"x ".repeat(33)).is_err());
     }
 

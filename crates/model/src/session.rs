@@ -61,6 +61,9 @@ pub struct Session {
     /// What its transcript consists of.
     #[serde(default, skip_serializing_if = "Transcript::is_plain")]
     pub transcript: Transcript,
+    /// The entries of other sessions whose code its definitions begin with, while it was not reset.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begins_with: Vec<Segment>,
     /// The session it was forked off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Parent>,
@@ -225,6 +228,7 @@ impl Session {
             asks: Vec::new(),
             rebuilt: None,
             transcript: Transcript::default(),
+            begins_with: Vec::new(),
             forked_from: None,
         })
     }
@@ -260,7 +264,7 @@ impl Session {
     /// The entries of other sessions that its definitions begin with; none once it was reset.
     pub fn inherited(&self) -> Vec<Segment> {
         let was_reset = self.definitions_since > Seq::ZERO.next();
-        if was_reset { Vec::new() } else { self.transcript.inherited().to_vec() }
+        if was_reset { Vec::new() } else { self.begins_with.clone() }
     }
 
     /// Takes in one more event. Total: an event that does not fit the state leaves it as it is.
@@ -276,6 +280,7 @@ impl Session {
             | EventBody::CommandLeft { .. } => {}
             EventBody::SessionForked(point) => {
                 self.transcript = Transcript::beginning_with(point.segments.clone());
+                self.begins_with.clone_from(&point.replay);
                 self.forked_from = Some(Parent { session: point.from, entries: point.entries });
             }
             EventBody::CommandQueued(queued) => self.lane.push(Waiting {

@@ -2,7 +2,9 @@
 
 use mainstay_engine::{ExportCursor, ImportSession};
 use mainstay_model::exchange::{self, Header, Item, Lines};
-use mainstay_model::{CreateSession, Error, ForkSession, Outcome, Response, SessionCommand, SessionKind};
+use mainstay_model::{
+    CreateSession, Deadline, Error, ForkSession, Outcome, Response, SessionCommand, SessionKind, Timestamp,
+};
 
 use crate::support::{Client, Daemon, id, next_id};
 
@@ -130,6 +132,43 @@ async fn an_empty_session_is_exported_and_one_that_nothing_runs_is_refused() {
     import.create.kind = SessionKind::new("cobol").unwrap();
     let refused = daemon.local.import(next_id(), import).await;
     assert!(matches!(refused, Err(Error::KernelUnknown { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn what_is_later_than_now_cannot_be_imported_and_harms_nobody() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define a").await;
+    let file = exported(&session, usize::MAX).await;
+    let now = Timestamp::now();
+    for later in [Timestamp::MAX, Deadline::after(now, 3_600_000).at] {
+        let mut import = import(&file, "/");
+        for item in &mut import.imported.items {
+            if let Item::Cell { events, .. } = item {
+                events[1].at = later;
+            }
+        }
+        let refused = daemon.local.import(next_id(), import).await;
+        assert!(matches!(refused, Err(Error::ImportInvalid { line: 2, .. })), "{refused:?}");
+    }
+    assert_eq!(daemon.local.sessions(Default::default()).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_fork_whose_beginning_was_dropped_is_exported_so() {
+    let daemon = Daemon::start().await;
+    let parent = daemon.session().await;
+    parent.eval("define a").await;
+    parent.submit(SessionCommand::Reset).await.unwrap();
+    parent.until_count("warmUpCompleted", 2).await;
+    let fork = ForkSession { from: parent.id, entries: None, name: None };
+    let forked = daemon.local.fork(next_id(), fork).await.unwrap();
+    let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
+    let child = daemon.client(session);
+    child.eval("define b").await;
+    let file = exported(&child, usize::MAX).await;
+    assert_eq!(exported(&child, 1).await, file);
+    assert_eq!(names(&imported(&daemon, &file).await).await, "b");
 }
 
 #[tokio::test]

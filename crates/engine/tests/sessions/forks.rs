@@ -4,6 +4,7 @@ use mainstay_model::{
     Access, Error, ForkSession, Outcome, Principal, Response, Rights, SessionCommand, SessionId, SessionState,
 };
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 
 use crate::support::{Client, Daemon, id, next_id, patient};
@@ -116,6 +117,38 @@ async fn a_reset_drops_what_a_session_began_with_too() {
 }
 
 #[tokio::test]
+async fn what_was_dropped_is_not_there_again_in_any_fork() {
+    let daemon = Daemon::start().await;
+    let parent = daemon.session().await;
+    parent.eval("define a").await;
+    let child = fork(&daemon, &parent, None).await;
+    child.submit(SessionCommand::HardReset).await.unwrap();
+    child.until_count("warmUpCompleted", 2).await;
+    assert_eq!(names(&fork(&daemon, &child, Some(2)).await).await, "", "nothing was said since");
+    child.eval("define b").await;
+    for entries in [None, Some(4)] {
+        let grandchild = fork(&daemon, &child, entries).await;
+        assert_eq!(names(&grandchild).await, "b", "{entries:?}");
+        assert_eq!(names(&fork(&daemon, &grandchild, None).await).await, "b");
+    }
+    assert_eq!(names(&fork(&daemon, &child, Some(2)).await).await, "a", "as it was then");
+    parent.submit(SessionCommand::Reset).await.unwrap();
+    parent.until_count("warmUpCompleted", 2).await;
+    assert_eq!(names(&fork(&daemon, &parent, None).await).await, "");
+}
+
+#[tokio::test]
+async fn a_fork_of_a_session_with_a_long_name_has_one_too() {
+    let daemon = Daemon::start().await;
+    let parent = daemon.session().await;
+    let name = async |of: &Client| daemon.local.status(of.id).await.unwrap().session.name;
+    parent.submit(SessionCommand::Rename { name: "x".repeat(120) }).await.unwrap();
+    assert_eq!(name(&fork(&daemon, &parent, None).await).await, format!("{}-2", "x".repeat(108)));
+    parent.submit(SessionCommand::Rename { name: "sprint-7".to_owned() }).await.unwrap();
+    assert_eq!(name(&fork(&daemon, &parent, None).await).await, "sprint-8");
+}
+
+#[tokio::test]
 async fn a_fork_survives_its_worker_and_the_daemon() {
     let daemon = Daemon::start().await;
     let parent = daemon.session().await;
@@ -196,7 +229,7 @@ async fn who_may_not_see_a_session_cannot_fork_it() {
 #[derive(Clone, Debug)]
 enum Step {
     Define { to: usize },
-    Fork { of: usize, at: usize },
+    Fork { of: usize, at: Option<usize> },
     Reset { of: usize },
     LoseWorker { of: usize },
 }
@@ -204,7 +237,7 @@ enum Step {
 fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => any::<usize>().prop_map(|to| Step::Define { to }),
-        3 => (any::<usize>(), any::<usize>()).prop_map(|(of, at)| Step::Fork { of, at }),
+        3 => (any::<usize>(), option::of(any::<usize>())).prop_map(|(of, at)| Step::Fork { of, at }),
         1 => any::<usize>().prop_map(|of| Step::Reset { of }),
         1 => any::<usize>().prop_map(|of| Step::LoseWorker { of }),
     ]
@@ -234,10 +267,14 @@ async fn take(daemon: &Daemon, lines: &mut Vec<Line>, number: usize, step: Step)
         }
         Step::Fork { of, at } => {
             let parent = &lines[of % count];
-            let cells = at % (parent.knew.len() + 1);
-            let client = fork(daemon, &parent.client, Some(2 * cells as u64)).await;
+            let all = parent.knew.len();
+            let cells = at.map_or(all, |at| at % (all + 1));
+            let entries = at.map(|_| 2 * cells as u64);
+            let client = fork(daemon, &parent.client, entries).await;
             let knew = parent.knew[..cells].to_vec();
-            lines.push(Line { client, known: knew.last().cloned().unwrap_or_default(), knew });
+            let then = || knew.last().cloned().unwrap_or_default();
+            let known = if cells == all { parent.known.clone() } else { then() };
+            lines.push(Line { client, known, knew });
         }
         Step::Reset { of } => {
             let line = &mut lines[of % count];

@@ -103,6 +103,18 @@ async fn a_merge_that_is_sent_again_runs_nothing_twice() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_too_long_for_the_last_cell_is_refused_before_the_first() {
+    let daemon = Daemon::start().await;
+    let (from, into) = (daemon.session().await, daemon.session().await);
+    for number in 0..10 {
+        from.eval(&format!("define n{number}")).await;
+    }
+    let refused = merge(&daemon, &into, id(&"x".repeat(254)), &from, once(0..20)).await;
+    assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{refused:?}");
+    assert_eq!(into.count("evalRequested").await, 0);
+}
+
+#[tokio::test]
 async fn a_merge_takes_its_turn_and_may_be_cancelled() {
     let daemon = Daemon::with(patient()).await;
     let (from, into) = (daemon.session().await, daemon.session().await);

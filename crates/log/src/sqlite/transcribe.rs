@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use mainstay_model::transcribe::{Transcribed, Transcriber};
-use mainstay_model::{Content, Entry, Error, Event, Seq, SessionKind};
+use mainstay_model::{Content, Entry, Error, Event, Position, Seq, SessionKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failed;
@@ -22,15 +22,15 @@ const STEP_EVENTS: usize = 2048;
 /// After how many bytes of them it takes no further one.
 const STEP_BYTES: i64 = 4 * 1024 * 1024;
 
-/// Whether a cell has ended that is not made into entries. Whoever reads asks; events of any other kind must not cost that
+/// Whether a cell has ended, up to this position, that is not made into entries. Whoever reads asks; events of any other kind must not cost that
 /// reader a write.
-pub(super) fn is_behind(connection: &Connection) -> rusqlite::Result<bool> {
+pub(super) fn is_behind(connection: &Connection, target: Position) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM event WHERE position > (SELECT position FROM transcribed)
+            "SELECT EXISTS (SELECT 1 FROM event WHERE position > (SELECT position FROM transcribed) AND position <= ?1
                  AND kind IN ('evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted'))",
         )?
-        .query_row((), |row| row.get(0))
+        .query_row([integer(target.0)], |row| row.get(0))
 }
 
 /// Makes the entries of the next events.
@@ -38,7 +38,10 @@ pub(super) fn step(statements: &mut Statements<'_>, objects: &Objects) -> Result
     let Batch { events, reached } = Batch::read(statements)?;
     let mut scribe = Scribe { objects, transcribers: HashMap::new(), next: HashMap::new() };
     for event in events {
-        scribe.push(statements, &event)?;
+        match event {
+            LookedAt::Readable(event) => scribe.push(statements, &event)?,
+            LookedAt::Damaged(session) => scribe.forget(session),
+        }
     }
     statements.get("UPDATE transcribed SET position = ?1")?.execute([reached])?;
     Ok(())
@@ -46,9 +49,16 @@ pub(super) fn step(statements: &mut Statements<'_>, objects: &Objects) -> Result
 
 /// The next events that say something of an entry.
 struct Batch {
-    events: Vec<OfSession>,
+    events: Vec<LookedAt>,
     /// The last position that was looked at.
     reached: i64,
+}
+
+/// An event as it was found.
+enum LookedAt {
+    Readable(OfSession),
+    /// One that cannot be read, of the session with this number.
+    Damaged(i64),
 }
 
 /// An event, and what is needed to know of its session.
@@ -80,9 +90,12 @@ impl Batch {
             looked_at += 1;
             bytes += row.get::<_, Option<i64>>(12)?.unwrap_or_default();
             match OfSession::decode(row) {
-                Ok(event) => batch.events.push(event),
+                Ok(event) => batch.events.push(LookedAt::Readable(event)),
                 // The doctor names it. What it belongs to is not in the transcript; the rest is.
-                Err(error) => tracing::error!(%error, "an event cannot be transcribed"),
+                Err(error) => {
+                    tracing::error!(%error, "an event cannot be transcribed");
+                    batch.events.push(LookedAt::Damaged(row.get(10)?));
+                }
             }
             if looked_at == STEP_EVENTS || bytes >= STEP_BYTES {
                 batch.reached = row.get(0)?;
@@ -123,6 +136,11 @@ impl Scribe<'_> {
             self.write(statements, *number, &entry)?;
         }
         Ok(())
+    }
+
+    /// A cell with an event that cannot be read comes to nothing: half of it would be something else.
+    fn forget(&mut self, session: i64) {
+        self.transcribers.remove(&session);
     }
 
     fn write(
@@ -196,7 +214,11 @@ fn catch_up(connection: &Connection, transcriber: &mut Transcriber, end: &OfSess
         let page = match queries::events_of(connection, end.event.session, after, PAGE) {
             Ok(page) => page,
             // As above: one damage must not keep everything else out of the transcripts.
-            Err(error) => return tracing::error!(%error, "a cell cannot be transcribed"),
+            Err(error) => {
+                tracing::error!(%error, "a cell cannot be transcribed");
+                *transcriber = Transcriber::default();
+                return;
+            }
         };
         let Some(last) = page.last() else { return };
         after = last.seq;

@@ -26,6 +26,7 @@ pub fn bodies() -> Vec<EventBody> {
             entries: 4,
             asked: Some(3),
             segments: vec![Segment { session: session_id(9), from: 0, to: 4 }],
+            replay: vec![Segment { session: session_id(9), from: 2, to: 4 }],
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },

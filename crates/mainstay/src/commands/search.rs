@@ -48,8 +48,8 @@ pub(super) struct Search {
     until: Option<Timestamp>,
 
     /// At most so many, at most 100
-    #[arg(long, default_value_t = 20)]
-    limit: usize,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
+    limit: u16,
 
     /// Without the first so many
     #[arg(long, default_value_t = 0)]
@@ -79,6 +79,7 @@ impl From<Part> for Role {
 impl Search {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let Self { words, session, here, kind, role, since, until, limit, offset, json } = self;
+        let limit = usize::from(limit);
         let connection = connect_or_start(home, "cli").await?;
         let working_directory = if here { Some(working_directory()?.display().to_string()) } else { None };
         let search = SearchEntries {

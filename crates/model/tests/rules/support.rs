@@ -586,6 +586,7 @@ fn any_fork_point() -> impl Strategy<Value = ForkPoint> {
             from: SessionId::from_uuid(Uuid::from_u128(from)),
             entries,
             asked,
+            replay: segments.clone(),
             segments,
         },
     )
@@ -641,6 +642,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
                 .clone()
                 .map(|fork| Transcript::beginning_with(fork.segments))
                 .unwrap_or_default(),
+            begins_with: fork.clone().map(|fork| fork.replay).unwrap_or_default(),
             forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
         },
     )

@@ -285,6 +285,7 @@ fn event_examples() -> Vec<EventBody> {
             entries: 4,
             asked: Some(3),
             segments: vec![Segment { session: session_id(), from: 0, to: 4 }],
+            replay: vec![Segment { session: session_id(), from: 2, to: 4 }],
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: text("other") },
