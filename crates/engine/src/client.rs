@@ -8,9 +8,9 @@ use std::time::Duration;
 use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, CreateSession, Diagnostic, Error, Event, EventFilter, ForkSession,
-    Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session, SessionId, SessionKind, Source,
-    TextPosition,
+    Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventFilter,
+    ForkSession, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session, SessionId,
+    SessionKind, Source, TextPosition,
 };
 
 use crate::creation::Beginning;
@@ -97,6 +97,23 @@ impl Client {
     pub async fn fork(&self, id: CommandId, fork: ForkSession) -> Result<Outcome, Error> {
         self.must_see(fork.from).await?;
         self.create_with(id, Beginning::Fork(fork)).await
+    }
+
+    /// The same, large ones with all that they say instead of an object.
+    ///
+    /// # Errors
+    /// As [`Client::entries`]; [`Error::ObjectDamaged`].
+    pub async fn whole_entries(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Placed>, Error> {
+        let mut entries = self.entries(session, from, limit).await?;
+        for placed in &mut entries {
+            placed.entry.content = Content::Text(self.engine.text_of(placed).await?);
+        }
+        Ok(entries)
     }
 
     /// Creates a session with what was read from a file, and has its values once it is ready.

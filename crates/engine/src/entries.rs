@@ -2,7 +2,7 @@
 
 use mainstay_log::Log;
 use mainstay_model::transcript::slice;
-use mainstay_model::{Error, Placed, Segment, Seq, SessionId};
+use mainstay_model::{Content, Error, Placed, Segment, Seq, SessionId};
 
 use crate::engine::Engine;
 
@@ -17,6 +17,18 @@ impl Engine {
         let session = self.stored(session).await?;
         let segments = self.segments_of(&session).await?;
         self.entries_of(&slice(&segments, from..from.saturating_add(limit as u64))).await
+    }
+
+    /// All that an entry says.
+    pub(crate) async fn text_of(&self, placed: &Placed) -> Result<String, Error> {
+        match &placed.entry.content {
+            Content::Text(text) => Ok(text.clone()),
+            Content::Object { object, .. } => {
+                let bytes = self.shared.log.object(object).await?;
+                let Placed { session, number, .. } = *placed;
+                String::from_utf8(bytes).map_err(|_| Error::EntryDamaged { session, number })
+            }
+        }
     }
 
     /// The entries that these stand for.

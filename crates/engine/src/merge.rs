@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use mainstay_model::transcript::{slice, total, whole_units};
 use mainstay_model::{
-    Admission, Answered, Command, CommandId, Content, Error, EvalOutcome, Origin, Outcome, Placed, Response,
-    Role, SessionCommand, SessionId,
+    Admission, Answered, Command, CommandId, Error, EvalOutcome, Origin, Outcome, Placed, Response, Role,
+    SessionCommand, SessionId,
 };
 
 use crate::client::Client;
@@ -122,15 +122,9 @@ impl Client {
     }
 
     async fn eval_of(&self, input: Placed) -> Result<SessionCommand, Error> {
+        let code = self.engine().text_of(&input).await?;
         let Placed { session, number, entry, .. } = input;
         let file = entry.metadata.get("file").and_then(|file| file.as_str()).map(str::to_owned);
-        let code = match entry.content {
-            Content::Text(code) => code,
-            Content::Object { object, .. } => {
-                let bytes = self.engine().shared.log.object(&object).await?;
-                String::from_utf8(bytes).map_err(|_| Error::EntryDamaged { session, number })?
-            }
-        };
         Ok(SessionCommand::Eval { code, file, origin: Some(Origin { session, number }) })
     }
 

@@ -2,7 +2,7 @@
 
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{Content, Error, Placed, Session};
+use mainstay_model::{Error, Placed, Session};
 
 use crate::client::Client;
 
@@ -38,12 +38,6 @@ impl Client {
     }
 
     async fn snippet(&self, words: &Words, placed: &Placed) -> Result<String, Error> {
-        match &placed.entry.content {
-            Content::Text(text) => Ok(words.snippet(text)),
-            Content::Object { object, .. } => {
-                let bytes = self.engine().shared.log.object(object).await?;
-                Ok(words.snippet(&String::from_utf8_lossy(&bytes)))
-            }
-        }
+        self.engine().text_of(placed).await.map(|text| words.snippet(&text))
     }
 }

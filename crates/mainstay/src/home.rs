@@ -197,7 +197,7 @@ impl Home {
 }
 
 /// Writes a file that only the user may read, whole or not at all.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let staged = path.with_extension(format!("{}.new", std::process::id()));
     let write = || {
         let mut file =

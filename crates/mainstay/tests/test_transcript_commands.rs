@@ -80,6 +80,10 @@ fn what_was_said_is_found_by_a_word_in_its_output() {
     let found = ok(world.run(["search", "needle", "--role", "output", "--json"])).json();
     assert_eq!((&found[0]["name"], found.as_array().unwrap().len()), (&"lab".into(), 1));
     assert!(found[0]["snippet"].as_str().unwrap().contains("the needle"), "{found}");
+    let shown = |arguments: &[&str]| {
+        ok(world.run(["session", "transcript", "lab", "--from", "14"].iter().chain(arguments))).stdout
+    };
+    assert!(!shown(&[]).contains("needle") && shown(&["--full"]).contains("the needle\n"));
     let nothing = world.run(["search", "nothingofit"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (1, ""));
     assert_eq!(world.run(["search", "->"]).code, 2);
@@ -95,6 +99,12 @@ fn a_session_is_handed_over_as_one_file() {
     let colleague = World::new();
     let (from, to) = (world.work().join("lab.jsonl"), colleague.work().join("lab.jsonl"));
     std::fs::copy(&from, &to).unwrap();
+    let config = colleague.home().join("config.toml");
+    std::fs::write(&config, "[limits]\nmessage-bytes = 66000\n").unwrap();
+    let too_large = colleague.run(["import", "lab.jsonl"]);
+    assert!(too_large.code == 1 && too_large.stderr.contains("`message-bytes` is 66000"), "{too_large:?}");
+    std::fs::remove_file(config).unwrap();
+    ok(colleague.run(["stop"]));
     ok(colleague.run(["import", "lab.jsonl"]));
     assert_eq!(eval(&colleague, "lab", "it, kennel.[\"rex\"].Name"), "(43, \"Rex\")");
     let fresh = ok(colleague.run(["import", "lab.jsonl", "--name", "fresh"]));

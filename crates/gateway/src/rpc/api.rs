@@ -121,6 +121,9 @@ methods! {
         /// At most so many, at most 1000; a page of large entries ends earlier.
         #[serde(default)]
         limit: Option<usize>,
+        /// Large ones with all that they say instead of an object, at most 16 of them.
+        #[serde(default)]
+        full: bool,
     } -> Vec<Placed>;
 
     /// Runs the inputs of another session's entries in a session, up to the first that does not run to its end.

@@ -23,6 +23,8 @@ use serde_json::Value;
 
 /// Events in one page at most.
 const PAGE_LIMIT: usize = 1000;
+/// Entries in one page at most that are read whole: each may be as large as what an eval may print.
+const WHOLE_ENTRIES: usize = 16;
 /// Found entries in one answer, where it is not said how many.
 const FOUND_DEFAULT: usize = 20;
 /// Found entries in one answer at most.
@@ -44,9 +46,13 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         CreateSession::NAME => written(call.create(params(request)?).await?),
         ForkSession::NAME => written(call.fork(params(request)?).await?),
         ListEntries::NAME => {
-            let ListEntries { session, from, limit } = params(request)?;
-            let limit = limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT);
-            page(&client.entries(call.resolve(&session).await?, from, limit).await?)
+            let ListEntries { session, from, limit, full } = params(request)?;
+            let session = call.resolve(&session).await?;
+            let limit = |most: usize| limit.unwrap_or(most).min(most);
+            page(&match full {
+                true => client.whole_entries(session, from, limit(WHOLE_ENTRIES)).await?,
+                false => client.entries(session, from, limit(PAGE_LIMIT)).await?,
+            })
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
         ExportSession::NAME => written(call.export(params(request)?).await?),

@@ -1,7 +1,7 @@
 //! `mainstay export`: a session as a file.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -13,7 +13,7 @@ use mainstay_model::exchange::{Format, Header, Item};
 
 use super::session::named;
 use crate::connect::connect_or_start;
-use crate::home::{Home, write_atomically};
+use crate::home::Home;
 use crate::terminal::note;
 
 /// Writes a session to a file, whole or for people to read.
@@ -57,7 +57,7 @@ impl Export {
                     .map_err(|error| unwritable("standard output", &error))?;
             }
             Some(file) => {
-                let written = write_atomically(file, text.as_bytes());
+                let written = write(file, text.as_bytes(), self.force);
                 written.map_err(|error| unwritable(&file.display().to_string(), &error))?;
                 let cells = items.iter().filter(|item| matches!(item, Item::Cell { .. })).count();
                 note(&format!("{cells} cells of {} are in {}", header.name, file.display()));
@@ -77,6 +77,19 @@ async fn read(client: &Client, session: String) -> Result<(Header, Vec<Item>), E
     }
     let Exported { header, .. } = part;
     Ok((header, items))
+}
+
+/// Writes a file that only the user may read, whole or not at all; over one that is there only by `force`.
+fn write(file: &Path, bytes: &[u8], force: bool) -> std::io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
+    staged.write_all(bytes)?;
+    staged.as_file().sync_all()?;
+    match force {
+        true => staged.persist(file).map(drop)?,
+        false => staged.persist_noclobber(file).map(drop)?,
+    }
+    Ok(())
 }
 
 fn unwritable(what: &str, error: &dyn std::fmt::Display) -> Error {

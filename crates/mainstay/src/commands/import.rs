@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::ImportSession;
+use mainstay_gateway::rpc::api::{GetStatus, ImportSession};
+use mainstay_gateway::rpc::client::Client;
 use mainstay_model::exchange::{self, Header};
 use mainstay_model::{CommandId, Error, SessionKind, SessionState};
 
@@ -61,6 +62,7 @@ impl Import {
             }
         };
         let connection = connect_or_start(home, "cli").await?;
+        check_size(&connection.client, &file).await?;
         if kind == SessionKind::fsharp() {
             kernels::ready_fsharp(home).await?;
         }
@@ -72,4 +74,19 @@ impl Import {
         show_new(&session, self.json)?;
         Ok(if is_faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
+}
+
+/// A message that is too long ends the connection, which says nothing of why.
+async fn check_size(client: &Client, file: &str) -> Result<(), Error> {
+    /// What stands around the file in its message.
+    const AROUND: usize = 64 * 1024;
+    let limit = client.call(GetStatus {}).await?.limits.message_bytes;
+    let message = serde_json::to_string(file).map_or(usize::MAX, |json| json.len()).saturating_add(AROUND);
+    if message <= limit {
+        return Ok(());
+    }
+    let reason = format!(
+        "it takes a message of {message} bytes, and `message-bytes` is {limit}; raise it in config.toml, and start the daemon again"
+    );
+    Err(Error::InvalidArgument { argument: "file".to_owned(), reason })
 }

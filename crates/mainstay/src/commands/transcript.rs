@@ -28,7 +28,7 @@ pub(super) struct Transcript {
     #[arg(long, value_name = "ENTRIES")]
     count: Option<u64>,
 
-    /// Long outputs whole
+    /// Long entries whole
     #[arg(long)]
     full: bool,
 
@@ -46,7 +46,8 @@ impl Transcript {
         let paint = Paint::stdout();
         let lines = if self.full { usize::MAX } else { LINES };
         let mut shown = 0;
-        for_each_entry(client, &session, self.from - 1, self.count, |number, placed| {
+        let wanted = Wanted { from: self.from - 1, count: self.count, full: self.full };
+        for_each_entry(client, &session, wanted, |number, placed| {
             shown += 1;
             if self.json {
                 return super::print_json_line(placed);
@@ -67,19 +68,30 @@ pub(crate) const fn nothing_shown(from: u64) -> &'static str {
     if from == 1 { "nothing was said in it yet" } else { "it has no entry of that number" }
 }
 
-/// Reads a session's entries page by page, at most so many; the first has the number 1.
+/// Which entries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// From this index on.
+    pub(crate) from: u64,
+    /// At most so many.
+    pub(crate) count: Option<u64>,
+    /// With all that they say, however large.
+    pub(crate) full: bool,
+}
+
+/// Reads a session's entries page by page; the first has the number 1.
 pub(crate) async fn for_each_entry(
     client: &Client,
     session: &SessionView,
-    from: u64,
-    count: Option<u64>,
+    wanted: Wanted,
     mut show: impl FnMut(u64, &Placed) -> Result<(), Error>,
 ) -> Result<(), Error> {
+    let Wanted { from, count, full } = wanted;
     let end = count.map_or(u64::MAX, |count| from.saturating_add(count));
     let mut next = from;
     while next < end {
         let limit = usize::try_from(end - next).ok();
-        let page = ListEntries { session: session.session.to_string(), from: next, limit };
+        let page = ListEntries { session: session.session.to_string(), from: next, limit, full };
         let entries = client.call(page).await?;
         if entries.is_empty() {
             break;

@@ -20,7 +20,7 @@ use crate::commands::session::session_line;
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
-use crate::commands::transcript::{LINES, entry_text, for_each_entry, nothing_shown};
+use crate::commands::transcript::{LINES, Wanted, entry_text, for_each_entry, nothing_shown};
 use crate::connect::connect;
 use crate::terminal::note;
 
@@ -106,8 +106,9 @@ impl Repl {
             print!("{}", entry_text(number, placed, LINES, paint));
             Ok(())
         };
+        let wanted = Wanted { from: from - 1, ..Wanted::default() };
         tokio::select! {
-            shown = for_each_entry(&link.client, &link.session, from - 1, None, show) => shown?,
+            shown = for_each_entry(&link.client, &link.session, wanted, show) => shown?,
             _ = self.interrupts.recv() => return Ok(()),
         }
         if is_empty {
