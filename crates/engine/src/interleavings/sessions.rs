@@ -15,6 +15,7 @@ use super::explore_a_part;
 use super::memory_log::MemoryLog;
 use super::worker::Workers;
 use crate::claims::CommandKey;
+use crate::creation::Beginning;
 use crate::runner::RunnerFactory;
 use crate::{Cursor, Engine};
 
@@ -227,7 +228,7 @@ impl Daemon {
             project: None,
             name: Some("session".to_owned()),
         };
-        match self.engine.create(id(name), client(), create).await.unwrap() {
+        match self.engine.create(id(name), client(), Beginning::Empty(create)).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => session,
             outcome => panic!("{outcome:?}"),
         }

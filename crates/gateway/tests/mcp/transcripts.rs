@@ -60,7 +60,7 @@ async fn files_are_for_who_may_do_everything() {
     let agent = home.agent_of("ada").await;
     agent.send("let x = 3").await;
     for (tool, arguments) in [
-        ("export_session", json!({ "path": "/work/ada.jsonl" })),
+        ("export_session", json!({ "path": "/nowhere/ada.jsonl" })),
         ("import_session", json!({ "path": "/etc/passwd" })),
     ] {
         let reply = agent.call(tool, arguments).await;
