@@ -6,8 +6,8 @@ use mainstay_engine::{
 };
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
-    Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, EventBody,
-    JobId, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role, Seq,
+    Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, JobId,
+    JobPart, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role, Seq,
     Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::{Deserialize, Serialize};
@@ -481,36 +481,21 @@ struct Printed {
 
 impl Printed {
     fn push(&mut self, job: JobId, event: &Event) {
-        match &event.body {
-            EventBody::OutputProduced { job: Some(of), stream, text } if *of == job => match stream {
-                OutputStream::Stdout => self.stdout.push_str(text),
-                OutputStream::Stderr => self.stderr.push_str(text),
-            },
-            EventBody::OutputCut { job: of, .. } if *of == job => self.cut = true,
-            EventBody::OutputProduced { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::AskRaised(_)
-            | EventBody::AskEnded { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::CancelRequested { .. }
-            | EventBody::EvalCompleted { .. }
-            | EventBody::EvalFailed { .. }
-            | EventBody::EvalCancelled { .. }
-            | EventBody::EvalInterrupted { .. } => {}
+        let Some((of, part)) = event.body.job_part() else { return };
+        if of != job {
+            return;
+        }
+        match part {
+            JobPart::Printed { stream: OutputStream::Stdout, text } => self.stdout.push_str(text),
+            JobPart::Printed { stream: OutputStream::Stderr, text } => self.stderr.push_str(text),
+            JobPart::OutputCut => self.cut = true,
+            JobPart::Requested { .. }
+            | JobPart::CancelRequested
+            | JobPart::TimedOut
+            | JobPart::Completed { .. }
+            | JobPart::Failed { .. }
+            | JobPart::Cancelled(_)
+            | JobPart::Interrupted => {}
         }
     }
 }

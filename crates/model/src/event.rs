@@ -410,14 +410,68 @@ pub enum JobEnd {
     Interrupted,
 }
 
+/// What an event says of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobPart<'a> {
+    /// Its code was accepted.
+    Requested {
+        /// The code.
+        code: &'a str,
+        /// The file whose text it is.
+        file: Option<&'a str>,
+        /// The entry it was brought from.
+        origin: Option<Origin>,
+    },
+    /// It printed.
+    Printed {
+        /// Where.
+        stream: OutputStream,
+        /// What.
+        text: &'a str,
+    },
+    /// What it prints further is dropped.
+    OutputCut,
+    /// Someone asked for it to stop.
+    CancelRequested,
+    /// Its command took longer than it may.
+    TimedOut,
+    /// It ran to its end.
+    Completed {
+        /// What it gave.
+        result: &'a EvalResult,
+    },
+    /// It did not run to its end.
+    Failed {
+        /// Why.
+        failure: &'a Failure,
+        /// What it gave up to there.
+        result: &'a EvalResult,
+    },
+    /// It was cancelled.
+    Cancelled(CancelEnding),
+    /// It was cut off.
+    Interrupted,
+}
+
 impl EventBody {
-    /// The job that this event ends, and how.
-    pub const fn job_end(&self) -> Option<(JobId, JobEnd)> {
+    /// The job that this event is of, and what it says of it; none of what is of no job, or of an ask.
+    pub fn job_part(&self) -> Option<(JobId, JobPart<'_>)> {
         match self {
-            Self::EvalCompleted { job, .. } => Some((*job, JobEnd::Completed)),
-            Self::EvalFailed { job, .. } => Some((*job, JobEnd::Failed)),
-            Self::EvalCancelled { job, ending, .. } => Some((*job, JobEnd::Cancelled(*ending))),
-            Self::EvalInterrupted { job } => Some((*job, JobEnd::Interrupted)),
+            Self::EvalRequested { job, code, file, origin, .. } => {
+                Some((*job, JobPart::Requested { code, file: file.as_deref(), origin: *origin }))
+            }
+            Self::OutputProduced { job, stream, text } => {
+                job.map(|job| (job, JobPart::Printed { stream: *stream, text }))
+            }
+            Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
+            Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
+            Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
+            Self::EvalCompleted { job, result, .. } => Some((*job, JobPart::Completed { result })),
+            Self::EvalFailed { job, failure, result, .. } => {
+                Some((*job, JobPart::Failed { failure, result }))
+            }
+            Self::EvalCancelled { job, ending, .. } => Some((*job, JobPart::Cancelled(*ending))),
+            Self::EvalInterrupted { job } => Some((*job, JobPart::Interrupted)),
             Self::SessionCreated { .. }
             | Self::SessionForked(_)
             | Self::SessionImported { .. }
@@ -432,13 +486,25 @@ impl EventBody {
             | Self::CommandQueued(_)
             | Self::CommandLeft { .. }
             | Self::AskRaised(_)
-            | Self::AskEnded { .. }
-            | Self::EvalRequested { .. }
-            | Self::OutputProduced { .. }
-            | Self::OutputCut { .. }
-            | Self::CancelRequested { .. }
-            | Self::EvalTimedOut { .. } => None,
+            | Self::AskEnded { .. } => None,
         }
+    }
+
+    /// The job that this event ends, and how.
+    pub fn job_end(&self) -> Option<(JobId, JobEnd)> {
+        let (job, part) = self.job_part()?;
+        let end = match part {
+            JobPart::Completed { .. } => JobEnd::Completed,
+            JobPart::Failed { .. } => JobEnd::Failed,
+            JobPart::Cancelled(ending) => JobEnd::Cancelled(ending),
+            JobPart::Interrupted => JobEnd::Interrupted,
+            JobPart::Requested { .. }
+            | JobPart::Printed { .. }
+            | JobPart::OutputCut
+            | JobPart::CancelRequested
+            | JobPart::TimedOut => return None,
+        };
+        Some((job, end))
     }
 }
 

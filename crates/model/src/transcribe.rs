@@ -12,7 +12,7 @@ use crate::Timestamp;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::entry::{Content, Entry, Origin, Role};
 use crate::eval::{EvalResult, Failure, RaisedError};
-use crate::event::{Event, EventBody};
+use crate::event::{Event, JobPart};
 use crate::id::{JobId, Seq, SessionKind};
 
 /// An entry that came to be, and the events it comes from.
@@ -58,38 +58,35 @@ impl Transcriber {
 
     /// Takes in the next event of a session of this kind; gives what came to be with it.
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
-        match &event.body {
-            EventBody::EvalRequested { job, code, file, origin, .. } => {
-                self.running = Some(Cell {
-                    job: *job,
-                    requested: event.seq,
-                    at: event.at,
-                    code: code.clone(),
-                    file: file.clone(),
-                    origin: *origin,
-                    printed: String::new(),
-                    is_cut: false,
-                });
-            }
-            EventBody::OutputProduced { job: Some(job), text, .. } => {
-                if let Some(cell) = self.running.as_mut().filter(|cell| cell.job == *job) {
-                    cell.printed.push_str(text);
-                }
-            }
-            EventBody::OutputCut { job, .. } => {
-                if let Some(cell) = self.running.as_mut().filter(|cell| cell.job == *job) {
-                    cell.is_cut = true;
-                }
-            }
-            body => {
-                if let Some((job, ending)) = Ending::of(body)
-                    && let Some(cell) = self.running.take_if(|cell| cell.job == job)
-                {
-                    return cell.entries(kind, ending, event).into();
-                }
-            }
+        let Some((job, part)) = event.body.job_part() else { return Vec::new() };
+        if let JobPart::Requested { code, file, origin } = part {
+            self.running = Some(Cell {
+                job,
+                requested: event.seq,
+                at: event.at,
+                code: code.to_owned(),
+                file: file.map(str::to_owned),
+                origin,
+                printed: String::new(),
+                is_cut: false,
+            });
         }
-        Vec::new()
+        let Some(cell) = self.running.as_mut().filter(|cell| cell.job == job) else { return Vec::new() };
+        match part {
+            JobPart::Printed { text, .. } => cell.printed.push_str(text),
+            JobPart::OutputCut => cell.is_cut = true,
+            JobPart::Requested { .. }
+            | JobPart::CancelRequested
+            | JobPart::TimedOut
+            | JobPart::Completed { .. }
+            | JobPart::Failed { .. }
+            | JobPart::Cancelled(_)
+            | JobPart::Interrupted => {}
+        }
+        match Ending::of(part).and_then(|ending| Some((self.running.take()?, ending))) {
+            Some((cell, ending)) => cell.entries(kind, ending, event).into(),
+            None => Vec::new(),
+        }
     }
 }
 
@@ -121,9 +118,9 @@ impl Cell {
     }
 }
 
-/// What an event that ends a job says of what came of it, beside what was printed; none of another event.
-pub fn result_text(body: &EventBody) -> Option<String> {
-    Ending::of(body).map(|(_, ending)| ending.text)
+/// What came of a job beside what it printed, as its end says; none of what is no end.
+pub(crate) fn result_text(part: JobPart<'_>) -> Option<String> {
+    Ending::of(part).map(|ending| ending.text)
 }
 
 /// How a job ended, as its output entry has it: behind what was printed.
@@ -134,36 +131,19 @@ struct Ending {
 }
 
 impl Ending {
-    /// The job that an event ends, and how; none of an event that ends none.
-    fn of(body: &EventBody) -> Option<(JobId, Self)> {
-        let (job, _) = body.job_end()?;
-        let ending = match body {
-            EventBody::EvalCompleted { result, .. } => Self::completed(result),
-            EventBody::EvalFailed { failure, result, .. } => Self::failed(failure, result),
-            EventBody::EvalCancelled { .. } => Self::cut_off("cancelled"),
-            EventBody::EvalInterrupted { .. } => Self::cut_off("interrupted"),
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::AskRaised(_)
-            | EventBody::AskEnded { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::OutputProduced { .. }
-            | EventBody::OutputCut { .. }
-            | EventBody::EvalTimedOut { .. }
-            | EventBody::CancelRequested { .. } => return None,
-        };
-        Some((job, ending))
+    /// None of what is no end.
+    fn of(part: JobPart<'_>) -> Option<Self> {
+        match part {
+            JobPart::Completed { result } => Some(Self::completed(result)),
+            JobPart::Failed { failure, result } => Some(Self::failed(failure, result)),
+            JobPart::Cancelled(_) => Some(Self::cut_off("cancelled")),
+            JobPart::Interrupted => Some(Self::cut_off("interrupted")),
+            JobPart::Requested { .. }
+            | JobPart::Printed { .. }
+            | JobPart::OutputCut
+            | JobPart::CancelRequested
+            | JobPart::TimedOut => None,
+        }
     }
 
     fn completed(result: &EvalResult) -> Self {

@@ -138,40 +138,14 @@ impl Collector {
 impl Cell {
     /// Whether an event belongs to it.
     fn has(&mut self, body: &EventBody) -> bool {
-        if let Some((job, _)) = body.job_end() {
-            return job == self.job;
-        }
         match body {
-            EventBody::OutputProduced { job, .. } => *job == Some(self.job),
-            EventBody::OutputCut { job, .. }
-            | EventBody::CancelRequested { job }
-            | EventBody::EvalTimedOut { job, .. } => *job == self.job,
-            EventBody::AskRaised(ask) => match ask.raiser {
-                Raiser::Job { job } if job == self.job => {
-                    self.asks.push(ask.ask);
-                    true
-                }
-                Raiser::Job { .. } | Raiser::Command { .. } => false,
-            },
+            EventBody::AskRaised(ask) => {
+                let is_own = matches!(ask.raiser, Raiser::Job { job } if job == self.job);
+                self.asks.extend(is_own.then_some(ask.ask));
+                is_own
+            }
             EventBody::AskEnded { ask, .. } => self.asks.contains(ask),
-            EventBody::SessionCreated { .. }
-            | EventBody::SessionForked(_)
-            | EventBody::SessionImported { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::WarmUpCompleted { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionReset
-            | EventBody::SessionHardReset
-            | EventBody::SessionStopped
-            | EventBody::WorkerExited { .. }
-            | EventBody::CommandQueued(_)
-            | EventBody::CommandLeft { .. }
-            | EventBody::EvalRequested { .. }
-            | EventBody::EvalCompleted { .. }
-            | EventBody::EvalFailed { .. }
-            | EventBody::EvalCancelled { .. }
-            | EventBody::EvalInterrupted { .. } => false,
+            body => body.job_part().is_some_and(|(job, _)| job == self.job),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Header, Item, Said};
 use crate::eval::{Failure, RaisedError};
-use crate::event::{EventBody, OutputStream};
+use crate::event::{JobPart, OutputStream};
 use crate::transcribe::result_text;
 
 /// A cell as it is shown.
@@ -36,45 +36,24 @@ impl<'a> Shown<'a> {
             ending,
         };
         for Said { body, .. } in events {
-            if let Some(text) = result_text(body) {
-                shown.given = text;
-            }
-            match body {
-                EventBody::EvalRequested { code, .. } => shown.code = code,
-                EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => {
-                    shown.printed.push_str(text)
+            let Some((_, part)) = body.job_part() else { continue };
+            shown.given.extend(result_text(part));
+            match part {
+                JobPart::Requested { code, .. } => shown.code = code,
+                JobPart::Printed { stream: OutputStream::Stdout, text } => shown.printed.push_str(text),
+                JobPart::Printed { stream: OutputStream::Stderr, text } => {
+                    shown.errors_printed.push_str(text)
                 }
-                EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => {
-                    shown.errors_printed.push_str(text);
-                }
-                EventBody::EvalCompleted { .. } => shown.ending = Ending::Completed,
-                EventBody::EvalFailed { failure, .. } => {
+                JobPart::Completed { .. } => shown.ending = Ending::Completed,
+                JobPart::Failed { failure, .. } => {
                     shown.ending = match failure {
                         Failure::Rejected => Ending::Failed("rejected"),
                         Failure::Raised { error } => Ending::Raised(error),
                         Failure::WorkerExited { .. } => Ending::Failed("workerExited"),
                     };
                 }
-                EventBody::EvalCancelled { .. } => shown.ending = Ending::Failed("cancelled"),
-                EventBody::EvalInterrupted { .. }
-                | EventBody::SessionCreated { .. }
-                | EventBody::SessionForked(_)
-                | EventBody::SessionImported { .. }
-                | EventBody::SessionRenamed { .. }
-                | EventBody::WarmUpStarted { .. }
-                | EventBody::WarmUpCompleted { .. }
-                | EventBody::SessionFaulted { .. }
-                | EventBody::SessionReset
-                | EventBody::SessionHardReset
-                | EventBody::SessionStopped
-                | EventBody::WorkerExited { .. }
-                | EventBody::CommandQueued(_)
-                | EventBody::CommandLeft { .. }
-                | EventBody::AskRaised(_)
-                | EventBody::AskEnded { .. }
-                | EventBody::OutputCut { .. }
-                | EventBody::CancelRequested { .. }
-                | EventBody::EvalTimedOut { .. } => {}
+                JobPart::Cancelled(_) => shown.ending = Ending::Failed("cancelled"),
+                JobPart::Interrupted | JobPart::OutputCut | JobPart::CancelRequested | JobPart::TimedOut => {}
             }
         }
         shown
