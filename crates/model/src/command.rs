@@ -130,6 +130,8 @@ pub enum SessionCommand {
     Start,
     /// Put the session to rest.
     Stop,
+    /// Delete it. What other sessions begin with stays there for them. Source: seed 004, "delete".
+    Delete,
     /// Give it another name.
     Rename {
         /// The new one.
@@ -186,6 +188,7 @@ impl SessionCommand {
             Self::HardReset => Action::HardReset,
             Self::Start => Action::Start,
             Self::Stop => Action::Stop,
+            Self::Delete => Action::Delete,
             Self::Rename { .. } => Action::Rename,
             Self::Ask(_) => Action::Ask,
             Self::Answer { .. } => Action::Answer,
@@ -200,6 +203,7 @@ impl SessionCommand {
             | Self::HardReset
             | Self::Start
             | Self::Stop
+            | Self::Delete
             | Self::Rename { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
@@ -216,7 +220,12 @@ impl SessionCommand {
             Self::Rename { name } => validate_session_name(name),
             Self::Ask(question) => question.validate(limits),
             Self::Answer { value, .. } => validate_answer(value, limits),
-            Self::Cancel { .. } | Self::Reset | Self::HardReset | Self::Start | Self::Stop => Ok(()),
+            Self::Cancel { .. }
+            | Self::Reset
+            | Self::HardReset
+            | Self::Start
+            | Self::Stop
+            | Self::Delete => Ok(()),
         }
     }
 }

@@ -304,13 +304,21 @@ pub enum Effect {
     },
 }
 
-/// What follows from `input` in `session`'s present state.
+/// What follows from `input` in `session`'s present state. Nothing follows in one that was deleted.
 ///
 /// # Errors
-/// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
+/// [`Error::SessionNotFound`] for what clients want of a session that was deleted, /// [`Error::NotOffered`] where the state does not offer what a command asks, [`Error::NotRunning`] where a cancel finds
 /// nothing of its target, [`Error::AskNotPending`] and [`Error::AnswerInvalid`] for an answer, [`Error::TooManyAsks`] for
 /// an ask. A notice is never refused: one that comes too late decides nothing.
 pub fn decide(session: &Session, input: Input, now: Timestamp, limits: &Limits) -> Result<Decision, Error> {
+    if session.deleted_at.is_some() {
+        return match input {
+            Input::Notice(_) => Ok(Decision::default()),
+            Input::Command { .. } | Input::Queue { .. } | Input::Leave { .. } => {
+                Err(Error::SessionNotFound { reference: session.id.to_string() })
+            }
+        };
+    }
     let mut draft = Draft { session, now, limits, decision: Decision::default() };
     match input {
         Input::Command { command, fingerprint, deadline, fresh } => {

@@ -220,6 +220,8 @@ pub enum EventBody {
     SessionHardReset,
     /// The session was put to rest: its worker is gone, its transcript stays.
     SessionStopped,
+    /// The session was deleted. Always its last event. What no other session refers to may be collected.
+    SessionDeleted,
     /// A worker process ended that nobody had told to.
     WorkerExited {
         /// How.
@@ -482,6 +484,7 @@ impl EventBody {
             | Self::SessionReset
             | Self::SessionHardReset
             | Self::SessionStopped
+            | Self::SessionDeleted
             | Self::WorkerExited { .. }
             | Self::CommandQueued(_)
             | Self::CommandLeft { .. }
@@ -579,6 +582,7 @@ kinds! {
     SessionReset => "sessionReset",
     SessionHardReset => "sessionHardReset",
     SessionStopped => "sessionStopped",
+    SessionDeleted => "sessionDeleted",
     WorkerExited => "workerExited",
     CommandQueued => "commandQueued",
     CommandLeft => "commandLeft",

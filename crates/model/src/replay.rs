@@ -251,6 +251,7 @@ impl ReplayList {
             | EventBody::WarmUpCompleted { .. }
             | EventBody::SessionFaulted { .. }
             | EventBody::SessionStopped
+            | EventBody::SessionDeleted
             | EventBody::WorkerExited { blame: None, .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }

@@ -67,6 +67,9 @@ pub struct Session {
     /// The session it was forked off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Parent>,
+    /// When it was deleted. It is only there for those that begin with its entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
 }
 
 /// The session that another was forked off.
@@ -230,6 +233,7 @@ impl Session {
             transcript: Transcript::default(),
             begins_with: Vec::new(),
             forked_from: None,
+            deleted_at: None,
         })
     }
 
@@ -330,6 +334,7 @@ impl Session {
                 self.worker = None;
                 self.losses.clear();
             }
+            EventBody::SessionDeleted => self.deleted_at = Some(event.at),
             EventBody::WorkerExited { attempt: 0, .. } => self.worker = None,
             EventBody::WorkerExited { attempt, .. } => {
                 self.worker = None;

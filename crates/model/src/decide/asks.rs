@@ -96,6 +96,18 @@ impl Draft<'_> {
         }
     }
 
+    /// Nobody can answer in a session that is deleted.
+    pub(super) fn end_client_asks(&mut self) {
+        for pending in self.session.asks.clone() {
+            match pending.ask.raiser {
+                Raiser::Command { .. } => {
+                    self.end_ask(of(Source::System), &pending, AskEnding::Cancelled);
+                }
+                Raiser::Job { .. } => {}
+            }
+        }
+    }
+
     /// Those of its asks that have not ended in this very decision.
     fn asks_of(&self, job: JobId) -> Vec<PendingAsk> {
         let has_ended = |pending: &PendingAsk| {

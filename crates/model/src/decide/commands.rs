@@ -84,6 +84,16 @@ impl Draft<'_> {
                 self.effect(Effect::KillWorker);
                 Response::Recorded { seq }
             }
+            SessionCommand::Delete => {
+                self.end_running_by_kill();
+                self.end_client_asks();
+                if state != SessionState::Uninitialized {
+                    self.record(metadata.clone(), EventBody::SessionStopped);
+                }
+                let seq = self.record(metadata, EventBody::SessionDeleted);
+                self.effect(Effect::KillWorker);
+                Response::Recorded { seq }
+            }
             SessionCommand::Rename { name } => {
                 let seq = self.record(metadata, EventBody::SessionRenamed { name });
                 Response::Recorded { seq }

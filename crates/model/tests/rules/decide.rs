@@ -512,6 +512,37 @@ proptest! {
     }
 
     #[test]
+    fn a_deleted_session_leaves_nothing_unanswered_and_nothing_follows_in_it(
+        steps in vec(any_step(), 0..40),
+        later in any_step(),
+    ) {
+        let mut story = Story::begin();
+        steps.into_iter().for_each(|step| story.take(step));
+        // The engine turns away what waits first.
+        while !story.session.lane.is_empty() {
+            story.take(Step::Leave);
+        }
+        story.take(Step::Command(SessionCommand::Delete));
+        for command in &story.accepted {
+            prop_assert!(story.answers.contains_key(command.as_str()), "{} has no outcome", command);
+        }
+        let Story { session, events, .. } = story;
+        prop_assert_eq!((session.state(), session.asks.len()), (SessionState::Uninitialized, 0));
+        prop_assert_eq!(&events.last().unwrap().body, &EventBody::SessionDeleted);
+        let decide = |input| decide(&session, input, second(99), &Limits::default());
+        match later.given(None, None, ask_id(9)) {
+            Given::Command(body) => {
+                let fingerprint = CommandFingerprint::of("s", &body);
+                let command = Command::new(command_id(999), client(), body);
+                let command = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
+                prop_assert_eq!(decide(command), Err(Error::SessionNotFound { reference: session.id.to_string() }));
+            }
+            Given::Notice(notice) => prop_assert_eq!(decide(Input::Notice(notice)), Ok(Decision::default())),
+            Given::Queue(..) | Given::Turn | Given::Leave => {}
+        }
+    }
+
+    #[test]
     fn what_is_replayed_is_what_changed_the_session_since_its_last_reset(steps in vec(any_step(), 0..80)) {
         let mut story = Story::begin();
         steps.into_iter().for_each(|step| story.take(step));

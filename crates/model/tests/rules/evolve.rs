@@ -43,6 +43,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::SessionForked(_)
         | EventBody::SessionImported { .. }
         | EventBody::SessionRenamed { .. }
+        | EventBody::SessionDeleted
         | EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::WorkerExited { .. }

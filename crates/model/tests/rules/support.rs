@@ -306,6 +306,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
         1 => Just(EventBody::SessionReset),
         1 => Just(EventBody::SessionHardReset),
         1 => Just(EventBody::SessionStopped),
+        1 => Just(EventBody::SessionDeleted),
         1 => exited,
     ]
 }
@@ -644,6 +645,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
                 .unwrap_or_default(),
             begins_with: fork.clone().map(|fork| fork.replay).unwrap_or_default(),
             forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
+            deleted_at: None,
         },
     )
 }

@@ -158,6 +158,7 @@ fn the_shape_of_every_command() {
         SessionCommand::HardReset,
         SessionCommand::Start,
         SessionCommand::Stop,
+        SessionCommand::Delete,
         SessionCommand::Rename { name: "demo".to_owned() },
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
@@ -310,6 +311,7 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::SessionReset,
         EventBody::SessionHardReset,
         EventBody::SessionStopped,
+        EventBody::SessionDeleted,
         EventBody::WorkerExited {
             exit: WorkerExit::Signal(9),
             attempt: 1,
