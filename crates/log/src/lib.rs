@@ -4,6 +4,8 @@
 //! together or not at all, and what `append` has answered survives the loss of the process and of the machine.
 //! Nothing here decides anything: the rules are in `model`, and who may append is the engine's.
 
+use std::path::PathBuf;
+
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
@@ -13,17 +15,23 @@ use mainstay_model::{
     Placed, Position, Principal, Role, Seq, Session, SessionId, SessionKind, Timestamp, Version,
 };
 
+pub mod backup;
+pub mod collection;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 pub mod finding;
 pub mod object;
 mod precision;
 pub mod sqlite;
+pub mod statistics;
 mod sync;
 
+pub use backup::Manifest;
+pub use collection::{Collected, Collection};
 pub use finding::{Examination, Finding, Progress, Stage, Weight};
 pub use object::ObjectHash;
-pub use sqlite::{SqliteLog, SqliteOptions, examine};
+pub use sqlite::{SqliteLog, SqliteOptions, examine, manifest, restore};
+pub use statistics::{SessionStatistics, StoreStatistics};
 
 /// A store of sessions.
 #[async_trait]
@@ -35,7 +43,8 @@ pub trait Log: Send + Sync + 'static {
     ///
     /// # Errors
     /// The future fails with [`Error::SessionOwned`] where the epoch is not the newest or the first seq is not the next
-    /// one, with [`Error::SessionNotFound`] where the session is not there and this does not create it, with
+    /// one, with [`Error::SessionNotFound`] where the session is not there and this does not create it, where it was deleted, or
+    /// where this begins with entries of one that was and that no other has, with
     /// [`Error::CommandConflict`] where a command has an outcome already, with [`Error::StoreFailed`] where the disk
     /// refuses or too much waits for it already. Then nothing of this append is there; others that were queued beside
     /// it are untouched.
@@ -93,7 +102,7 @@ pub trait Log: Send + Sync + 'static {
     /// [`Error::StoreFailed`].
     async fn count_outcomes(&self) -> Result<u64, Error>;
 
-    /// A session's projection.
+    /// A session's projection, also of one that was deleted.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
@@ -136,6 +145,33 @@ pub trait Log: Send + Sync + 'static {
     /// # Errors
     /// [`Error::EntryDamaged`], [`Error::StoreFailed`].
     async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error>;
+
+    /// Removes some of what deleted sessions have left and no other refers to: their events but for the last, entries, outcomes,
+    /// and the objects of those. Gives what it removed, and where to go on; nothing more where that is all. It may end at any
+    /// step, and another may begin anew.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error>;
+
+    /// Writes a backup of all that is there now into a folder that is empty or not there, while all else goes on. It is whole once
+    /// this has ended well; else nothing is left of it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the folder is not empty, [`Error::ObjectDamaged`], [`Error::StoreFailed`].
+    async fn backup(&self, folder: PathBuf, now: Timestamp) -> Result<Manifest, Error>;
+
+    /// What is stored, in numbers. It looks at every object and counts every event.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn statistics(&self) -> Result<StoreStatistics, Error>;
+
+    /// What is stored of a session, in numbers.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`]; one that does not exist has nothing.
+    async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error>;
 
     /// Stores bytes under their hash; the same bytes are stored once.
     ///
@@ -238,6 +274,8 @@ pub struct SessionFilter {
     pub live: bool,
     /// Only those in which an ask waits for an answer.
     pub asks: bool,
+    /// Those that were deleted too.
+    pub with_deleted: bool,
     /// Only those that this principal sees.
     pub seen_by: Option<Access>,
     /// At most so many; all where absent.

@@ -4,22 +4,29 @@
 //! changes the store goes through one [`writer`]; reads go to a pool of [`readers`] and never wait behind it. What one
 //! append does to the tables is in [`append`], what is read from them in [`queries`].
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
+    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId, Timestamp,
+};
+use tokio::task::spawn_blocking;
+
+use crate::{
+    Append, Collected, Collection, EntryFilter, Epoch, Log, Manifest, ObjectHash, SessionFilter,
+    SessionStatistics, StoreStatistics, StoredOutcome, precision,
 };
 
-use crate::{Append, EntryFilter, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome, precision};
-
 mod append;
+mod backup;
+mod collect;
 mod entries;
 mod examine;
 mod files;
+mod held;
 mod index;
 mod lock;
 mod migrations;
@@ -30,9 +37,11 @@ mod readers;
 mod rows;
 mod search;
 mod statements;
+mod statistics;
 mod transcribe;
 mod writer;
 
+pub use backup::{manifest, restore};
 pub use examine::examine;
 
 use lock::StoreLock;
@@ -55,6 +64,7 @@ pub struct SqliteLog {
     readers: Readers,
     writer: Writer,
     objects: Arc<Objects>,
+    database: PathBuf,
     /// How many events were appended since it was opened.
     appended: AtomicU64,
     _lock: StoreLock,
@@ -75,7 +85,7 @@ impl SqliteLog {
         let readers = Readers::start(&database)?;
         let writer = Writer::start(connection, writer::Limits::default())?;
         let objects = Arc::new(Objects::open(folder.join("objects"))?);
-        Ok(Self { readers, writer, objects, appended: AtomicU64::new(0), _lock: lock })
+        Ok(Self { readers, writer, objects, database, appended: AtomicU64::new(0), _lock: lock })
     }
 }
 
@@ -104,7 +114,8 @@ impl SqliteLog {
     /// Makes the entries of the next events; it is queued when called.
     fn transcribe_more(&self) -> impl Future<Output = Result<(), Error>> + Send + 'static {
         let objects = Arc::clone(&self.objects);
-        self.writer.submit(0, move |statements| transcribe::step(statements, &objects))
+        let mut kept = Vec::new();
+        self.writer.submit(0, move |statements| transcribe::step(statements, &objects, &mut kept))
     }
 }
 
@@ -193,6 +204,39 @@ impl Log for SqliteLog {
     async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
         self.transcribe().await?;
         self.readers.run(move |connection| search::search(connection, &filter)).await
+    }
+
+    async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
+        match from {
+            Collection::Sessions { after } => {
+                // Else entries would be made of what is left of a cell.
+                self.transcribe().await?;
+                self.writer.submit(0, move |statements| collect::sessions(statements, after)).await
+            }
+            Collection::Outcomes { after } => {
+                self.writer.submit(0, move |statements| collect::outcomes(statements, after.as_ref())).await
+            }
+            Collection::Files { shelf } => {
+                let objects = Arc::clone(&self.objects);
+                self.readers.run(move |connection| collect::files(connection, &objects, shelf)).await
+            }
+        }
+    }
+
+    async fn backup(&self, folder: PathBuf, now: Timestamp) -> Result<Manifest, Error> {
+        let (database, objects) = (self.database.clone(), Arc::clone(&self.objects));
+        let made = spawn_blocking(move || backup::make(&database, &objects, &folder, now));
+        made.await.map_err(failed)?
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, Error> {
+        self.transcribe().await?;
+        self.readers.run(statistics::store).await
+    }
+
+    async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
+        self.transcribe().await?;
+        self.readers.run(move |connection| statistics::session(connection, session)).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

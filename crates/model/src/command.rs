@@ -220,12 +220,9 @@ impl SessionCommand {
             Self::Rename { name } => validate_session_name(name),
             Self::Ask(question) => question.validate(limits),
             Self::Answer { value, .. } => validate_answer(value, limits),
-            Self::Cancel { .. }
-            | Self::Reset
-            | Self::HardReset
-            | Self::Start
-            | Self::Stop
-            | Self::Delete => Ok(()),
+            Self::Cancel { .. } | Self::Reset | Self::HardReset | Self::Start | Self::Stop | Self::Delete => {
+                Ok(())
+            }
         }
     }
 }

@@ -493,6 +493,37 @@ impl EventBody {
         }
     }
 
+    /// The entries of sessions that this puts into the session's transcript.
+    pub fn brings(&self) -> &[Segment] {
+        match self {
+            Self::SessionForked(point) => &point.segments,
+            Self::SessionCreated { .. }
+            | Self::SessionImported { .. }
+            | Self::SessionRenamed { .. }
+            | Self::WarmUpStarted { .. }
+            | Self::WarmUpCompleted { .. }
+            | Self::SessionFaulted { .. }
+            | Self::SessionReset
+            | Self::SessionHardReset
+            | Self::SessionStopped
+            | Self::SessionDeleted
+            | Self::WorkerExited { .. }
+            | Self::CommandQueued(_)
+            | Self::CommandLeft { .. }
+            | Self::AskRaised(_)
+            | Self::AskEnded { .. }
+            | Self::EvalRequested { .. }
+            | Self::OutputProduced { .. }
+            | Self::OutputCut { .. }
+            | Self::CancelRequested { .. }
+            | Self::EvalTimedOut { .. }
+            | Self::EvalCompleted { .. }
+            | Self::EvalFailed { .. }
+            | Self::EvalCancelled { .. }
+            | Self::EvalInterrupted { .. } => &[],
+        }
+    }
+
     /// The job that this event ends, and how.
     pub fn job_end(&self) -> Option<(JobId, JobEnd)> {
         let (job, part) = self.job_part()?;

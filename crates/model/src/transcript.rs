@@ -83,8 +83,8 @@ impl Transcript {
         total(&self.before).saturating_add(own.saturating_sub(self.own_from))
     }
 
-    /// The first index at which one of the session's own entries stands; none where it does not stand there.
-    pub fn index_of(&self, session: SessionId, number: u64) -> Option<u64> {
+    /// The first index at which an entry of `session` stands in the transcript of `owner`; none where it does not stand there.
+    pub fn index_of(&self, owner: SessionId, session: SessionId, number: u64) -> Option<u64> {
         let mut begins: u64 = 0;
         for segment in &self.before {
             if segment.session == session && (segment.from..segment.to).contains(&number) {
@@ -92,7 +92,8 @@ impl Transcript {
             }
             begins = begins.saturating_add(segment.len());
         }
-        Some(begins.saturating_add(number.checked_sub(self.own_from)?))
+        let nth_of_last = number.checked_sub(self.own_from).filter(|_| session == owner)?;
+        Some(begins.saturating_add(nth_of_last))
     }
 
     /// Puts entries before the one with the index `at`, or at the end; what `session` says next comes at the end.
@@ -244,7 +245,7 @@ mod tests {
                     prop_assert!(segments.iter().all(|segment| !segment.is_empty()));
                     for own in 0..line.own {
                         let place = line.copied.iter().position(|copied| *copied == (line.id, own));
-                        let index = line.transcript.index_of(line.id, own);
+                        let index = line.transcript.index_of(line.id, line.id, own);
                         prop_assert_eq!(index, place.map(|place| place as u64));
                     }
                 }

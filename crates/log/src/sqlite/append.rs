@@ -1,12 +1,12 @@
 //! What one append, and one claim, do to the tables. Called by the writer, within its transaction.
 
-use mainstay_model::{CommandId, Error, Event, EventBody, Position, Seq, SessionId};
+use mainstay_model::{CommandId, Error, Event, EventBody, Position, Segment, Seq, SessionId};
 use rusqlite::{OptionalExtension, params};
 
-use super::index;
 use super::rows::{EventRow, encode_projection, integer, to_json};
 use super::statements::Statements;
 use super::writer::Unwritten;
+use super::{held, index};
 #[cfg(feature = "failpoints")]
 use crate::failpoint::Failpoint;
 use crate::{Append, Epoch, NewEvent};
@@ -18,6 +18,8 @@ pub(super) struct Rows {
     first: i64,
     creates: bool,
     events: Vec<EventRow>,
+    /// What the events put into the transcript.
+    brings: Vec<Segment>,
     outcomes: Vec<OutcomeRow>,
     version: i64,
     projection: ProjectionRow,
@@ -42,6 +44,7 @@ struct ProjectionRow {
     forked_from: Option<[u8; 16]>,
     created_at: i64,
     last_activity: i64,
+    deleted_at: Option<i64>,
     json: String,
 }
 
@@ -62,6 +65,7 @@ impl Rows {
             first: integer(append.first.0),
             creates: begins && append.first == Seq::ZERO.next() && append.epoch == Epoch::FIRST,
             events: append.events.iter().map(EventRow::encode).collect::<Result<_, _>>()?,
+            brings: append.events.iter().flat_map(|event| event.body.brings()).copied().collect(),
             outcomes: append
                 .outcomes
                 .iter()
@@ -91,6 +95,7 @@ impl Rows {
                     .map(|parent| parent.session.as_uuid().into_bytes()),
                 created_at: append.projection.created_at.as_microsecond(),
                 last_activity: append.projection.last_activity.as_microsecond(),
+                deleted_at: append.projection.deleted_at.map(|at| at.as_microsecond()),
                 json: encode_projection(&append.projection)?,
             },
         })
@@ -110,6 +115,9 @@ impl Rows {
         if let Some(command) = self.answered(statements)? {
             return Err(Unwritten::Refused(Error::CommandConflict { command: command.clone() }));
         }
+        if let Some(gone) = held::first_gone(statements, &self.brings)? {
+            return Err(not_found(gone));
+        }
         let session = match before {
             Some(before) => self.update(statements, &before)?,
             None => self.create(statements)?,
@@ -118,6 +126,10 @@ impl Rows {
         Failpoint::DuringProjection.pass();
         let first = self.insert_events(statements, session)?;
         self.insert_outcomes(statements, session)?;
+        held::hold(statements, session, &self.brings)?;
+        if self.projection.deleted_at.is_some() {
+            held::let_go(statements, session)?;
+        }
         Ok(first)
     }
 
@@ -126,7 +138,7 @@ impl Rows {
         let there = statements
             .get(
                 "SELECT epoch, last_seq, number, projection = ?2
-                 FROM session JOIN head ON head.session = number WHERE id = ?1",
+                 FROM session JOIN head ON head.session = number WHERE id = ?1 AND deleted_at IS NULL",
             )?
             .query_row(params![self.id(), self.projection.json], |row| {
                 let owned = (row.get(0)?, row.get(1)?);
@@ -136,9 +148,14 @@ impl Rows {
         match there {
             Some((owned, before)) if owned == (self.epoch, self.seq_before()) => Ok(Some(before)),
             Some(_) => Err(Unwritten::Refused(Error::SessionOwned)),
-            None if self.creates => Ok(None),
+            None if self.creates && !self.is_there(statements)? => Ok(None),
             None => Err(not_found(self.session)),
         }
+    }
+
+    /// Whether the session is there, also where it was deleted.
+    fn is_there(&self, statements: &mut Statements<'_>) -> rusqlite::Result<bool> {
+        statements.get("SELECT 1 FROM session WHERE id = ?1")?.exists([self.id()])
     }
 
     /// The first command that has an outcome already, or two of them here.
@@ -157,11 +174,11 @@ impl Rows {
     /// Updates the session, and gives its number. Only what differs is written: most appends leave the projection as it
     /// was, and hardly any changes the name or the asks, which are indexed.
     fn update(&self, statements: &mut Statements<'_>, before: &Before) -> rusqlite::Result<i64> {
-        let ProjectionRow { name, state, asks, last_activity, json, .. } = &self.projection;
+        let ProjectionRow { name, state, asks, last_activity, deleted_at, json, .. } = &self.projection;
         let Before { number, same_projection } = *before;
         statements
-            .get("UPDATE head SET last_seq = ?1, last_activity = ?2 WHERE session = ?3")?
-            .execute(params![self.last_seq(), last_activity, number])?;
+            .get("UPDATE head SET last_seq = ?1, last_activity = ?2, deleted_at = ?3 WHERE session = ?4")?
+            .execute(params![self.last_seq(), last_activity, deleted_at, number])?;
         if !same_projection {
             statements
                 .get("UPDATE session SET projection = ?1, state = ?2 WHERE number = ?3")?
@@ -186,6 +203,7 @@ impl Rows {
             forked_from,
             created_at,
             last_activity,
+            deleted_at,
             json,
         } = &self.projection;
         let insert = statements.get(
@@ -209,8 +227,10 @@ impl Rows {
         ];
         let number = insert.insert(values)?;
         statements
-            .get("INSERT INTO head (session, epoch, last_seq, last_activity) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![number, self.epoch, self.last_seq(), last_activity])?;
+            .get(
+                "INSERT INTO head (session, epoch, last_seq, last_activity, deleted_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![number, self.epoch, self.last_seq(), last_activity, deleted_at])?;
         Ok(number)
     }
 
@@ -295,7 +315,7 @@ pub(super) fn claim(statements: &mut Statements<'_>, session: SessionId) -> Resu
     let epoch: Option<i64> = statements
         .get(
             "UPDATE head SET epoch = epoch + 1 WHERE session = (SELECT number FROM session WHERE id = ?1)
-             RETURNING epoch",
+             AND deleted_at IS NULL RETURNING epoch",
         )?
         .query_row([session.as_uuid().into_bytes()], |row| row.get(0))
         .optional()?;
@@ -345,6 +365,7 @@ mod tests {
             forked_from: None,
             created_at: 0,
             last_activity: 0,
+            deleted_at: None,
             json: "{}".to_owned(),
         };
         Rows {
@@ -353,6 +374,7 @@ mod tests {
             first,
             creates: false,
             events: vec![event],
+            brings: Vec::new(),
             outcomes: commands.iter().map(outcome).collect(),
             version: 0,
             projection,

@@ -45,6 +45,16 @@ pub(super) fn clear_folder(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Removes all that is in a folder.
+pub(super) fn remove_contents(folder: &Path) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(|error| at(folder, error))? {
+        let path = entry.map_err(|error| at(folder, error))?.path();
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.map_err(|error| at(&path, error))?;
+    }
+    Ok(())
+}
+
 /// The error for what the file system refused, with where it did.
 pub(super) fn at(path: &Path, error: io::Error) -> Error {
     Error::StoreFailed { reason: format!("{}: {error}", path.display()) }

@@ -12,6 +12,19 @@ pub(super) fn extend(statements: &mut Statements<'_>, first: i64, last: i64) -> 
     if last / INTERVAL == (first - 1) / INTERVAL {
         return Ok(());
     }
+    put(statements, last)
+}
+
+/// Brings the index up to date.
+pub(super) fn complete(statements: &mut Statements<'_>) -> rusqlite::Result<()> {
+    let (newest, indexed): (i64, i64) = statements
+        .get("SELECT (SELECT coalesce(max(position), 0) FROM event), (SELECT position FROM indexed)")?
+        .query_row((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if newest > indexed { put(statements, newest) } else { Ok(()) }
+}
+
+/// Puts what is not in the index into it, up to the newest event.
+fn put(statements: &mut Statements<'_>, newest: i64) -> rusqlite::Result<()> {
     // In no order: all the pages it touches fit the cache, and to sort costs more than to find them.
     statements
         .get(
@@ -19,6 +32,6 @@ pub(super) fn extend(statements: &mut Statements<'_>, first: i64, last: i64) -> 
              SELECT session, seq, position FROM event WHERE position > (SELECT position FROM indexed)",
         )?
         .execute(())?;
-    statements.get("UPDATE indexed SET position = ?1")?.execute([last])?;
+    statements.get("UPDATE indexed SET position = ?1")?.execute([newest])?;
     Ok(())
 }

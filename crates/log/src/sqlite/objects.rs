@@ -1,12 +1,14 @@
 //! Objects: small ones are rows, large ones are files beside the database, each with a row that says it is there.
 //!
-//! A file is complete and durable before its row is; one without a row is what a crash left, and is written again.
+//! A file is complete and durable before its row is; one without a row is what a crash or a collection left. It is written
+//! again, or swept away; what is [`Kept`] meanwhile is not.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use mainstay_model::Error;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -26,6 +28,17 @@ const INLINE_BYTES: usize = 64 * 1024;
 pub(super) struct Objects {
     folder: PathBuf,
     written: AtomicU64,
+    /// Files whose rows are on their way to the disk, and how often.
+    kept: Mutex<BTreeMap<ObjectHash, usize>>,
+    /// Held by who needs all files to stay, and alone by who sweeps.
+    sweeps: RwLock<()>,
+}
+
+/// Keeps an object's file from being swept away, until its row is durable.
+#[derive(Debug)]
+pub(super) struct Kept {
+    objects: Arc<Objects>,
+    hash: ObjectHash,
 }
 
 /// An object's row.
@@ -33,6 +46,8 @@ pub(super) struct ObjectRow {
     pub(super) hash: ObjectHash,
     size: i64,
     inline: Option<Vec<u8>>,
+    /// Held until the row is durable.
+    pub(super) kept: Option<Kept>,
 }
 
 impl Objects {
@@ -41,7 +56,7 @@ impl Objects {
         let unfinished = folder.join(UNFINISHED);
         files::create_folder(&unfinished)?;
         files::clear_folder(&unfinished)?;
-        Ok(Self { folder, written: AtomicU64::new(0) })
+        Ok(Self { folder, written: AtomicU64::new(0), kept: Mutex::default(), sweeps: RwLock::default() })
     }
 
     /// Keeps large bytes in a file, and gives the row that makes them an object.
@@ -51,19 +66,75 @@ impl Objects {
     }
 
     /// The same without waiting for anybody, for who may block.
-    pub(super) fn keep_now(&self, bytes: &[u8]) -> Result<ObjectRow, Error> {
+    pub(super) fn keep_now(self: &Arc<Self>, bytes: &[u8]) -> Result<ObjectRow, Error> {
         let size = integer(bytes.len() as u64);
         if bytes.len() <= INLINE_BYTES {
-            return Ok(ObjectRow { hash: ObjectHash::of(bytes), size, inline: Some(bytes.to_vec()) });
+            let hash = ObjectHash::of(bytes);
+            return Ok(ObjectRow { hash, size, inline: Some(bytes.to_vec()), kept: None });
         }
-        let hash = write(&self.folder, self.written.fetch_add(1, Ordering::Relaxed), bytes)?;
-        Ok(ObjectRow { hash, size, inline: None })
+        let hash = ObjectHash::of(bytes);
+        let kept = self.keep_file(&hash);
+        write(&self.folder, self.written.fetch_add(1, Ordering::Relaxed), &hash, bytes)?;
+        Ok(ObjectRow { hash, size, inline: None, kept: Some(kept) })
+    }
+
+    fn keep_file(self: &Arc<Self>, hash: &ObjectHash) -> Kept {
+        *self.lock().entry(hash.clone()).or_default() += 1;
+        Kept { objects: Arc::clone(self), hash: hash.clone() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectHash, usize>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As long as this is held nothing is swept away.
+    pub(super) fn without_sweeps(&self) -> RwLockReadGuard<'_, ()> {
+        self.sweeps.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the files are.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Removes the files of one shelf that no row says are there, and gives how many bytes they had. Does nothing while they must
+    /// stay.
+    pub(super) fn sweep(&self, connection: &Connection, shelf: u8) -> Result<u64, Error> {
+        let Ok(_alone) = self.sweeps.try_write() else { return Ok(0) };
+        let shelf = self.folder.join(format!("{shelf:02x}"));
+        if !shelf.is_dir() {
+            return Ok(0);
+        }
+        let mut bytes = 0;
+        for file in fs::read_dir(&shelf).map_err(|error| files::at(&shelf, error))? {
+            let file = file.map_err(|error| files::at(&shelf, error))?;
+            let hash = ObjectHash::from_stored(file.file_name().to_string_lossy().into_owned());
+            // Held meanwhile: what is put from here on waits, and finds no file.
+            let kept = self.lock();
+            if !kept.contains_key(&hash) && !is_there(connection, &hash)? {
+                bytes += file.metadata().map_err(|error| files::at(&shelf, error))?.len();
+                fs::remove_file(file.path()).map_err(|error| files::at(&file.path(), error))?;
+            }
+        }
+        Ok(bytes)
     }
 
     /// The bytes of an object that has a file.
     pub(super) async fn read(&self, hash: &ObjectHash) -> Result<Vec<u8>, Error> {
         let (path, hash) = (path(&self.folder, hash), hash.clone());
         spawn_blocking(move || read(&path, &hash)).await.map_err(failed)?
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let mut kept = self.objects.lock();
+        if let Some(times) = kept.get_mut(&self.hash) {
+            *times -= 1;
+            if *times == 0 {
+                kept.remove(&self.hash);
+            }
+        }
     }
 }
 
@@ -93,6 +164,14 @@ pub(super) fn find(connection: &Connection, hash: &ObjectHash) -> Result<Option<
         .ok_or_else(|| Error::ObjectNotFound { hash: hash.to_string() })
 }
 
+/// Whether an object has a row.
+fn is_there(connection: &Connection, hash: &ObjectHash) -> Result<bool, Error> {
+    connection
+        .prepare_cached("SELECT 1 FROM object WHERE hash = ?1")
+        .and_then(|mut select| select.exists([hash.as_str()]))
+        .map_err(failed)
+}
+
 /// The bytes, where they are those of the hash.
 pub(super) fn verified(hash: &ObjectHash, bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
     if ObjectHash::of(&bytes) == *hash { Ok(bytes) } else { Err(damaged(hash)) }
@@ -100,15 +179,30 @@ pub(super) fn verified(hash: &ObjectHash, bytes: Vec<u8>) -> Result<Vec<u8>, Err
 
 const UNFINISHED: &str = "unfinished";
 
-fn write(folder: &Path, number: u64, bytes: &[u8]) -> Result<ObjectHash, Error> {
-    let hash = ObjectHash::of(bytes);
-    let path = path(folder, &hash);
-    if read(&path, &hash).is_ok() {
-        return Ok(hash);
+/// Copies an object's file from one folder of objects to another that does not have it.
+pub(super) fn copy(from: &Path, to: &Path, hash: &ObjectHash) -> Result<(), Error> {
+    let bytes = read(&path(from, hash), hash)?;
+    let target = path(to, hash);
+    if let Some(shelf) = target.parent() {
+        files::create_folder(shelf)?;
+        write_file(&target, &bytes)?;
+        files::sync_folder(shelf)?;
+    }
+    Ok(())
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut file = files::create_new_file(path)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| files::at(path, error))
+}
+
+fn write(folder: &Path, number: u64, hash: &ObjectHash, bytes: &[u8]) -> Result<(), Error> {
+    let path = path(folder, hash);
+    if read(&path, hash).is_ok() {
+        return Ok(());
     }
     let unfinished = folder.join(UNFINISHED).join(number.to_string());
-    let mut file = files::create_new_file(&unfinished)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| files::at(&unfinished, error))?;
+    write_file(&unfinished, bytes)?;
     if let Some(shelf) = path.parent() {
         files::create_folder(shelf)?;
         fs::rename(&unfinished, &path).map_err(|error| files::at(&path, error))?;
@@ -116,7 +210,7 @@ fn write(folder: &Path, number: u64, bytes: &[u8]) -> Result<ObjectHash, Error> 
         // Another put may have made the shelf and not have flushed it yet.
         files::sync_folder(folder)?;
     }
-    Ok(hash)
+    Ok(())
 }
 
 fn read(path: &Path, hash: &ObjectHash) -> Result<Vec<u8>, Error> {

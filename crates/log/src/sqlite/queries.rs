@@ -174,8 +174,18 @@ pub(super) struct Chosen<'f> {
 
 impl<'f> Chosen<'f> {
     pub(super) fn by(filter: &'f SessionFilter) -> Self {
-        let SessionFilter { id, working_directory, name, kind, forked_from, live, asks, seen_by, limit: _ } =
-            filter;
+        let SessionFilter {
+            id,
+            working_directory,
+            name,
+            kind,
+            forked_from,
+            live,
+            asks,
+            with_deleted,
+            seen_by,
+            limit: _,
+        } = filter;
         let mut chosen = Self { from: String::new(), values: Vec::new() };
         let mut conditions = Vec::new();
         if let Some(folder) = working_directory {
@@ -212,12 +222,12 @@ impl<'f> Chosen<'f> {
             let named = "EXISTS (SELECT 1 FROM json_each(:patterns) WHERE name GLOB json_each.value)";
             conditions.push(format!("(owner = :owner OR {named})"));
         }
-        chosen.from = match conditions.as_slice() {
-            [] => "FROM head".to_owned(),
-            _ => {
-                format!("FROM session JOIN head ON head.session = number WHERE {}", conditions.join(" AND "))
-            }
+        let from = match conditions.as_slice() {
+            [] => "FROM head",
+            _ => "FROM session JOIN head ON head.session = number",
         };
+        conditions.push(if *with_deleted { "true" } else { "deleted_at IS NULL" }.to_owned());
+        chosen.from = format!("{from} WHERE {}", conditions.join(" AND "));
         chosen
     }
 }
@@ -231,14 +241,17 @@ fn glob(pattern: &NamePattern) -> String {
     pattern.as_str().chars().map(literal).collect()
 }
 
+/// Those that were not deleted.
+const THERE: &str = "FROM session JOIN head ON head.session = number WHERE deleted_at IS NULL";
+
 pub(super) fn resolve(connection: &Connection, reference: &str) -> Result<Vec<SessionId>, Error> {
     // A whole id needs no search over all sessions.
     if let Ok(id) = reference.parse::<SessionId>() {
-        let sql = "SELECT id FROM session WHERE id = ?1 OR name = ?2 ORDER BY id";
-        return collect(connection, sql, params![id.as_uuid().into_bytes(), reference], session_id);
+        let sql = format!("SELECT id {THERE} AND (id = ?1 OR name = ?2) ORDER BY id");
+        return collect(connection, &sql, params![id.as_uuid().into_bytes(), reference], session_id);
     }
-    let named = collect(connection, "SELECT id FROM session WHERE name = ?1", [reference], session_id)?;
-    let mut found = collect(connection, "SELECT id FROM session ORDER BY id", (), session_id)?;
+    let named = collect(connection, &format!("SELECT id {THERE} AND name = ?1"), [reference], session_id)?;
+    let mut found = collect(connection, &format!("SELECT id {THERE} ORDER BY id"), (), session_id)?;
     found.retain(|id| id.answers_to(reference) || named.contains(id));
     Ok(found)
 }

@@ -108,6 +108,11 @@ pub(super) fn decode_count(row: &Row<'_>) -> Result<usize, Error> {
     counter(row, 0).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
+/// Reads a count from this column.
+pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get(column).map(i64::unsigned_abs)
+}
+
 /// Reads a session's id from this column.
 pub(super) fn decode_session_id(row: &Row<'_>, column: usize) -> Result<SessionId, Error> {
     let bytes = row.get_ref(column).map_err(failed)?.as_blob().map_err(failed)?;

@@ -43,8 +43,11 @@ struct Ranked {
     entry: i64,
 }
 
-/// The numbers of a session and of one of its own entries.
+/// Where an entry stands, in numbers.
 struct Place {
+    /// The session that is shown for it.
+    shown: i64,
+    /// The session it came to be in.
     session: i64,
     number: i64,
 }
@@ -98,33 +101,42 @@ fn places_of(connection: &Connection, best: &[Ranked], filter: &EntryFilter) -> 
         conditions.push("place.at < :until".to_owned());
         values.push((":until", Box::new(until.as_microsecond())));
     }
+    let mut of_session = "true".to_owned();
     if *sessions != SessionFilter::default() {
         let Chosen { from, values: chosen } = Chosen::by(sessions);
-        conditions.push(format!("place.session IN (SELECT head.session {from})"));
+        of_session = format!("head.session IN (SELECT head.session {from})");
         values.extend(chosen);
     }
+    // What came to be in a session that was deleted is shown where it is still.
     let sql = format!(
-        "SELECT place.session, place.number
+        "SELECT CASE WHEN (SELECT deleted_at IS NULL FROM head WHERE head.session = place.session)
+                THEN (SELECT head.session FROM head WHERE head.session = place.session AND {of_session})
+                ELSE (SELECT min(head.session) FROM held JOIN head ON head.session = held.holder
+                      WHERE held.session = place.session AND until > place.number AND {of_session}) END AS shown,
+            place.session, place.number
          FROM json_each(:best) AS best CROSS JOIN place ON place.entry = best.value ->> 1
-         WHERE {}
+         WHERE {} AND shown IS NOT NULL
          ORDER BY best.value ->> 0, place.at DESC, place.session, place.number",
         conditions.join(" AND ")
     );
     let values: Vec<(&str, &dyn ToSql)> = values.iter().map(|(name, value)| (*name, &**value)).collect();
     collect(connection, &sql, values.as_slice(), |row| {
-        Ok(Place { session: row.get(0).map_err(failed)?, number: row.get(1).map_err(failed)? })
+        let number = |column| row.get(column).map_err(failed);
+        Ok(Place { shown: number(0)?, session: number(1)?, number: number(2)? })
     })
 }
 
 /// What stands at these places, in their order.
 fn read(connection: &Connection, places: &[Place]) -> Result<Vec<(Session, Placed)>, Error> {
-    let wanted: Vec<_> = places.iter().map(|Place { session, number }| (session, number)).collect();
+    let wanted: Vec<_> =
+        places.iter().map(|Place { shown, session, number }| (shown, session, number)).collect();
     let sql = format!(
-        "SELECT {PLACED}, projection, head.last_seq, head.last_activity, session.id
+        "SELECT {PLACED}, session.projection, head.last_seq, head.last_activity, began.id
          FROM json_each(?1) AS wanted
-             CROSS JOIN place ON place.session = wanted.value ->> 0 AND place.number = wanted.value ->> 1
+             CROSS JOIN place ON place.session = wanted.value ->> 1 AND place.number = wanted.value ->> 2
              CROSS JOIN entry ON entry.number = place.entry
-             CROSS JOIN session ON session.number = place.session
+             CROSS JOIN session AS began ON began.number = place.session
+             CROSS JOIN session ON session.number = wanted.value ->> 0
              CROSS JOIN head ON head.session = session.number
          ORDER BY wanted.key"
     );

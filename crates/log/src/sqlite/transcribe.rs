@@ -2,13 +2,14 @@
 //! with them as without. Who reads entries has what is missing made first.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::{Content, Entry, Error, Event, Position, Seq, SessionKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::failed;
-use super::objects::Objects;
+use super::objects::{Kept, Objects};
 use super::queries;
 use super::rows::{decode_event, decode_session_id, integer, to_json};
 use super::statements::Statements;
@@ -33,10 +34,14 @@ pub(super) fn is_behind(connection: &Connection, target: Position) -> rusqlite::
         .query_row([integer(target.0)], |row| row.get(0))
 }
 
-/// Makes the entries of the next events.
-pub(super) fn step(statements: &mut Statements<'_>, objects: &Objects) -> Result<(), Unwritten> {
+/// Makes the entries of the next events. `kept` is to be held until that is durable.
+pub(super) fn step(
+    statements: &mut Statements<'_>,
+    objects: &Arc<Objects>,
+    kept: &mut Vec<Kept>,
+) -> Result<(), Unwritten> {
     let Batch { events, reached } = Batch::read(statements)?;
-    let mut scribe = Scribe { objects, transcribers: HashMap::new(), next: HashMap::new() };
+    let mut scribe = Scribe { objects, kept, transcribers: HashMap::new(), next: HashMap::new() };
     for event in events {
         match event {
             LookedAt::Readable(event) => scribe.push(statements, &event)?,
@@ -116,7 +121,8 @@ impl OfSession {
 
 /// What is known while a batch is gone through.
 struct Scribe<'a> {
-    objects: &'a Objects,
+    objects: &'a Arc<Objects>,
+    kept: &'a mut Vec<Kept>,
     /// Of each session, by its number.
     transcribers: HashMap<i64, Transcriber>,
     /// The number of each session's next entry.
@@ -172,7 +178,11 @@ impl Scribe<'_> {
     }
 
     /// The entry's number; it is written where it is not there yet.
-    fn entry(&self, statements: &mut Statements<'_>, transcribed: &Transcribed) -> Result<i64, Unwritten> {
+    fn entry(
+        &mut self,
+        statements: &mut Statements<'_>,
+        transcribed: &Transcribed,
+    ) -> Result<i64, Unwritten> {
         let Transcribed { entry, text, .. } = transcribed;
         let hash = entry.hash();
         let there = statements
@@ -186,7 +196,9 @@ impl Scribe<'_> {
         let (inline, object, bytes, preview) = match content {
             Content::Text(text) => (Some(text), None, None, None),
             Content::Object { object, bytes, preview } => {
-                self.objects.keep_now(text.as_bytes()).map_err(unwritten)?.store(statements)?;
+                let mut row = self.objects.keep_now(text.as_bytes()).map_err(unwritten)?;
+                row.store(statements)?;
+                self.kept.extend(row.kept.take());
                 (None, Some(object.as_str()), Some(integer(*bytes)), Some(preview))
             }
         };

@@ -37,7 +37,8 @@ pub async fn what_was_answered_is_what_is_read_back(store: &dyn Store) {
 pub async fn every_kind_of_event_and_outcome_comes_back_as_it_was(store: &dyn Store) {
     let log = store.open().await;
     let mut line = begun(&*log, 1, 0).await;
-    let mut append = line.append(samples::bodies());
+    let bodies = samples::bodies().into_iter().chain([EventBody::SessionDeleted]).collect();
+    let mut append = line.append(bodies);
     for (event, metadata) in append.events.iter_mut().zip(samples::metadata().into_iter().cycle()) {
         event.metadata = metadata;
     }

@@ -11,6 +11,7 @@ use mainstay_model::{Event, Seq, Session};
 use crate::support::Line;
 
 pub mod appends;
+pub mod deletions;
 pub mod entries;
 pub mod objects;
 pub mod reads;

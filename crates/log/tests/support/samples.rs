@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{answer, command_id, created, fingerprint, output, session_id, warm_up};
 
-/// One body of every kind, the optional parts there.
+/// One body of every kind, the optional parts there; but for the deletion, after which nothing comes.
 pub fn bodies() -> Vec<EventBody> {
     let bodies = vec![
         created("again", "/work"),
@@ -75,7 +75,7 @@ pub fn bodies() -> Vec<EventBody> {
         output(""),
     ];
     let shown = bodies.iter().map(EventBody::kind).collect::<BTreeSet<_>>();
-    assert_eq!(shown.len(), EventKind::ALL.len(), "one of every kind");
+    assert_eq!(shown.len(), EventKind::ALL.len() - 1, "one of every kind");
     bodies
 }
 

@@ -13,6 +13,11 @@ const PLACES: &str = "
     SELECT place.session, count(*), max(place.number) + 1, count(entry.number)
     FROM place LEFT JOIN entry ON entry.number = place.entry GROUP BY place.session";
 
+/// What transcripts have of other sessions and is not there.
+const HELD: &str = "
+    SELECT holder, session, until, (SELECT count(*) FROM place WHERE place.session = held.session AND number < until)
+    FROM held";
+
 impl Examiner<'_> {
     pub(super) fn entries(&mut self, connection: &Connection) {
         self.progress(Stage::Entries, 0);
@@ -35,6 +40,7 @@ impl Examiner<'_> {
         });
         self.read("entry", examined);
         self.places(connection);
+        self.held(connection);
     }
 
     fn places(&mut self, connection: &Connection) {
@@ -58,6 +64,27 @@ impl Examiner<'_> {
             Ok(())
         });
         self.read("place", examined);
+    }
+
+    fn held(&mut self, connection: &Connection) {
+        let examined = connection.prepare(HELD).and_then(|mut select| {
+            let mut rows = select.query(())?;
+            while let Some(row) = rows.next()? {
+                let (holder, session, until, there): (i64, i64, i64, i64) =
+                    (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+                if there != until {
+                    let missing = until - there;
+                    self.found(Finding::TranscriptWrong {
+                        what: format!("the transcript of session number {holder}"),
+                        reason: format!(
+                            "{missing} of the entries that it has of session number {session} are missing"
+                        ),
+                    });
+                }
+            }
+            Ok(())
+        });
+        self.read("held", examined);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use mainstay_model::{Position, Seq, SessionId};
+use mainstay_model::{EventBody, Position, Seq, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::super::reason_of;
@@ -27,6 +27,8 @@ pub(super) struct SeenSession {
     pub(super) indexed: i64,
     /// Whether every event is there, can be read, and is in its place.
     pub(super) is_whole: bool,
+    /// Whether it was deleted: what lies before its deletion may have been collected.
+    pub(super) is_deleted: bool,
 }
 
 const EVENTS: &str = "
@@ -82,11 +84,13 @@ impl Examiner<'_> {
             }
         };
         let session = seen.sessions.entry(number).or_insert_with(|| {
-            let id = session_id(connection, number);
-            if id.is_none() {
+            let session = session(connection, number);
+            if session.is_none() {
                 self.report.add(Finding::SessionMissing { number, position });
             }
-            SeenSession { id, last: 0, indexed: 0, is_whole: true }
+            let (id, is_deleted) = session.unzip();
+            let is_deleted = is_deleted.unwrap_or_default();
+            SeenSession { id, last: 0, indexed: 0, is_whole: true, is_deleted }
         });
         let (last, seq) = (session.last, Seq(number_of_event.unsigned_abs()));
         session.last = last.max(number_of_event);
@@ -94,9 +98,11 @@ impl Examiner<'_> {
             session.indexed = session.last;
         }
         let Some(id) = session.id else { return };
+        let (is_deleted, has_gap) = (session.is_deleted, number_of_event > last + 1);
+        session.is_whole &= !has_gap;
         let wrong = if number_of_event <= last {
             Some(Finding::EventOutOfOrder { session: id, seq, position })
-        } else if number_of_event > last + 1 {
+        } else if has_gap && !(is_deleted && is_deletion(row)) {
             let (first, last) = (Seq((last + 1).unsigned_abs()), Seq(seq.0 - 1));
             Some(Finding::EventsMissing { session: id, first, last })
         } else {
@@ -113,9 +119,16 @@ impl Examiner<'_> {
     }
 }
 
-fn session_id(connection: &Connection, number: i64) -> Option<SessionId> {
-    let mut select = connection.prepare_cached("SELECT id FROM session WHERE number = ?1").ok()?;
-    select.query_row([number], |row| Ok(decode_session_id(row, 0).ok())).optional().ok()??
+/// A session's id, and whether it was deleted.
+fn session(connection: &Connection, number: i64) -> Option<(SessionId, bool)> {
+    let sql = "SELECT id, deleted_at IS NOT NULL FROM session LEFT JOIN head ON head.session = number WHERE number = ?1";
+    let mut select = connection.prepare_cached(sql).ok()?;
+    let read = |row: &Row<'_>| Ok(decode_session_id(row, 0).ok().zip(Some(row.get(1)?)));
+    select.query_row([number], read).optional().ok()??
+}
+
+fn is_deletion(row: &Row<'_>) -> bool {
+    row.get_ref(3).is_ok_and(|kind| kind.as_str() == Ok(EventBody::SessionDeleted.kind()))
 }
 
 /// The first event behind what cannot be read after a position; none where nothing behind it can.

@@ -14,7 +14,7 @@ use super::events::{Seen, SeenSession};
 use crate::finding::{Finding, Stage};
 
 const SESSIONS: &str = "
-    SELECT projection, last_seq, last_activity, id, number, name, kind, state, working_directory, owner, asks
+    SELECT projection, last_seq, last_activity, id, number, name, kind, state, working_directory, owner, asks, deleted_at
     FROM session LEFT JOIN head ON head.session = number ORDER BY number";
 
 const INDEXED_EVENTS: &str = "
@@ -92,7 +92,7 @@ impl Examiner<'_> {
         events: SeenSession,
         mark: i64,
     ) -> rusqlite::Result<Option<Session>> {
-        let mut fold = Fold::default();
+        let mut fold = Fold { is_deleted: events.is_deleted, ..Fold::default() };
         let mut select = connection.prepare_cached(INDEXED_EVENTS)?;
         let mut rows = select.query([number])?;
         let mut next = 1;
@@ -144,7 +144,7 @@ impl Examiner<'_> {
     ) -> rusqlite::Result<()> {
         // One that cannot be read has been found already.
         let Ok(event) = decode_event(id, row) else { return Ok(()) };
-        let ended_ask = ended_ask(fold.session.as_ref(), &event.body);
+        let ended_ask = ended_ask(fold.session.as_ref(), &event.body).filter(|_| !fold.is_deleted);
         match &mut fold.session {
             Some(session) => session.evolve(&event),
             None => fold.session = Session::begin(&event),
@@ -157,7 +157,7 @@ impl Examiner<'_> {
             return Ok(());
         }
         let ended = std::mem::replace(&mut fold.running, running.cloned());
-        match ended {
+        match ended.filter(|_| !fold.is_deleted) {
             Some(RunningJob { command, source, .. }) => {
                 self.look_for_outcome(connection, id, event.seq, &source.principal(), command)
             }
@@ -196,6 +196,8 @@ struct Fold {
     session: Option<Session>,
     /// What runs after them.
     running: Option<RunningJob>,
+    /// Whether it was deleted: its outcomes may have been collected.
+    is_deleted: bool,
 }
 
 /// The columns that are there to be searched, and are not what the projection says.
@@ -212,6 +214,9 @@ fn wrong_columns(row: &Row<'_>, stored: &Session) -> rusqlite::Result<Vec<String
         if row.get::<_, String>(index)? != expected {
             wrong.push(format!("the column {name}"));
         }
+    }
+    if row.get::<_, Option<i64>>(11)? != stored.deleted_at.map(|at| at.as_microsecond()) {
+        wrong.push("the column deleted_at".to_owned());
     }
     if row.get::<_, i64>(10)? != i64::try_from(stored.asks.len()).unwrap_or(i64::MAX) {
         wrong.push("the column asks".to_owned());

@@ -1,0 +1,225 @@
+//! Collecting: the steps of a collection, each a transaction of some hundred rows. What a session said and did goes from its end,
+//! so that what is left of it is always its beginning and its deletion.
+
+use mainstay_model::Error;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::index;
+use super::objects::Objects;
+use super::queries::rows;
+use super::rows::count;
+use super::statements::Statements;
+use super::writer::Unwritten;
+use crate::{Collected, Collection};
+
+/// About how many rows one step removes.
+const STEP: usize = 512;
+/// How many outcomes one step looks at.
+const OUTCOMES: usize = 2048;
+
+type Step = (Collected, Option<Collection>);
+
+/// A deleted session.
+struct Deleted {
+    number: i64,
+    /// Its deletion.
+    last_seq: i64,
+    /// How many of its entries other sessions have.
+    held: i64,
+}
+
+/// Removes events and entries of deleted sessions.
+pub(super) fn sessions(statements: &mut Statements<'_>, mut after: i64) -> Result<Step, Unwritten> {
+    let mut collected = Collected::default();
+    let mut room = STEP;
+    // There may be very many that have nothing left.
+    for _ in 0..STEP {
+        let Some(deleted) = next_deleted(statements, after)? else {
+            return Ok((collected, Some(Collection::Outcomes { after: None })));
+        };
+        room = remove_entries(statements, &deleted, room, &mut collected)?;
+        room = remove_events(statements, &deleted, room, &mut collected)?;
+        if room == 0 {
+            break;
+        }
+        after = deleted.number;
+    }
+    Ok((collected, Some(Collection::Sessions { after })))
+}
+
+fn next_deleted(statements: &mut Statements<'_>, after: i64) -> rusqlite::Result<Option<Deleted>> {
+    statements
+        .get(
+            "SELECT session, last_seq,
+                 (SELECT coalesce(max(until), 0) FROM held WHERE held.session = head.session)
+             FROM head WHERE deleted_at IS NOT NULL AND session > ?1 ORDER BY session LIMIT 1",
+        )?
+        .query_row([after], |row| {
+            Ok(Deleted { number: row.get(0)?, last_seq: row.get(1)?, held: row.get(2)? })
+        })
+        .optional()
+}
+
+/// Removes entries that nobody holds from their places, and those that stand nowhere else; gives how much room is left.
+fn remove_entries(
+    statements: &mut Statements<'_>,
+    deleted: &Deleted,
+    room: usize,
+    collected: &mut Collected,
+) -> Result<usize, Unwritten> {
+    let places: Vec<(i64, i64)> = statements
+        .get(
+            "SELECT number, entry FROM place WHERE session = ?1 AND number >= ?2 ORDER BY number DESC LIMIT ?3",
+        )?
+        .query_map(params![deleted.number, deleted.held, rows(room)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (number, entry) in &places {
+        statements
+            .get("DELETE FROM place WHERE session = ?1 AND number = ?2")?
+            .execute([deleted.number, *number])?;
+        let stands_elsewhere =
+            statements.get("SELECT 1 FROM place WHERE entry = ?1 LIMIT 1")?.exists([entry])?;
+        if !stands_elsewhere {
+            remove_entry(statements, *entry, collected)?;
+        }
+    }
+    Ok(room - places.len())
+}
+
+fn remove_entry(
+    statements: &mut Statements<'_>,
+    entry: i64,
+    collected: &mut Collected,
+) -> Result<(), Unwritten> {
+    let removed: Option<(Option<String>, u64)> = statements
+        .get(
+            "DELETE FROM entry WHERE number = ?1
+             RETURNING object, coalesce(octet_length(text), octet_length(preview), 0) + octet_length(metadata)",
+        )?
+        .query_row([entry], |row| Ok((row.get(0)?, count(row, 1)?)))
+        .optional()?;
+    statements.get("DELETE FROM entry_text WHERE rowid = ?1")?.execute([entry])?;
+    let Some((object, bytes)) = removed else { return Ok(()) };
+    collected.entries += 1;
+    collected.bytes += bytes;
+    let Some(object) = object else { return Ok(()) };
+    if statements.get("SELECT 1 FROM entry WHERE object = ?1 LIMIT 1")?.exists([&object])? {
+        return Ok(());
+    }
+    // A file goes with the sweep, once this is durable.
+    let removed: Option<u64> = statements
+        .get("DELETE FROM object WHERE hash = ?1 RETURNING coalesce(octet_length(bytes), 0)")?
+        .query_row([&object], |row| count(row, 0))
+        .optional()?;
+    collected.objects += u64::from(removed.is_some());
+    collected.bytes += removed.unwrap_or_default();
+    Ok(())
+}
+
+/// Removes events behind what is held, but for the deletion; gives how much room is left.
+fn remove_events(
+    statements: &mut Statements<'_>,
+    deleted: &Deleted,
+    room: usize,
+    collected: &mut Collected,
+) -> Result<usize, Unwritten> {
+    if room == 0 {
+        return Ok(0);
+    }
+    let held: i64 = statements
+        .get("SELECT coalesce((SELECT last_seq FROM place WHERE session = ?1 AND number = ?2 - 1), 0)")?
+        .query_row([deleted.number, deleted.held], |row| row.get(0))?;
+    // Cheap where there is nothing to be done: what is wanted then is found by the index alone.
+    index::complete(statements)?;
+    let events: Vec<(i64, i64)> = statements
+        .get(
+            "SELECT seq, position FROM event_index
+             WHERE session = ?1 AND seq > ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4",
+        )?
+        .query_map(params![deleted.number, held, deleted.last_seq, rows(room)], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
+        .collect::<Result<_, _>>()?;
+    for (seq, position) in &events {
+        let bytes: Option<u64> = statements
+            .get(
+                "DELETE FROM event WHERE position = ?1
+                 RETURNING coalesce(octet_length(body), 0) + octet_length(source)",
+            )?
+            .query_row([position], |row| count(row, 0))
+            .optional()?;
+        statements
+            .get("DELETE FROM event_index WHERE session = ?1 AND seq = ?2")?
+            .execute([deleted.number, *seq])?;
+        collected.bytes += bytes.unwrap_or_default();
+    }
+    collected.events += events.len() as u64;
+    Ok(room - events.len())
+}
+
+/// Removes outcomes of commands that ended in deleted sessions, but for those that created and deleted them: what is sent once
+/// more must neither create it again nor be refused.
+pub(super) fn outcomes(
+    statements: &mut Statements<'_>,
+    after: Option<&(String, String)>,
+) -> Result<Step, Unwritten> {
+    let mut collected = Collected::default();
+    let any_deleted = statements.get("SELECT 1 FROM head WHERE deleted_at IS NOT NULL LIMIT 1")?.exists(())?;
+    if !any_deleted {
+        return Ok((collected, Some(Collection::Files { shelf: 0 })));
+    }
+    let (principal, command) = after.cloned().unwrap_or_default();
+    let outcomes: Vec<Outcome> = statements
+        .get(
+            "SELECT principal, command, outcome.session,
+                 deleted_at IS NOT NULL
+                     AND response ->> '$.response.response' IS NOT 'created'
+                     AND response ->> '$.response.response' IS NOT 'forked'
+                     AND response ->> '$.response.seq' IS NOT last_seq
+             FROM outcome LEFT JOIN head ON head.session = outcome.session
+             WHERE (principal, command) > (?1, ?2) ORDER BY principal, command LIMIT ?3",
+        )?
+        .query_map(params![principal, command, rows(OUTCOMES)], |row| {
+            Ok(Outcome {
+                principal: row.get(0)?,
+                command: row.get(1)?,
+                session: row.get(2)?,
+                is_left_over: row.get(3)?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    for Outcome { principal, command, session, .. } in outcomes.iter().filter(|outcome| outcome.is_left_over)
+    {
+        let bytes: Option<u64> = statements
+            .get(
+                "DELETE FROM outcome WHERE principal = ?1 AND command = ?2 RETURNING octet_length(response)",
+            )?
+            .query_row(params![principal, command], |row| count(row, 0))
+            .optional()?;
+        collected.outcomes += u64::from(bytes.is_some());
+        collected.bytes += bytes.unwrap_or_default();
+        // All keys of the session at once: each leads to an outcome that goes too.
+        statements
+            .get("DELETE FROM idempotency WHERE principal = ?1 AND session = ?2")?
+            .execute(params![principal, session])?;
+    }
+    let next = match outcomes.into_iter().nth(OUTCOMES - 1) {
+        Some(last) => Collection::Outcomes { after: Some((last.principal, last.command)) },
+        None => Collection::Files { shelf: 0 },
+    };
+    Ok((collected, Some(next)))
+}
+
+struct Outcome {
+    principal: String,
+    command: String,
+    session: Option<i64>,
+    is_left_over: bool,
+}
+
+/// Removes files that are no objects any more.
+pub(super) fn files(connection: &Connection, objects: &Objects, shelf: u8) -> Result<Step, Error> {
+    let bytes = objects.sweep(connection, shelf)?;
+    let next = shelf.checked_add(1).map(|shelf| Collection::Files { shelf });
+    Ok((Collected { bytes, ..Collected::default() }, next))
+}

@@ -1,0 +1,47 @@
+//! What a store holds, in numbers.
+
+use serde::{Deserialize, Serialize};
+
+/// What a store holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreStatistics {
+    /// Sessions that were not deleted.
+    pub sessions: u64,
+    /// Sessions that were.
+    pub deleted: u64,
+    /// Events of all of them.
+    pub events: u64,
+    /// Outcomes of commands.
+    pub outcomes: u64,
+    /// Entries, each once.
+    pub entries: u64,
+    /// How often an entry stands in a session of its own. What forks have of others is not counted: it takes no room.
+    pub places: u64,
+    /// Objects.
+    pub objects: u64,
+    /// What they take, in bytes.
+    pub object_bytes: u64,
+    /// What the database takes, in bytes, the large objects beside it not counted.
+    pub database_bytes: u64,
+    /// What of that is free for what comes, in bytes.
+    pub free_bytes: u64,
+    /// What the files of large objects take, in bytes.
+    pub file_bytes: u64,
+}
+
+/// What a store holds of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStatistics {
+    /// Its events.
+    pub events: u64,
+    /// What they say, in bytes.
+    pub event_bytes: u64,
+    /// Entries of its own.
+    pub entries: u64,
+    /// What they say, in bytes, whether others say the same or not.
+    pub entry_bytes: u64,
+    /// How many other sessions have entries of it in their transcripts.
+    pub holders: u64,
+}
