@@ -8,9 +8,9 @@ use std::time::Duration;
 use mainstay_log::SessionFilter;
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventFilter,
-    ForkSession, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session, SessionId,
-    SessionKind, Source, TextPosition,
+    Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventBody,
+    EventFilter, ForkSession, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session,
+    SessionCommand, SessionId, SessionKind, Source, TextPosition,
 };
 
 use crate::creation::Beginning;
@@ -164,7 +164,18 @@ impl Client {
     /// [`Error::LaneFull`], [`Error::TooManySessions`], [`Error::TooManyCommands`], [`Error::RateLimited`],
     /// [`Error::KeyConflict`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
     pub async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
-        self.must_drive(session).await?;
+        match command.body {
+            SessionCommand::Delete => self.must_own(session).await?,
+            SessionCommand::Eval { .. }
+            | SessionCommand::Cancel { .. }
+            | SessionCommand::Reset
+            | SessionCommand::HardReset
+            | SessionCommand::Start
+            | SessionCommand::Stop
+            | SessionCommand::Rename { .. }
+            | SessionCommand::Ask(_)
+            | SessionCommand::Answer { .. } => self.must_drive(session).await?,
+        }
         self.engine.submit(session, Command { source: self.source(), ..command }).await
     }
 
@@ -353,7 +364,13 @@ impl Client {
             Cursor::Log { .. } => self.presence.follows(None),
         };
         let subscription = self.engine.follow(cursor, filter);
-        Ok(Followed { subscription, held: None, client: self.clone(), _following: following })
+        Ok(Followed {
+            subscription,
+            held: None,
+            was_deleted: false,
+            client: self.clone(),
+            _following: following,
+        })
     }
 
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
@@ -401,8 +418,29 @@ impl Client {
         Ok(session.is_some_and(|session| self.access.sees(&session)))
     }
 
-    async fn must_see(&self, session: SessionId) -> Result<(), Error> {
-        if self.sees(session).await? { Ok(()) } else { Err(not_found(session)) }
+    /// Refuses a session that may not be seen, or was deleted.
+    pub(crate) async fn must_see(&self, session: SessionId) -> Result<(), Error> {
+        let found = self.engine.session(session).await?;
+        let is_there = found.is_some_and(|found| found.deleted_at.is_none() && self.access.sees(&found));
+        if is_there { Ok(()) } else { Err(not_found(session)) }
+    }
+
+    /// What others drive is not theirs to delete.
+    async fn must_own(&self, session: SessionId) -> Result<(), Error> {
+        self.must_drive(session).await?;
+        if self.access.rights == Rights::All {
+            return Ok(());
+        }
+        match self.engine.session(session).await? {
+            Some(found) if found.owner == self.access.principal => Ok(()),
+            Some(_) => Err(self.not_permitted("delete a session of another")),
+            None => Err(not_found(session)),
+        }
+    }
+
+    /// A session as committed, also one that was deleted, where it may be seen.
+    pub(crate) async fn seen_session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        Ok(self.engine.session(session).await?.filter(|found| self.access.sees(found)))
     }
 
     pub(crate) async fn must_drive(&self, session: SessionId) -> Result<(), Error> {
@@ -430,6 +468,8 @@ pub struct Followed {
     subscription: Subscription,
     /// What came last, while it is not known whether it may be seen: the future may be dropped then.
     held: Option<Arc<Event>>,
+    /// Whether the last event deleted its session.
+    was_deleted: bool,
     client: Client,
     _following: Following,
 }
@@ -438,9 +478,13 @@ impl Followed {
     /// The next event that may be seen. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// [`Error::DaemonStopping`], [`Error::StoreFailed`]; [`Error::SessionNotFound`] once the session that is followed may be seen no more.
+    /// [`Error::DaemonStopping`], [`Error::StoreFailed`]; [`Error::SessionNotFound`] once the session that is followed may be seen
+    /// no more, or was deleted.
     pub async fn next(&mut self) -> Result<Arc<Event>, Error> {
         loop {
+            if let (true, Cursor::Session { session, .. }) = (self.is_over(), self.subscription.cursor()) {
+                return Err(not_found(session));
+            }
             let event = match self.held.take() {
                 Some(event) => event,
                 None => self.subscription.next().await?,
@@ -449,12 +493,18 @@ impl Followed {
             let is_seen = self.client.sees(event.session).await?;
             self.held = None;
             if is_seen {
+                self.was_deleted = matches!(event.body, EventBody::SessionDeleted);
                 return Ok(event);
             }
             if let Cursor::Session { session, .. } = self.subscription.cursor() {
                 return Err(not_found(session));
             }
         }
+    }
+
+    /// Whether it follows a session that was deleted: nothing comes any more.
+    pub fn is_over(&self) -> bool {
+        self.was_deleted && matches!(self.cursor(), Cursor::Session { .. })
     }
 
     /// Where it has got to: what to go on from.

@@ -149,8 +149,23 @@ impl Engine {
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
     pub(crate) async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
         let fingerprint = command.fingerprint(session);
-        self.request(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) })
-            .await?
+        let (principal, id, said) = (command.source.principal(), command.id.clone(), fingerprint.clone());
+        let answered = self
+            .request(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) })
+            .await;
+        match answered {
+            Ok(answered) => answered,
+            // Where it was deleted, what was answered before is answered again.
+            Err(error @ Error::SessionNotFound { .. }) => {
+                match self.shared.log.outcome(&principal, &id).await? {
+                    Some(StoredOutcome { fingerprint, outcome, version, .. }) if fingerprint == said => {
+                        Ok(Answered { outcome, version, is_replay: true })
+                    }
+                    Some(_) | None => Err(error),
+                }
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// How far a command has come.
@@ -213,7 +228,7 @@ impl Engine {
         self.shared.log.resolve(reference).await
     }
 
-    /// A session as committed.
+    /// A session as committed, also one that was deleted.
     pub(crate) async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         match self.committed(session) {
             Some(session) => Ok(Some((*session).clone())),
@@ -224,7 +239,7 @@ impl Engine {
     /// A session as the log has it, and what its worker uses. Never older than an event that was read: one that follows
     /// from the log may hear of a commit before the session's task does.
     pub(crate) async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
-        let session = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
+        let session = self.stored(session).await?;
         let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
         Ok(SessionStatus { session, usage })
     }
@@ -346,7 +361,7 @@ impl Engine {
             return Ok(handle);
         }
         let epoch = self.shared.log.claim(session).await?;
-        let stored = self.shared.log.session(session).await?.ok_or_else(|| not_found(session))?;
+        let stored = self.stored(session).await?;
         let answered = self.answered_elsewhere(&stored).await?;
         let lane = self.waiting_in(&stored).await?;
         let mut tasks = self.lock();
@@ -420,8 +435,4 @@ async fn drained(handle: &SessionHandle) {
         // A session whose task has ended runs nothing.
         done.await.ok();
     }
-}
-
-fn not_found(session: SessionId) -> Error {
-    Error::SessionNotFound { reference: session.to_string() }
 }

@@ -58,10 +58,12 @@ impl Engine {
         Ok(definitions)
     }
 
-    /// The session as the log has it.
+    /// The session as the log has it, where it was not deleted.
     pub(crate) async fn stored(&self, session: SessionId) -> Result<Session, Error> {
         let found = self.shared.log.session(session).await?;
-        found.ok_or_else(|| Error::SessionNotFound { reference: session.to_string() })
+        found
+            .filter(|found| found.deleted_at.is_none())
+            .ok_or_else(|| Error::SessionNotFound { reference: session.to_string() })
     }
 
     /// What a session's transcript consists of now.

@@ -1,6 +1,7 @@
 //! Lineage: which sessions were forked off which.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::transcript::total;
@@ -21,8 +22,8 @@ pub struct Relative {
 }
 
 impl Client {
-    /// All sessions that have an ancestor with this one in common, as far as they may be seen and not more than a thousand:
-    /// each after the one it was forked off, the children of one in the order in which they came to be.
+    /// All sessions that have an ancestor with this one in common, as far as they may be seen and not more than a thousand; of
+    /// those that were deleted the ones that others come from: each after the one it was forked off, the children of one in the order in which they came to be.
     ///
     /// # Errors
     /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
@@ -30,7 +31,11 @@ impl Client {
         let mut next = vec![self.first_ancestor(session).await?];
         let mut relatives = Vec::new();
         while let Some(session) = next.pop() {
-            let children = SessionFilter { forked_from: Some(session.id), ..SessionFilter::default() };
+            let children = SessionFilter {
+                forked_from: Some(session.id),
+                with_deleted: true,
+                ..SessionFilter::default()
+            };
             let mut children = self.sessions(children).await?;
             // The last of them is taken next.
             children.sort_by_key(|child| Reverse((child.created_at, child.id)));
@@ -41,19 +46,36 @@ impl Client {
                 break;
             }
         }
-        Ok(relatives)
+        Ok(with_descendants(relatives))
     }
 
     /// The first of those it comes from that may be seen, without one between that may not.
     async fn first_ancestor(&self, session: SessionId) -> Result<Session, Error> {
         let mut first = self.status(session).await?.session;
         while let Some(parent) = &first.forked_from {
-            match self.status(parent.session).await {
-                Ok(parent) => first = parent.session,
-                Err(Error::SessionNotFound { .. }) => break,
-                Err(error) => return Err(error),
+            match self.seen_session(parent.session).await? {
+                Some(parent) => first = parent,
+                None => break,
             }
         }
         Ok(first)
     }
+}
+
+/// Without those that were deleted and from which nobody comes who is there.
+fn with_descendants(relatives: Vec<Relative>) -> Vec<Relative> {
+    let mut parents = HashSet::new();
+    let mut kept: Vec<Relative> = relatives
+        .into_iter()
+        .rev()
+        .filter(|Relative { session, .. }| {
+            let is_kept = session.deleted_at.is_none() || parents.contains(&session.id);
+            if is_kept {
+                parents.extend(session.forked_from.as_ref().map(|parent| parent.session));
+            }
+            is_kept
+        })
+        .collect();
+    kept.reverse();
+    kept
 }

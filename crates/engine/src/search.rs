@@ -9,9 +9,9 @@ use crate::client::Client;
 /// An entry that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The session it came to be in.
+    /// The session it came to be in; where that was deleted, one that has it in its transcript.
     pub session: Session,
-    /// Its index in that session's transcript; none where the transcript has it no more.
+    /// Its index in that session's transcript; none where the transcript does not have it.
     pub index: Option<u64>,
     /// The entry.
     pub placed: Placed,
@@ -31,7 +31,7 @@ impl Client {
         let mut found = Vec::with_capacity(hits.len());
         for (session, placed) in hits {
             let snippet = self.snippet(&words, &placed).await?;
-            let index = session.transcript.index_of(session.id, placed.number);
+            let index = session.transcript.index_of(session.id, placed.session, placed.number);
             found.push(Found { session, index, placed, snippet });
         }
         Ok(found)

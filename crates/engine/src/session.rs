@@ -146,6 +146,12 @@ impl Shared {
         }
     }
 
+    /// Notes that so many outcomes are stored no more.
+    pub(crate) fn uncount_outcomes(&self, count: u64) {
+        let fewer = |stored: u64| Some(stored.saturating_sub(count));
+        self.outcomes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).ok();
+    }
+
     /// Notes that so many more outcomes are on their way to the disk.
     pub(crate) fn count_outcomes(&self, count: u64) {
         self.outcomes.fetch_add(count, Ordering::Relaxed);
@@ -311,7 +317,7 @@ impl SessionTask {
             && lane.is_empty()
             && asks.is_empty()
             && self.accepted.handed_over() == *self.through.borrow()
-            && self.rate.idle_at() <= now()
+            && (self.rate.idle_at() <= now() || self.session.deleted_at.is_some())
     }
 
     async fn serve(&mut self, request: Request) {
@@ -358,8 +364,20 @@ impl SessionTask {
             return self.withdraw(withdrawn, identity);
         }
         let fresh = Uuid::now_v7();
-        if matches!(command.body, SessionCommand::HardReset | SessionCommand::Stop) {
-            self.hear_out();
+        match command.body {
+            SessionCommand::HardReset | SessionCommand::Stop => self.hear_out(),
+            SessionCommand::Delete => {
+                self.hear_out();
+                // Nothing comes after the deletion.
+                self.turn_away();
+            }
+            SessionCommand::Eval { .. }
+            | SessionCommand::Cancel { .. }
+            | SessionCommand::Reset
+            | SessionCommand::Start
+            | SessionCommand::Rename { .. }
+            | SessionCommand::Ask(_)
+            | SessionCommand::Answer { .. } => {}
         }
         if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, fresh }) {
             if self.session.waits(&identity.principal, &identity.command) {

@@ -2,8 +2,9 @@
 
 use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{
-    Brought, Client, CommandStatus, Found, Merged, Relative, SessionStatus, Stopped, WaitingAsk,
+    Brought, Client, CommandStatus, Found, Merged, Relative, SessionStatus, Statistics, Stopped, WaitingAsk,
 };
+use mainstay_log::SessionStatistics;
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, JobId,
@@ -57,6 +58,9 @@ pub struct SessionView {
     /// The session it was forked off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Parent>,
+    /// When it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
     /// When it came to be.
     pub created_at: Timestamp,
     /// When something last happened in it.
@@ -109,6 +113,7 @@ impl SessionView {
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
             forked_from: session.forked_from.clone(),
+            deleted_at: session.deleted_at,
             created_at: session.created_at,
             last_activity: session.last_activity,
             last_seq: session.last_seq,
@@ -139,6 +144,25 @@ pub struct RelativeView {
 impl From<Relative> for RelativeView {
     fn from(Relative { session, entries }: Relative) -> Self {
         Self { session: SessionView::new(&session, None), entries }
+    }
+}
+
+/// A session in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatisticsView {
+    /// The session.
+    pub session: SessionView,
+    /// How many entries its transcript has, those of other sessions included.
+    pub transcript: u64,
+    /// What is stored of it.
+    #[serde(flatten)]
+    pub stored: SessionStatistics,
+}
+
+impl From<Statistics> for StatisticsView {
+    fn from(Statistics { session, transcript, stored }: Statistics) -> Self {
+        Self { session: SessionView::new(&session, None), transcript, stored }
     }
 }
 

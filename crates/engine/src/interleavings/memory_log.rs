@@ -1,14 +1,18 @@
 //! A store in memory. One task writes, as in the real one; every use of the store lets others go first.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use mainstay_log::{Append, EntryFilter, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
+use mainstay_log::{
+    Append, Collected, Collection, EntryFilter, Epoch, Log, Manifest, ObjectHash, SessionFilter,
+    SessionStatistics, StoreStatistics, StoredOutcome,
+};
 use mainstay_model::{
     CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
-    SessionState,
+    SessionState, Timestamp,
 };
 use shuttle::future::{spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
@@ -247,6 +251,22 @@ impl Log for MemoryLog {
 
     async fn search(&self, _: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
         Ok(Vec::new())
+    }
+
+    async fn collect(&self, _: Collection) -> Result<(Collected, Option<Collection>), Error> {
+        Ok((Collected::default(), None))
+    }
+
+    async fn backup(&self, _: PathBuf, _: Timestamp) -> Result<Manifest, Error> {
+        unreachable!("nothing is on a disk here")
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, Error> {
+        Ok(StoreStatistics::default())
+    }
+
+    async fn session_statistics(&self, _: SessionId) -> Result<SessionStatistics, Error> {
+        Ok(SessionStatistics::default())
     }
 
     async fn put_object(&self, _: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -97,6 +97,7 @@ impl SessionTask {
 
     /// Where a command goes, if it goes anywhere.
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
+        self.must_be_there()?;
         command.validate(&self.shared.limits)?;
         let place = self.place(command)?;
         let counts = counts(&command.body) || command.is_serial();
@@ -110,6 +111,14 @@ impl SessionTask {
             return Err(error);
         }
         Ok(place)
+    }
+
+    /// Refuses what comes once the session was deleted.
+    pub(super) fn must_be_there(&self) -> Result<(), Error> {
+        match self.session.deleted_at {
+            None => Ok(()),
+            Some(_) => Err(Error::SessionNotFound { reference: self.session.id.to_string() }),
+        }
     }
 
     fn check_rates(&mut self) -> Result<(), Error> {
@@ -172,6 +181,7 @@ impl SessionTask {
             SessionCommand::Eval { .. } | SessionCommand::Reset => true,
             SessionCommand::Cancel { .. }
             | SessionCommand::Stop
+            | SessionCommand::Delete
             | SessionCommand::Rename { .. }
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. } => false,
@@ -218,6 +228,7 @@ const fn counts(command: &SessionCommand) -> bool {
         | SessionCommand::HardReset
         | SessionCommand::Start
         | SessionCommand::Stop
+        | SessionCommand::Delete
         | SessionCommand::Answer { .. } => false,
     }
 }
@@ -231,7 +242,10 @@ const fn begins_something(command: &SessionCommand) -> bool {
         | SessionCommand::Start
         | SessionCommand::Rename { .. }
         | SessionCommand::Ask(_) => true,
-        SessionCommand::Cancel { .. } | SessionCommand::Stop | SessionCommand::Answer { .. } => false,
+        SessionCommand::Cancel { .. }
+        | SessionCommand::Stop
+        | SessionCommand::Delete
+        | SessionCommand::Answer { .. } => false,
     }
 }
 

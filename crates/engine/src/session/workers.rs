@@ -126,6 +126,10 @@ impl SessionTask {
         F: Future<Output = Result<T, Error>> + Send,
         A: FnOnce(Arc<dyn Runner>) -> F + Send + 'static,
     {
+        if let Err(error) = self.must_be_there() {
+            reply.send(Err(error)).ok();
+            return;
+        }
         let state = self.session.state();
         let runner = match self.runner() {
             Some(runner) if availability(state, action) != Availability::Refused => runner,

@@ -1,14 +1,18 @@
 //! A store that can be told to refuse, or to keep its callers waiting.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
-use mainstay_log::{Append, EntryFilter, Epoch, Log, ObjectHash, SessionFilter, StoredOutcome};
+use mainstay_log::{
+    Append, Collected, Collection, EntryFilter, Epoch, Log, Manifest, ObjectHash, SessionFilter,
+    SessionStatistics, StoreStatistics, StoredOutcome,
+};
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
+    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId, Timestamp,
 };
 use tokio::sync::watch;
 
@@ -132,6 +136,22 @@ impl Log for StoreDouble {
 
     async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
         self.inner.search(filter).await
+    }
+
+    async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
+        self.inner.collect(from).await
+    }
+
+    async fn backup(&self, folder: PathBuf, now: Timestamp) -> Result<Manifest, Error> {
+        self.inner.backup(folder, now).await
+    }
+
+    async fn statistics(&self) -> Result<StoreStatistics, Error> {
+        self.inner.statistics().await
+    }
+
+    async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
+        self.inner.session_statistics(session).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -304,6 +304,7 @@ fn told(body: &EventBody) -> String {
         EventBody::SessionReset => "reset".to_owned(),
         EventBody::SessionHardReset => "hard reset".to_owned(),
         EventBody::SessionStopped => "stopped".to_owned(),
+        EventBody::SessionDeleted => "deleted".to_owned(),
         EventBody::WorkerExited { exit, attempt, .. } => {
             format!("lost the worker by {exit}, {attempt} in a row")
         }

@@ -3,9 +3,9 @@
 
 use futures::future::join_all;
 use mainstay_engine::Merge;
-use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_log::{Collection, EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{ForkSession, Outcome, Response, Role};
+use mainstay_model::{Error, ForkSession, Outcome, Response, Role, Seq, SessionCommand};
 
 use crate::support::{Client, Daemon, next_id};
 
@@ -52,6 +52,28 @@ async fn failure_8_what_is_brought_keeps_where_it_is_from_however_far_it_goes() 
     let entries = daemon.local.entries(child.id, 0, 1).await.unwrap();
     let origin = entries[0].origin.unwrap();
     assert_eq!((entries[0].session, origin.session, origin.number), (second.id, first.id, 0));
+}
+
+#[tokio::test]
+async fn failure_9_deleting_a_parent_leaves_its_children_whole_and_no_stale_copy_brings_it_back() {
+    let daemon = Daemon::start().await;
+    let parent = daemon.session().await;
+    parent.eval("define a").await;
+    let child = fork(&daemon, &parent, 2).await;
+    // Who has it open keeps a copy of it.
+    let stale = daemon.local.subscribe(parent.id, Seq::ZERO).await.unwrap();
+    parent.submit(SessionCommand::Delete).await.unwrap();
+    let mut next = Some(Collection::default());
+    while let Some(from) = next {
+        next = daemon.local.collect(from).await.unwrap().1;
+    }
+    assert_eq!(roles(&child).await, [Role::Input, Role::Output]);
+    let fork = ForkSession { from: child.id, entries: None, name: None };
+    assert!(daemon.local.fork(next_id(), fork).await.is_ok());
+    let saved = parent.submit(SessionCommand::Rename { name: "back".to_owned() }).await;
+    assert!(matches!(saved, Err(Error::SessionNotFound { .. })), "{saved:?}");
+    assert!(matches!(daemon.local.resolve("back").await, Err(Error::SessionNotFound { .. })));
+    drop(stale);
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::HardReset => Some(HardResetFsiSession::NAME),
         Action::Stop => Some(StopSession::NAME),
         Action::Answer => Some(AnswerAsk::NAME),
-        Action::Explore | Action::Rename | Action::Ask => None,
+        Action::Explore | Action::Rename | Action::Delete | Action::Ask => None,
     }
 }
 

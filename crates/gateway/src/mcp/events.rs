@@ -145,6 +145,7 @@ fn summary(body: &EventBody) -> String {
         EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::SessionStopped
+        | EventBody::SessionDeleted
         | EventBody::CancelRequested { .. }
         | EventBody::EvalInterrupted { .. } => String::new(),
     }

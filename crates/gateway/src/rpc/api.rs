@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use mainstay_engine::{ClientInfo, ExportCursor};
+use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, Item};
 use mainstay_model::{
@@ -14,7 +15,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::view::{AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView};
+use crate::view::{
+    AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView, StatisticsView,
+};
 
 /// A request and what answers it.
 pub trait Method: Serialize + DeserializeOwned + Send + 'static {
@@ -231,6 +234,37 @@ methods! {
         #[serde(flatten)]
         sent: Sent,
     } -> SessionView;
+
+    /// Deletes a session. What other sessions have of it stays there for them; the rest goes with the next collection.
+    "session/delete" DeleteSession {
+        /// Its id, the end of it, or its name; once it was deleted only its id.
+        session: String,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> Deleted;
+
+    /// What a session holds, in numbers.
+    "session/statistics" GetSessionStatistics {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> StatisticsView;
+
+    /// What the store holds, in numbers.
+    "store/statistics" GetStoreStatistics {} -> StoreStatistics;
+
+    /// Removes some of what deleted sessions have left and no other has.
+    "store/collect" Collect {
+        /// Where to go on; from the beginning where it does not say.
+        #[serde(default)]
+        from: Collection,
+    } -> CollectedPart;
+
+    /// Writes a backup of all that is stored now.
+    "store/backup" BackUp {
+        /// A folder on the daemon's machine, absolute, that is empty or not there.
+        folder: String,
+    } -> Manifest;
 
     /// Gives a session another name.
     "session/rename" RenameSession {
@@ -487,6 +521,28 @@ pub struct Cancelling {
     pub session: SessionView,
     /// The job that was asked to stop; none where the command still waited, and will not run.
     pub job: Option<JobId>,
+}
+
+/// A session that was deleted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deleted {
+    /// Which.
+    pub session: SessionId,
+    /// Its last event.
+    pub seq: Seq,
+}
+
+/// A part of a collection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CollectedPart {
+    /// What was removed.
+    #[serde(flatten)]
+    pub collected: Collected,
+    /// Where to go on; nothing more to do where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Collection>,
 }
 
 /// What an ask was answered.

@@ -244,7 +244,7 @@ impl Connection {
                 method: EVENT_NOTIFICATION,
                 params: event.as_ref(),
             };
-            if self.outbox.send(line(&notification)?).await.is_err() {
+            if self.outbox.send(line(&notification)?).await.is_err() || subscription.is_over() {
                 return Ok(());
             }
         }

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use super::api::{
-    AnswerAsk, Answered, AskAnswer, CancelSession, Cancelling, Check, Complete, Conditions, CreateSession,
-    DaemonStatus, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand, GetLineage,
-    GetSession, GetStatus, ImportSession, ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions,
+    AnswerAsk, Answered, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect, CollectedPart,
+    Complete, Conditions, CreateSession, DaemonStatus, DeleteSession, Deleted, Eval, Explore, ExportSession,
+    Exported, ForkSession, Forked, GetCommand, GetLineage, GetSession, GetSessionStatistics, GetStatus,
+    GetStoreStatistics, ImportSession, ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions,
     MergeSession, Method, Nothing, RaiseAsk, RenameSession, ResetSession, SearchEntries, Sent, SettleSession,
     StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
-use crate::view::{AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView};
+use crate::view::{
+    AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView, StatisticsView,
+};
 use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, WaitingAsk};
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header};
@@ -74,6 +77,17 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         StopSession::NAME => {
             let StopSession { session, sent } = params(request)?;
             written(call.change(&session, SessionCommand::Stop, sent).await?)
+        }
+        DeleteSession::NAME => written(call.delete(params(request)?).await?),
+        GetSessionStatistics::NAME => {
+            let GetSessionStatistics { session } = params(request)?;
+            written(StatisticsView::from(client.statistics(call.resolve(&session).await?).await?))
+        }
+        GetStoreStatistics::NAME => written(client.store_statistics().await?),
+        BackUp::NAME => written(client.back_up(params::<BackUp>(request)?.folder.into()).await?),
+        Collect::NAME => {
+            let (collected, next) = client.collect(params::<Collect>(request)?.from).await?;
+            written(CollectedPart { collected, next })
         }
         RenameSession::NAME => {
             let RenameSession { session, name, sent } = params(request)?;
@@ -270,6 +284,20 @@ impl Call<'_> {
         match self.submit(session, body, sent).await? {
             Outcome::Done { .. } => self.view(session).await,
             Outcome::Failed { error } => Err(error),
+        }
+    }
+
+    async fn delete(&self, delete: DeleteSession) -> Result<Deleted, Error> {
+        let DeleteSession { session: reference, sent } = delete;
+        let session = match (self.resolve(&reference).await, reference.parse()) {
+            (Ok(session), _) => session,
+            // Sent again, it finds no session and is answered all the same.
+            (Err(Error::SessionNotFound { .. }), Ok(session)) => session,
+            (Err(error), _) => return Err(error),
+        };
+        match self.submit(session, SessionCommand::Delete, sent).await? {
+            Outcome::Done { response: Response::Recorded { seq } } => Ok(Deleted { session, seq }),
+            outcome => Err(unexpected(&outcome)),
         }
     }
 
