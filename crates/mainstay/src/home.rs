@@ -84,6 +84,11 @@ impl Home {
         self.folder.join("store")
     }
 
+    /// Sessions that were pruned, as files.
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.folder.join("archive")
+    }
+
     /// What the daemon and its supervisor write down.
     pub(crate) fn logs(&self) -> PathBuf {
         self.folder.join("logs")

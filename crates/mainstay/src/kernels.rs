@@ -7,6 +7,7 @@ use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, p
 use mainstay_model::Error;
 
 use crate::config::Config;
+use crate::confirm::{Enter, confirm};
 use crate::home::Home;
 use crate::terminal::{self, bytes};
 
@@ -23,7 +24,7 @@ pub(crate) async fn ready_fsharp(home: &Home) -> Result<(), Error> {
             return Err(Error::KernelUnavailable { reason: none.to_string() });
         }
         eprintln!("F# sessions need a .NET SDK, and none was found.");
-        if !confirm(&format!("Install one under {}?", search.own_root().display())) {
+        if !confirm(&format!("Install one under {}?", search.own_root().display()), Enter::Yes) {
             return Err(Error::KernelUnavailable { reason: none.to_string() });
         }
         install_fsharp(&search).await?;
@@ -47,15 +48,6 @@ pub(crate) async fn build_fsharp(search: &Search) -> Result<(), Error> {
     let prepared = prepare(search, &|progress| line.show(&progress)).await;
     line.clear();
     prepared.map(drop).map_err(|error: PrepareError| Error::KernelUnavailable { reason: error.to_string() })
-}
-
-/// Asks a question that Enter answers with yes.
-pub(crate) fn confirm(question: &str) -> bool {
-    eprint!("{question} [Y/n] ");
-    std::io::stderr().flush().ok();
-    let mut answer = String::new();
-    let is_read = std::io::stdin().read_line(&mut answer).is_ok_and(|count| count > 0);
-    is_read && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
 }
 
 /// One line on standard error that is written anew; plain lines where that is no terminal.

@@ -7,6 +7,7 @@
 mod asking;
 mod commands;
 mod config;
+mod confirm;
 mod connect;
 mod daemon;
 mod home;

@@ -392,3 +392,37 @@ fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
     terminal.wait_for("entry 9:\nval name : string = \"Grace\"");
     terminal.wait_for_last_line(PROMPT);
 }
+
+#[test]
+fn sessions_are_deleted_at_the_prompt_also_the_one_that_is_used() {
+    let world = World::new();
+    let terminal = open(&world);
+    world.run(["session", "new", "--name", "other"]);
+    terminal.press(":delete-session o");
+    terminal.press(TAB);
+    terminal.wait_for_last_line("work> :delete-session other");
+    terminal.press(ENTER);
+    terminal.wait_for("Delete other");
+    terminal.enter("");
+    terminal.wait_for("nothing was deleted");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("/delete-session other");
+    terminal.wait_until("the question again", |screen| screen.matches("[y/N]").count() == 2);
+    terminal.enter("y");
+    terminal.wait_for("other is deleted");
+    assert_eq!(world.run(["session", "show", "other"]).code, 1);
+    terminal.enter(":delete-session");
+    terminal.wait_for("Delete work");
+    terminal.enter("yes");
+    terminal.wait_for("the session was deleted");
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
+fn who_uses_a_session_hears_that_another_deleted_it() {
+    let world = World::new();
+    let terminal = open(&world);
+    world.run(["session", "delete", "work", "--yes"]);
+    terminal.wait_for("the session was deleted");
+    assert_eq!(terminal.wait_for_end(), 0);
+}

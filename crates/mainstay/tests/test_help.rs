@@ -20,7 +20,7 @@ fn the_first_help_shows_every_command_and_examples() {
       stop         Stop the daemon; sessions come to rest and are there again when they are next used
       status       Show the daemon and its sessions
       serve        Run the daemon in the foreground
-      session      List, create, fork, merge, show, stop, rename and reset sessions
+      session      List, create, fork, merge, show, stop, rename, reset and delete sessions
       eval         Run code in a session
       command      Show what became of a command
       search       Find what was said in sessions
@@ -31,6 +31,10 @@ fn the_first_help_shows_every_command_and_examples() {
       events       Show what happened in a session
       kernel       List, install and examine kernels
       doctor       Examine the store
+      gc           Remove what deleted sessions have left
+      backup       Write all that is stored into a folder, while everything goes on
+      restore      Put a backup in the place of what is stored
+      prune        Export sessions that were not used for long, and delete them
       principal    List who may come in with a token of their own, and make such tokens
       mcp          Serve MCP over stdio: a bridge to the daemon
       explain      Explain an error code
@@ -130,7 +134,7 @@ fn every_command_has_help_with_an_example() {
         let further = commands(&world, &words).into_iter();
         to_ask.extend(further.map(|name| words.iter().cloned().chain([name]).collect()));
     }
-    assert_eq!(asked, 1 + 18 + 11 + 3 + 1 + 3 + 2, "the first, each command, those of those that have some");
+    assert_eq!(asked, 1 + 22 + 13 + 3 + 1 + 3 + 2, "the first, each command, those of those that have some");
 }
 
 #[test]

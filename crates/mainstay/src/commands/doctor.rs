@@ -11,7 +11,7 @@ use mainstay_model::Error;
 use serde::Serialize;
 
 use crate::home::Home;
-use crate::terminal::{self, Paint, Tone, bytes, printable};
+use crate::terminal::{self, Paint, Tone, bytes, counted, printable};
 
 /// How often a long examination says how far it is.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
@@ -120,10 +120,6 @@ fn report_text(report: &Examination, paint: Paint) -> String {
     });
     text.push('\n');
     text
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 #[derive(Serialize)]

@@ -113,7 +113,7 @@ impl Events {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Shows what happens, until Ctrl-C comes or the connection ends.
+    /// Shows what happens, until Ctrl-C comes, the connection ends, or the session is deleted.
     async fn follow(
         &self,
         mut connection: Connection,
@@ -137,6 +137,9 @@ impl Events {
                     let Some(event) = event else { return Err(connection.client.lost()) };
                     last = event.position;
                     self.show(&event, story);
+                    if session.is_some() && matches!(event.body, EventBody::SessionDeleted) {
+                        return Ok(ExitCode::SUCCESS);
+                    }
                 }
                 _ = looks.tick(), if story.is_inside_line() => {
                     print!("{}", story.end_until(last_at_look));
@@ -223,6 +226,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionReset => (None, "reset".to_owned()),
         EventBody::SessionHardReset => (None, "hard reset".to_owned()),
         EventBody::SessionStopped => (None, "put to rest".to_owned()),
+        EventBody::SessionDeleted => (Some(Tone::Warning), "deleted".to_owned()),
         EventBody::WorkerExited { exit, restart_after_ms, reason, .. } => {
             let next = match restart_after_ms {
                 None => "not replaced".to_owned(),

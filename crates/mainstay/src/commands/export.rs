@@ -67,7 +67,8 @@ impl Export {
     }
 }
 
-async fn read(client: &Client, session: String) -> Result<(Header, Vec<Item>), Error> {
+/// Reads all of a session that is in its file.
+pub(super) async fn read(client: &Client, session: String) -> Result<(Header, Vec<Item>), Error> {
     let mut part =
         client.call(ExportSession { session: session.clone(), cursor: Default::default() }).await?;
     let mut items = std::mem::take(&mut part.items);
@@ -80,7 +81,7 @@ async fn read(client: &Client, session: String) -> Result<(Header, Vec<Item>), E
 }
 
 /// Writes a file that only the user may read, whole or not at all; over one that is there only by `force`.
-fn write(file: &Path, bytes: &[u8], force: bool) -> std::io::Result<()> {
+pub(super) fn write(file: &Path, bytes: &[u8], force: bool) -> std::io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut staged = tempfile::NamedTempFile::new_in(folder)?;
     staged.write_all(bytes)?;
@@ -92,7 +93,8 @@ fn write(file: &Path, bytes: &[u8], force: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-fn unwritable(what: &str, error: &dyn std::fmt::Display) -> Error {
+/// The error for what cannot be written.
+pub(super) fn unwritable(what: &str, error: &dyn std::fmt::Display) -> Error {
     Error::InvalidArgument {
         argument: "output".to_owned(),
         reason: format!("{what} cannot be written: {error}"),

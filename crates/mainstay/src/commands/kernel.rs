@@ -1,6 +1,5 @@
 //! `mainstay kernel list|install|doctor`
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -8,8 +7,9 @@ use mainstay_kernel::fsharp::{Found, Report, discover, examine};
 use mainstay_model::{Error, SessionKind};
 
 use crate::config::Config;
+use crate::confirm::{Enter, agrees};
 use crate::home::Home;
-use crate::kernels::{build_fsharp, confirm, install_fsharp, search};
+use crate::kernels::{build_fsharp, install_fsharp, search};
 use crate::terminal::{Paint, Tone};
 
 /// List, install and examine kernels.
@@ -67,7 +67,12 @@ impl KernelArgs {
                 if kind != SessionKind::fsharp() {
                     return Err(Error::KernelUnknown { kind });
                 }
-                if !yes && !agrees(&format!("Install a .NET SDK under {}?", search.own_root().display()))? {
+                if !yes
+                    && !agrees(
+                        &format!("Install a .NET SDK under {}?", search.own_root().display()),
+                        Enter::Yes,
+                    )?
+                {
                     return Ok(ExitCode::FAILURE);
                 }
                 install_fsharp(&search).await?;
@@ -85,16 +90,6 @@ impl KernelArgs {
             }
         }
     }
-}
-
-fn agrees(question: &str) -> Result<bool, Error> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Error::InvalidArgument {
-            argument: "--yes".to_owned(),
-            reason: "it must be given where there is no terminal to ask on".to_owned(),
-        });
-    }
-    Ok(confirm(question))
 }
 
 fn print_list(found: &[Found]) {

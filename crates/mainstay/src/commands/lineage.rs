@@ -77,7 +77,8 @@ fn line(relative: &RelativeView, marked: SessionId, paint: Paint, now: Timestamp
         Some(Parent { entries, .. }) => format!("after {entries}, "),
         None => String::new(),
     };
-    let facts = format!("{off}{entries} entries, {}", ago(session.last_activity, now));
+    let deleted = if session.deleted_at.is_some() { "deleted " } else { "" };
+    let facts = format!("{off}{entries} entries, {deleted}{}", ago(session.last_activity, now));
     let id = paint.tone(Tone::Name, &session.short_id);
     format!("{mark} {id}  {}  {}", session.name, paint.tone(Tone::Faint, &facts))
 }

@@ -5,11 +5,13 @@
 
 pub(crate) mod ask;
 mod attach;
+mod backup;
 mod cancel;
 mod command;
 mod completions;
 mod conditions;
 mod daemon;
+pub(crate) mod delete;
 mod doctor;
 mod eval;
 pub(crate) mod events;
@@ -18,16 +20,21 @@ mod explain;
 mod export;
 pub(crate) mod fault;
 pub(crate) mod fork;
+mod gc;
 mod import;
 mod kernel;
 pub(crate) mod lineage;
 mod mcp;
 pub(crate) mod merge;
+mod moment;
 mod principal;
+mod prune;
 mod questions;
+mod restore;
 pub(crate) mod search;
 mod serve;
 pub(crate) mod session;
+mod stats;
 pub(crate) mod status;
 mod stop;
 pub(crate) mod story;
@@ -87,7 +94,7 @@ enum Command {
     Status(status::Status),
     /// Run the daemon in the foreground
     Serve(serve::Serve),
-    /// List, create, fork, merge, show, stop, rename and reset sessions
+    /// List, create, fork, merge, show, stop, rename, reset and delete sessions
     Session(session::SessionArgs),
     /// Run code in a session
     Eval(eval::Eval),
@@ -110,6 +117,14 @@ enum Command {
     Kernel(kernel::KernelArgs),
     /// Examine the store
     Doctor(doctor::Doctor),
+    /// Remove what deleted sessions have left
+    Gc(gc::Gc),
+    /// Write all that is stored into a folder, while everything goes on
+    Backup(backup::Backup),
+    /// Put a backup in the place of what is stored
+    Restore(restore::Restore),
+    /// Export sessions that were not used for long, and delete them
+    Prune(prune::Prune),
     /// List who may come in with a token of their own, and make such tokens
     Principal(principal::PrincipalArgs),
     /// Serve MCP over stdio: a bridge to the daemon
@@ -142,6 +157,7 @@ impl Cli {
             Some(Command::Explain(explain)) => explain.run(),
             Some(Command::Completions(completions)) => Ok(completions.run()),
             Some(Command::Doctor(doctor)) => doctor.run(&Home::open()?),
+            Some(Command::Restore(restore)) => restore.run(&Home::open()?),
             Some(Command::Serve(serve)) => serve.run(&Home::open()?),
             Some(command) => block_on(command.run(&Home::open()?)),
             None if self.daemon => {
@@ -169,6 +185,10 @@ impl Command {
             Self::Events(events) => events.run(home).await,
             Self::Principal(principal) => principal.run(home),
             Self::Kernel(kernel) => kernel.run(home).await,
+            Self::Gc(gc) => gc.run(home).await,
+            Self::Backup(backup) => backup.run(home).await,
+            Self::Restore(restore) => restore.run(home),
+            Self::Prune(prune) => prune.run(home).await,
             Self::Mcp(mcp) => mcp.run(home).await,
             Self::Serve(serve) => serve.run(home),
             Self::Doctor(doctor) => doctor.run(home),

@@ -1,4 +1,4 @@
-//! `mainstay session list|new|fork|merge|cherry-pick|transcript|lineage|show|stop|rename|reset`
+//! `mainstay session list|new|fork|merge|cherry-pick|transcript|lineage|show|stats|stop|rename|reset|delete`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,11 +12,13 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp};
 
 use super::conditions::SentArgs;
+use super::delete::Delete;
 use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
 use super::fork::Fork;
 use super::lineage::Lineage;
 use super::merge::{CherryPick, MergeArgs};
+use super::stats::Stats;
 use super::story::Story;
 use super::target::{Target, create, settle, working_directory};
 use super::transcript::Transcript;
@@ -32,7 +34,7 @@ Examples:
   mainstay session fork lab             another that begins where it is
   mainstay session reset --hard lab     without its definitions, and with another worker";
 
-/// List, create, fork, merge, show, stop, rename and reset sessions.
+/// List, create, fork, merge, show, stop, rename, reset and delete sessions.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SessionArgs {
@@ -86,6 +88,7 @@ enum SessionCommand {
     CherryPick(CherryPick),
     Transcript(Transcript),
     Lineage(Lineage),
+    Stats(Stats),
     /// Show a session and its story
     #[command(after_help = "Examples:\n  mainstay session show\n  mainstay session show --json lab")]
     Show {
@@ -126,6 +129,7 @@ enum SessionCommand {
         #[command(flatten)]
         sent: SentArgs,
     },
+    Delete(Delete),
 }
 
 impl SessionArgs {
@@ -156,6 +160,8 @@ impl SessionArgs {
             SessionCommand::CherryPick(pick) => return pick.run(client).await,
             SessionCommand::Transcript(transcript) => return transcript.run(client).await,
             SessionCommand::Lineage(lineage) => return lineage.run(client).await,
+            SessionCommand::Stats(stats) => return stats.run(client).await,
+            SessionCommand::Delete(delete) => return delete.run(client).await,
             SessionCommand::Show { session, json } => {
                 let session = named(client, session).await?;
                 if json {

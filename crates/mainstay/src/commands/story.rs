@@ -60,6 +60,7 @@ impl Story {
             | EventBody::SessionReset
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
+            | EventBody::SessionDeleted
             | EventBody::AskRaised(_)
             | EventBody::AskEnded { .. }
             | EventBody::WorkerExited { .. }

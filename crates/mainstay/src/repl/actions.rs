@@ -1,8 +1,8 @@
 //! Carrying out the commands of the table, one small function each.
 
 use mainstay_gateway::rpc::api::{
-    CancelSession, CreateSession, ForkSession, GetLineage, GetSession, GetStatus, ListAsks, ListEvents,
-    ListSessions, RenameSession, ResetSession, SearchEntries, Sent,
+    CancelSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession, GetSessionStatistics,
+    GetStatus, ListAsks, ListEvents, ListSessions, RenameSession, ResetSession, SearchEntries, Sent,
 };
 use mainstay_model::{Error, Placed, Seq, Timestamp};
 
@@ -13,6 +13,7 @@ use super::link::Link;
 use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
 use crate::commands::ask::{answer, asks_text};
+use crate::commands::delete::question;
 use crate::commands::fork::moved;
 use crate::commands::lineage::picture;
 use crate::commands::search::show_found;
@@ -21,8 +22,9 @@ use crate::commands::status::status_text;
 use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
 use crate::commands::transcript::{LINES, Wanted, entry_text, for_each_entry, nothing_shown};
+use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
-use crate::terminal::note;
+use crate::terminal::{note, printable};
 
 /// How much `:search` shows.
 const FOUND_SHOWN: usize = 10;
@@ -45,6 +47,7 @@ impl Repl {
             Command::Transcript(from) => self.transcript(from).await?,
             Command::Search(words) => self.search(words).await?,
             Command::Rename(name) => self.rename(name).await?,
+            Command::Delete(reference) => self.delete(reference).await?,
             Command::Asks => self.asks().await?,
             Command::Answer { ask, text } => self.answer(&ask, &text).await?,
             Command::Cancel => self.cancel().await?,
@@ -152,6 +155,28 @@ impl Repl {
             .await?;
         self.catch_up(session.last_seq).await;
         self.link.session = session;
+        Ok(())
+    }
+
+    async fn delete(&mut self, reference: Option<String>) -> Result<(), Error> {
+        let session = reference.unwrap_or_else(|| self.link.reference());
+        let found = self.link.client.call(GetSessionStatistics { session }).await?;
+        // What is typed now is an answer.
+        self.quiet = None;
+        let agreed = confirm(&question(&found, Timestamp::now()), Enter::No);
+        self.quiet = Quiet::begin();
+        if !agreed {
+            note("nothing was deleted");
+            return Ok(());
+        }
+        let session = found.session.session;
+        let delete = DeleteSession { session: session.to_string(), sent: Sent::default() };
+        let deleted = self.link.client.call(delete).await?;
+        if session == self.link.session.session {
+            self.catch_up(deleted.seq).await;
+        } else {
+            note(&format!("{} is deleted", printable(&found.session.name)));
+        }
         Ok(())
     }
 

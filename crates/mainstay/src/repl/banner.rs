@@ -94,6 +94,7 @@ mod tests {
             working_directory: "/code/harmony".to_owned(),
             project: Some("/code/harmony/Harmony.fsproj".to_owned()),
             forked_from: None,
+            deleted_at: None,
             created_at: at("2026-02-13T11:17:00Z"),
             last_activity: at("2026-02-13T13:30:00Z"),
             last_seq: Seq(42),
@@ -142,6 +143,7 @@ mod tests {
             fault: Some("the worker was lost five times\u{1b}[2J".to_owned()),
             project: None,
             forked_from: None,
+            deleted_at: None,
             worker: None,
             ..session()
         };

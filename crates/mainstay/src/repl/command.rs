@@ -18,6 +18,8 @@ pub(super) enum Command {
     Lineage,
     /// Attach to another session.
     Switch(String),
+    /// Delete a session; this one where it does not say.
+    Delete(Option<String>),
     /// Drop the definitions.
     Reset,
     /// Drop the definitions and the worker.
@@ -108,6 +110,9 @@ pub(super) const TABLE: &[Entry] = &[
         cherry_pick,
     ),
     entry(":rename", &[], "NAME", "give the session another name", |text| name(text).map(Command::Rename)),
+    entry(":delete-session", &[], "[SESSION]", "delete another session, or this one", |text| {
+        Some(Command::Delete(name(text)))
+    }),
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)),
     entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
     entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
@@ -371,6 +376,6 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :load :asks :answer :cancel :reset :hard-reset :transcript :lineage :search :status :events :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :transcript :lineage :search :status :events :quit");
     }
 }

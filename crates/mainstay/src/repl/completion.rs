@@ -222,7 +222,7 @@ fn files(path: &str, end: usize) -> Proposal {
 /// Asks the daemon.
 async fn propose(asked: &Asked, line: &str, code: String) -> Result<Proposal, Error> {
     match argument(line) {
-        Some(("SESSION", begun)) => sessions(asked, begun, line.len()).await,
+        Some(("SESSION" | "[SESSION]", begun)) => sessions(asked, begun, line.len()).await,
         Some(_) => Ok(Proposal { start: line.len(), choices: Vec::new() }),
         None if line.starts_with(':') => Ok(Proposal { start: line.len(), choices: Vec::new() }),
         None => names(asked, line, code).await,

@@ -71,6 +71,7 @@ impl Guests {
             | EventBody::SessionReset
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
+            | EventBody::SessionDeleted
             | EventBody::SessionFaulted { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::WarmUpStarted { .. }

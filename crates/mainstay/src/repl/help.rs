@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_commands_and_keys() {
-        insta::assert_snapshot!(help_text(Paint::plain()), @r"
+        insta::assert_snapshot!(help_text(Paint::plain()), @"
           :help                                     show the commands and keys
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id
@@ -46,6 +46,7 @@ mod tests {
           :merge SESSION ENTRIES                    run entries of another session here: 3,4,7-9
           :cherry-pick SESSION ENTRY [--context N]  run one of them, with N before it
           :rename NAME                              give the session another name
+          :delete-session [SESSION]                 delete another session, or this one
           :load FILE                                run a file
           :asks                                     list what waits for an answer
           :answer ASK TEXT                          answer an ask: its id, or the end of it

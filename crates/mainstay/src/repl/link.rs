@@ -19,6 +19,7 @@ pub(super) struct Link {
     events: mpsc::UnboundedReceiver<Event>,
     seen: Seq,
     is_lost: bool,
+    is_deleted: bool,
 }
 
 impl Link {
@@ -41,6 +42,7 @@ impl Link {
             events: connection.events,
             seen,
             is_lost: false,
+            is_deleted: false,
         })
     }
 
@@ -53,6 +55,7 @@ impl Link {
                 if let EventBody::SessionRenamed { name } = &event.body {
                     self.session.name.clone_from(name);
                 }
+                self.is_deleted |= matches!(event.body, EventBody::SessionDeleted);
             }
             None => self.is_lost = true,
         }
@@ -67,6 +70,11 @@ impl Link {
     /// Whether the connection is lost.
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost
+    }
+
+    /// Whether the session was deleted.
+    pub(super) fn is_deleted(&self) -> bool {
+        self.is_deleted
     }
 
     /// How the session is named in calls.

@@ -156,6 +156,10 @@ impl Repl {
     /// Reads until something was typed; none when the person leaves.
     async fn read(&mut self) -> std::io::Result<Option<String>> {
         loop {
+            if self.link.is_deleted() {
+                note("the session was deleted; `mainstay` opens another");
+                return Ok(None);
+            }
             if self.link.is_lost() && !self.is_parted {
                 self.reconnect().await;
             }
@@ -284,6 +288,8 @@ impl Repl {
                     | EventBody::SessionForked(_)
                     | EventBody::SessionImported { .. }
                     | EventBody::SessionRenamed { .. }
+                    | EventBody::SessionStopped
+                    | EventBody::SessionDeleted
                     | EventBody::WarmUpStarted { .. }
             );
             // That the definitions are other ones now is told.

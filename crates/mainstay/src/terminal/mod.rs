@@ -199,6 +199,15 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// So many of something: `1 entry`, `2 entries`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {noun}s"),
+    }
+}
+
 /// Bytes for people: `512 B`, `3.4 MB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
