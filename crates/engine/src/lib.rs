@@ -15,6 +15,7 @@ mod engine;
 mod entries;
 mod exchange;
 mod fork;
+mod history;
 mod hub;
 mod lane;
 mod lineage;

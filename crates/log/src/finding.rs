@@ -27,6 +27,8 @@ pub struct Examination {
     pub objects: u64,
     /// How many entries are whole.
     pub entries: u64,
+    /// How many lines of the history are whole.
+    pub history: u64,
     /// The size of the database's file.
     pub database_bytes: u64,
     /// What the disk has left.
@@ -89,6 +91,8 @@ pub enum Stage {
     Objects,
     /// Every entry of the transcripts.
     Entries,
+    /// Every line of the history.
+    History,
 }
 
 impl fmt::Display for Stage {
@@ -101,6 +105,7 @@ impl fmt::Display for Stage {
             Self::Outcomes => "outcomes",
             Self::Objects => "objects",
             Self::Entries => "entries",
+            Self::History => "lines of the history",
         })
     }
 }
@@ -294,6 +299,13 @@ pub enum Finding {
         /// Which command.
         command: String,
     },
+    /// A line of the history cannot be read whole.
+    HistoryWrong {
+        /// Its number.
+        number: i64,
+        /// Why.
+        reason: String,
+    },
     /// An entry, or a session's transcript, is not what was made of the events.
     TranscriptWrong {
         /// Which.
@@ -339,7 +351,8 @@ impl Finding {
             | Self::OutcomeMissing { .. }
             | Self::KeyWithoutOutcome { .. }
             | Self::ObjectDamaged { .. }
-            | Self::TranscriptWrong { .. } => Weight::Damage,
+            | Self::TranscriptWrong { .. }
+            | Self::HistoryWrong { .. } => Weight::Damage,
         }
     }
 
@@ -378,6 +391,7 @@ impl Finding {
             }
             Self::ObjectDamaged { .. } => "the object's bytes",
             Self::TranscriptWrong { .. } => "nothing of the events, of which it can be made again",
+            Self::HistoryWrong { .. } => "what was typed there; nothing of any session",
         }
     }
 
@@ -401,6 +415,9 @@ impl Finding {
                  INSERT INTO event_index SELECT session, seq, position FROM event WHERE position <= \
                  (SELECT position FROM indexed)'"
                     .to_owned()
+            }
+            Self::HistoryWrong { number, .. } => {
+                format!("Remove the line: mainstay history --remove {number}")
             }
             Self::TranscriptWrong { .. } => {
                 "With the daemon stopped, and a copy kept: sqlite3 mainstay.db 'DELETE FROM place; DELETE FROM entry; \
@@ -517,6 +534,9 @@ impl fmt::Display for Finding {
             ),
             Self::KeyWithoutOutcome { principal, key, command } => {
                 write!(f, "key `{key}` of `{principal}` is that of command `{command}`, which has no outcome")
+            }
+            Self::HistoryWrong { number, reason } => {
+                write!(f, "line {number} of the history cannot be read: {reason}")
             }
             Self::TranscriptWrong { what, reason } => write!(f, "{what} is wrong: {reason}"),
             Self::ObjectDamaged { hash, reason } => write!(f, "object {hash} is damaged: {reason}"),

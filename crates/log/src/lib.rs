@@ -11,8 +11,9 @@ use futures::future::BoxFuture;
 use mainstay_model::decide::Answer;
 use mainstay_model::search::Words;
 use mainstay_model::{
-    Access, CommandFingerprint, CommandId, Error, Event, EventBody, IdempotencyKey, Metadata, Outcome,
-    Placed, Position, Principal, Role, Seq, Session, SessionId, SessionKind, Timestamp, Version,
+    Access, CommandFingerprint, CommandId, Error, Event, EventBody, HistoryPage, IdempotencyKey, LineNumber,
+    Metadata, NewLine, Outcome, Placed, Position, Principal, Role, Seq, Session, SessionId, SessionKind,
+    Timestamp, Version,
 };
 
 pub mod backup;
@@ -173,6 +174,30 @@ pub trait Log: Send + Sync + 'static {
     /// [`Error::StoreFailed`]; one that does not exist has nothing.
     async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error>;
 
+    /// Keeps a line of a principal's history, large ones as objects; one that is there already under the same id is kept once.
+    /// Of all the principal's lines at most `keep` stay, the newest ones.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn add_history(
+        &self,
+        principal: &Principal,
+        line: NewLine,
+        keep: Option<u64>,
+    ) -> Result<LineNumber, Error>;
+
+    /// The lines of a principal's history that match, newest first.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn history(&self, filter: HistoryFilter) -> Result<HistoryPage, Error>;
+
+    /// Removes the lines that match, whatever the filter's limit; says how many those were.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error>;
+
     /// Stores bytes under their hash; the same bytes are stored once.
     ///
     /// # Errors
@@ -255,6 +280,43 @@ pub struct EntryFilter {
     pub offset: usize,
     /// At most so many.
     pub limit: usize,
+}
+
+/// Which lines of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryFilter {
+    /// Only those of this principal.
+    pub principal: Principal,
+    /// Only this one.
+    pub number: Option<LineNumber>,
+    /// Only those of this folder, and those of which no folder is known.
+    pub folder: Option<String>,
+    /// Only those of this session.
+    pub session: Option<SessionId>,
+    /// Only those in which each of these stands, in small or capital letters; of an object only the beginning is looked at.
+    pub words: Vec<String>,
+    /// Only older ones.
+    pub before: Option<LineNumber>,
+    /// Only newer ones.
+    pub after: Option<LineNumber>,
+    /// At most so many; all where absent.
+    pub limit: Option<usize>,
+}
+
+impl HistoryFilter {
+    /// All lines of a principal.
+    pub fn of(principal: Principal) -> Self {
+        Self {
+            principal,
+            number: None,
+            folder: None,
+            session: None,
+            words: Vec::new(),
+            before: None,
+            after: None,
+            limit: None,
+        }
+    }
 }
 
 /// Which sessions.

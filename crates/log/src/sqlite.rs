@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId, Timestamp,
+    CommandId, Content, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position,
+    Principal, Seq, Session, SessionId, Timestamp,
 };
 use tokio::task::spawn_blocking;
 
 use crate::{
-    Append, Collected, Collection, EntryFilter, Epoch, Log, Manifest, ObjectHash, SessionFilter,
-    SessionStatistics, StoreStatistics, StoredOutcome, precision,
+    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, Log, Manifest, ObjectHash,
+    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome, precision,
 };
 
 mod append;
@@ -27,6 +28,7 @@ mod entries;
 mod examine;
 mod files;
 mod held;
+mod history;
 mod index;
 mod lock;
 mod migrations;
@@ -237,6 +239,29 @@ impl Log for SqliteLog {
     async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
         self.transcribe().await?;
         self.readers.run(move |connection| statistics::session(connection, session)).await
+    }
+
+    async fn add_history(
+        &self,
+        principal: &Principal,
+        mut line: NewLine,
+        keep: Option<u64>,
+    ) -> Result<LineNumber, Error> {
+        let (content, large) = Content::of(std::mem::take(&mut line.text));
+        let object = match large {
+            Some(bytes) => Some(self.objects.keep(bytes).await?),
+            None => None,
+        };
+        let row = history::LineRow { principal: principal.clone(), line, content, object, keep };
+        self.writer.submit(row.bytes(), move |statements| row.store(statements)).await
+    }
+
+    async fn history(&self, filter: HistoryFilter) -> Result<HistoryPage, Error> {
+        self.readers.run(move |connection| history::page(connection, &filter)).await
+    }
+
+    async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error> {
+        self.writer.submit(0, move |statements| history::remove(statements, &filter)).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

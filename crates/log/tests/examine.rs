@@ -45,7 +45,7 @@ async fn said() -> TempDir {
     let log = open(home.path());
     let mut line = Line::new(0);
     log.append(line.create()).await.unwrap();
-    for code in ["let x = 1", &"x".repeat(20_000)] {
+    for code in ["let x = 1", &"y".repeat(20_003)] {
         log.append(line.request(code)).await.unwrap();
         log.append(line.finish("done")).await.unwrap();
     }
@@ -71,6 +71,7 @@ async fn a_sound_store_is_found_sound_and_counted() {
         Stage::Outcomes,
         Stage::Objects,
         Stage::Entries,
+        Stage::History,
     ];
     assert_eq!(stages, all);
 }
@@ -473,4 +474,26 @@ async fn a_transcript_that_is_not_what_was_said_is_named_and_can_be_made_again()
 
 async fn entries(home: &TempDir) -> Vec<mainstay_model::Placed> {
     open(home.path()).own_entries(session_id(0), 0, 9).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_line_of_the_history_without_its_text_is_named_and_can_be_removed() {
+    let home = said().await;
+    let log = open(home.path());
+    let new = |text: String| {
+        let (id, at) = (uuid::Uuid::from_u128(text.len() as u128), mainstay_model::Timestamp::UNIX_EPOCH);
+        mainstay_model::NewLine { id, at, folder: None, session: None, text }
+    };
+    for text in ["1 + 1".to_owned(), "y".repeat(20_003)] {
+        log.add_history(&mainstay_model::Principal::local(), new(text), None).await.unwrap();
+    }
+    drop(log);
+    let sound = report(home.path());
+    assert_eq!((sound.findings, sound.history), (vec![], 2));
+    change(&home, "DELETE FROM object WHERE size = 20003");
+    let findings = findings(&home);
+    let [finding @ Finding::HistoryWrong { number: 2, .. }] = findings.as_slice() else {
+        panic!("{findings:?}")
+    };
+    assert_eq!(finding.next_step(), "Remove the line: mainstay history --remove 2");
 }

@@ -104,9 +104,14 @@ impl Home {
         self.folder.join("config.toml")
     }
 
-    /// The prompt's history.
-    pub(crate) fn history_file(&self) -> PathBuf {
+    /// Where earlier versions kept the prompt's history.
+    pub(crate) fn old_history_file(&self) -> PathBuf {
         self.folder.join("history")
+    }
+
+    /// Lines of the prompt that no daemon was there to keep.
+    pub(crate) fn unsent_history_file(&self) -> PathBuf {
+        self.folder.join("history.unsent")
     }
 
     /// The folder of the sockets, the user's alone. A home with a long path has it among the user's run-time files.
@@ -214,6 +219,16 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write().map_err(|error: std::io::Error| unusable(path, &error))
 }
 
+/// Adds to a file that only the user may read.
+pub(crate) fn append_private(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let append = || {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    append().map_err(|error: std::io::Error| unusable(path, &error))
+}
+
 /// Whether sockets can have their addresses in a folder.
 fn fits(folder: &Path) -> bool {
     folder.as_os_str().as_bytes().len() <= LONGEST_RUN_FOLDER
@@ -248,9 +263,9 @@ fn tighten(path: &Path, mode: u32) -> Result<bool, Error> {
     Ok(was_open)
 }
 
-/// The same number for the same bytes in every version of this program (FNV-1a). It tells one user's homes apart, of which
-/// there are few, so 64 bits will do.
-fn hash(bytes: &[u8]) -> u64 {
+/// The same number for the same bytes in every version of this program (FNV-1a). What it tells apart is one user's own, so 64
+/// bits will do.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))

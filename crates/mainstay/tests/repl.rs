@@ -154,6 +154,110 @@ fn what_was_typed_is_found_again_in_another_terminal() {
 }
 
 #[test]
+fn lines_of_another_terminal_are_found_with_the_next_prompt_and_those_of_other_folders_by_search() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let here = 1");
+    terminal.wait_for("val here : int = 1");
+    let there = world.work().join("there");
+    std::fs::create_dir(&there).unwrap();
+    assert_eq!(world.run(["session", "new", "--name", "away", "--directory", "there"]).code, 0);
+    let other = Terminal::run(world.command().args(["--session", "away"]));
+    other.wait_for_last_line("away>");
+    other.press(UP);
+    other.press("let away = 2");
+    other.wait_for_last_line("away> let away = 2");
+    other.press(ENTER);
+    other.wait_for("val away : int = 2");
+    other.enter(":switch work");
+    other.wait_for_last_line(PROMPT);
+    other.enter("let beside = 3");
+    other.wait_for("val beside : int = 3");
+
+    terminal.enter("here");
+    terminal.wait_for("val it : int = 1");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.press(UP);
+    terminal.wait_for_last_line("work> here");
+    terminal.press(UP);
+    terminal.wait_for_last_line("work> let beside = 3");
+    terminal.press(UP);
+    terminal.wait_for_last_line("work> let here = 1");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.press(CTRL_R);
+    terminal.press("let ");
+    terminal.wait_for("(search: let ) let beside = 3");
+    terminal.press(CTRL_R);
+    terminal.wait_for("(search: let ) let here = 1");
+    terminal.press(CTRL_R);
+    terminal.wait_for("(search, other folders: let ) let away = 2");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":history LET");
+    terminal.wait_for("let here = 1  ");
+    terminal.wait_for("let beside = 3  ");
+    assert!(!terminal.screen().contains("let away = 2  "), "{}", terminal.screen());
+}
+
+#[test]
+fn a_large_block_is_recalled_whole() {
+    let world = World::new();
+    let terminal = open(&world);
+    let block: String = (0..1000).map(|index| format!("let value_{index} = {index}\n")).collect();
+    terminal.paste(&format!("{block}let last = 12345"));
+    terminal.wait_for("let last = 12345");
+    terminal.press(ENTER);
+    terminal.wait_for("val last : int = 12345");
+    let kept = world.run(["history", "--json"]).json();
+    let kept = kept.as_array().unwrap().last().unwrap();
+    assert_eq!(kept["content"]["bytes"].as_u64().unwrap() as usize, block.len() + "let last = 12345".len());
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.wait_for_end(), 0);
+    let terminal = open(&world);
+    terminal.press(UP);
+    terminal.wait_for("let value_0 = 0");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("last");
+    terminal.wait_for("val it : int = 12345");
+}
+
+#[test]
+fn what_no_daemon_took_and_what_earlier_versions_kept_is_taken_over() {
+    let world = World::new();
+    let old = world.home().join("history");
+    std::fs::write(&old, "let of_before = 1\nlet block =<\\n>    2\n").unwrap();
+    let terminal = open(&world);
+    terminal.press(UP);
+    terminal.wait_for_last_line("    ·     2");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("let kept = 41");
+    terminal.wait_for("val kept : int = 41");
+    assert!(!old.exists(), "its lines are in the store");
+    assert_eq!(world.run(["stop"]).code, 0);
+    terminal.wait_for("the daemon was stopped; what you run next starts it again");
+    terminal.enter(":frobnicate");
+    terminal.wait_for("there is no command");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.wait_for_end(), 0);
+    assert!(world.home().join("history.unsent").exists());
+    let terminal = open(&world);
+    terminal.press(UP);
+    terminal.wait_for_last_line("work> :frobnicate");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("kept");
+    terminal.wait_for("val it : int = 41");
+    assert!(!world.home().join("history.unsent").exists());
+    let all = world.run(["history", "--json"]).json();
+    let texts: Vec<&str> =
+        all.as_array().unwrap().iter().map(|line| line["content"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["let of_before = 1", "let block =\n    2", "let kept = 41", ":frobnicate", "kept"]);
+}
+
+#[test]
 fn code_that_exits_is_told_as_eval_tells_it() {
     let world = World::new();
     let terminal = open(&world);

@@ -24,6 +24,7 @@ fn the_first_help_shows_every_command_and_examples() {
       eval         Run code in a session
       command      Show what became of a command
       search       Find what was said in sessions
+      history      Show what you submitted at prompts, newest last, and remove it
       export       Write a session to a file, whole or for people to read
       import       Make a session of an exported one
       cancel       Stop the code that runs in a session
@@ -134,7 +135,7 @@ fn every_command_has_help_with_an_example() {
         let further = commands(&world, &words).into_iter();
         to_ask.extend(further.map(|name| words.iter().cloned().chain([name]).collect()));
     }
-    assert_eq!(asked, 1 + 22 + 13 + 3 + 1 + 3 + 2, "the first, each command, those of those that have some");
+    assert_eq!(asked, 1 + 23 + 13 + 3 + 1 + 3 + 2, "the first, each command, those of those that have some");
 }
 
 #[test]

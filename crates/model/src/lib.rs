@@ -18,6 +18,7 @@ pub mod event;
 pub mod exchange;
 pub mod filter;
 pub mod fingerprint;
+pub mod history;
 pub mod id;
 pub mod limits;
 pub mod object;
@@ -48,6 +49,7 @@ pub use event::{
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
+pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };

@@ -28,6 +28,8 @@ pub struct Limits {
     pub ask_ms: u64,
     /// Outcomes that are stored; 0 for as many as the disk takes. None is ever dropped: further commands are refused.
     pub outcomes: u64,
+    /// Lines that are kept of what one principal submitted at prompts; the oldest go first. 0 for as many as come.
+    pub history_lines: u64,
     /// How many starts of a kind of runner may fail in a row before none is made for a while; 0 for any number.
     pub breaker_failures: u32,
     /// How long none is made then, in milliseconds.
@@ -84,6 +86,7 @@ impl Default for Limits {
             ask_bytes: 64 * 1024,
             ask_ms: 600_000,
             outcomes: 0,
+            history_lines: 10_000,
             breaker_failures: 5,
             breaker_open_ms: 30_000,
             dependencies: 32,

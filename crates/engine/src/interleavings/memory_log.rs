@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Epoch, Log, Manifest, ObjectHash, SessionFilter,
-    SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, Log, Manifest, ObjectHash,
+    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId,
-    SessionState, Timestamp,
+    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position, Principal,
+    Seq, Session, SessionId, SessionState, Timestamp,
 };
 use shuttle::future::{spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
@@ -267,6 +267,18 @@ impl Log for MemoryLog {
 
     async fn session_statistics(&self, _: SessionId) -> Result<SessionStatistics, Error> {
         Ok(SessionStatistics::default())
+    }
+
+    async fn add_history(&self, _: &Principal, _: NewLine, _: Option<u64>) -> Result<LineNumber, Error> {
+        unreachable!("nobody types here")
+    }
+
+    async fn history(&self, _: HistoryFilter) -> Result<HistoryPage, Error> {
+        unreachable!("nobody types here")
+    }
+
+    async fn remove_history(&self, _: HistoryFilter) -> Result<u64, Error> {
+        unreachable!("nobody types here")
     }
 
     async fn put_object(&self, _: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -3,11 +3,13 @@
 use mainstay_engine::Cursor;
 use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Access, Command, CommandId, Error, EventFilter, Outcome, Position, Principal, Response, Rights, Seq,
-    SessionCommand, SessionId,
+    Access, Command, CommandId, Content, Error, EventFilter, Limits, NewLine, Outcome, Position, Principal,
+    Response, Rights, Seq, SessionCommand, SessionId, Timestamp,
 };
 
-use crate::support::{Daemon, create, eval, next_id};
+use uuid::Uuid;
+
+use crate::support::{Daemon, create, eval, next_id, quick};
 
 /// A client of a principal that may see and drive these besides its own.
 fn of(daemon: &Daemon, principal: &str, see: &[&str], drive: &[&str]) -> mainstay_engine::Client {
@@ -177,4 +179,38 @@ async fn a_client_is_there_until_it_goes_and_so_is_what_it_follows() {
     assert_eq!(who(), [local.clone(), ("ada".to_owned(), Vec::new())]);
     drop(ada);
     assert_eq!(who(), [local]);
+}
+
+#[tokio::test]
+async fn each_principal_has_its_own_history_and_names_no_session_that_it_does_not_see() {
+    let daemon = Daemon::with(Limits { history_lines: 2, code_bytes: 20_000, ..quick() }).await;
+    let (ada, eve) = (of(&daemon, "ada", &[], &[]), of(&daemon, "eve", &[], &[]));
+    let session = created(&ada, "hers").await;
+    let line = |text: &str| NewLine {
+        id: Uuid::now_v7(),
+        at: Timestamp::UNIX_EPOCH,
+        folder: Some("/lab".to_owned()),
+        session: Some(session),
+        text: text.to_owned(),
+    };
+    let large = "x".repeat(20_000);
+    for text in ["gone", "1 + 1", &large] {
+        ada.add_history(line(text)).await.unwrap();
+    }
+    let not_found = Err(Error::SessionNotFound { reference: session.to_string() });
+    assert_eq!(eve.add_history(line("2")).await, not_found);
+    let too_large = Error::CodeTooLarge { bytes: 20_001, limit: 20_000 };
+    assert_eq!(ada.add_history(line(&format!("{large}x"))).await, Err(too_large));
+    let hers = ada.history(ada.own_history()).await.unwrap();
+    assert_eq!(hers.extent.lines, 2, "the oldest went");
+    assert_eq!(hers.lines[1].content, Content::Text("1 + 1".to_owned()));
+    assert!(ada.history_text(hers.lines[0].number).await.unwrap() == large);
+    let others = [&eve, &daemon.local];
+    for other in others {
+        assert_eq!(other.history(ada.own_history()).await.unwrap().lines, []);
+        assert_eq!(other.remove_history(ada.own_history()).await, Ok(0));
+        let none = other.history_text(hers.lines[0].number).await.unwrap_err();
+        assert!(matches!(none, Error::InvalidArgument { .. }), "{none}");
+    }
+    assert_eq!(ada.remove_history(ada.own_history()).await, Ok(2));
 }

@@ -8,11 +8,12 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Epoch, Log, Manifest, ObjectHash, SessionFilter,
-    SessionStatistics, StoreStatistics, StoredOutcome,
+    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, Log, Manifest, ObjectHash,
+    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::{
-    CommandId, Error, Event, IdempotencyKey, Placed, Position, Principal, Seq, Session, SessionId, Timestamp,
+    CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position, Principal,
+    Seq, Session, SessionId, Timestamp,
 };
 use tokio::sync::watch;
 
@@ -152,6 +153,23 @@ impl Log for StoreDouble {
 
     async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
         self.inner.session_statistics(session).await
+    }
+
+    async fn add_history(
+        &self,
+        principal: &Principal,
+        line: NewLine,
+        keep: Option<u64>,
+    ) -> Result<LineNumber, Error> {
+        self.inner.add_history(principal, line, keep).await
+    }
+
+    async fn history(&self, filter: HistoryFilter) -> Result<HistoryPage, Error> {
+        self.inner.history(filter).await
+    }
+
+    async fn remove_history(&self, filter: HistoryFilter) -> Result<u64, Error> {
+        self.inner.remove_history(filter).await
     }
 
     async fn put_object(&self, bytes: Vec<u8>) -> Result<ObjectHash, Error> {

@@ -8,8 +8,9 @@ use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, Item};
 use mainstay_model::{
-    Admission, AskId, CommandId, Event, EventFilter, IdempotencyKey, JobId, Limits, Placed, Position,
-    Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp, Version,
+    Admission, AskId, CommandId, Event, EventFilter, HistoryPage, IdempotencyKey, JobId, Limits, LineNumber,
+    NewLine, Placed, Position, Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp,
+    Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -196,6 +197,53 @@ methods! {
         #[serde(default)]
         limit: Option<usize>,
     } -> Vec<FoundView>;
+
+    /// Keeps lines of the principal's own history, those over 10 KiB as objects.
+    "history/add" AddHistory {
+        /// The lines, oldest first; one that is sent again under its id is kept once.
+        lines: Vec<NewLine>,
+    } -> HistoryAdded;
+
+    /// Lines of the principal's own history, newest first.
+    "history/list" ListHistory {
+        /// Only those of this folder, and those of no folder.
+        #[serde(default)]
+        folder: Option<String>,
+        /// Only those of this session: its id, the end of it, or its name.
+        #[serde(default)]
+        session: Option<String>,
+        /// Only those in which each of these stands; of an object only the beginning is looked at.
+        #[serde(default)]
+        words: Vec<String>,
+        /// Only older ones.
+        #[serde(default)]
+        before: Option<LineNumber>,
+        /// Only newer ones.
+        #[serde(default)]
+        after: Option<LineNumber>,
+        /// At most so many, at most 1000; a page of large lines ends earlier.
+        #[serde(default)]
+        limit: Option<usize>,
+    } -> HistoryPage;
+
+    /// All that a line says.
+    "history/get" GetHistory {
+        /// Which.
+        number: LineNumber,
+    } -> HistoryText;
+
+    /// Removes lines of the principal's own history: all, where nothing says which.
+    "history/remove" RemoveHistory {
+        /// Only this one.
+        #[serde(default)]
+        number: Option<LineNumber>,
+        /// Only those of this folder, and those of no folder.
+        #[serde(default)]
+        folder: Option<String>,
+        /// Only those of this session: its id, the end of it, or its name.
+        #[serde(default)]
+        session: Option<String>,
+    } -> HistoryRemoved;
 
     /// All sessions that have an ancestor with this one in common, each after the one it was forked off.
     "session/lineage" GetLineage {
@@ -485,6 +533,27 @@ pub struct Attached {
     pub pid: u32,
     /// Whom it takes the client for.
     pub principal: Principal,
+}
+
+/// Lines that are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryAdded {
+    /// Their places, in the order in which they came.
+    pub numbers: Vec<LineNumber>,
+}
+
+/// A line, whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryText {
+    /// What it says.
+    pub text: String,
+}
+
+/// Lines that are kept no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRemoved {
+    /// How many.
+    pub removed: u64,
 }
 
 /// A part of a session's export.

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::api::{
-    AnswerAsk, Answered, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect, CollectedPart,
-    Complete, Conditions, CreateSession, DaemonStatus, DeleteSession, Deleted, Eval, Explore, ExportSession,
-    Exported, ForkSession, Forked, GetCommand, GetLineage, GetSession, GetSessionStatistics, GetStatus,
-    GetStoreStatistics, ImportSession, ListAllEvents, ListAsks, ListEntries, ListEvents, ListSessions,
-    MergeSession, Method, Nothing, RaiseAsk, RenameSession, ResetSession, SearchEntries, Sent, SettleSession,
-    StartSession, StopDaemon, StopSession,
+    AddHistory, AnswerAsk, Answered, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
+    CollectedPart, Complete, Conditions, CreateSession, DaemonStatus, DeleteSession, Deleted, Eval, Explore,
+    ExportSession, Exported, ForkSession, Forked, GetCommand, GetHistory, GetLineage, GetSession,
+    GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText,
+    ImportSession, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListSessions, MergeSession,
+    Method, Nothing, RaiseAsk, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
+    SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -16,11 +17,14 @@ use crate::command::id_of;
 use crate::view::{
     AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView, StatisticsView,
 };
+use futures::future::try_join_all;
 use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, WaitingAsk};
-use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header};
 use mainstay_model::search::Words;
-use mainstay_model::{AskId, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId};
+use mainstay_model::{
+    AskId, Command, CommandId, Error, HistoryPage, Outcome, Response, SessionCommand, SessionId,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -61,6 +65,13 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         ExportSession::NAME => written(call.export(params(request)?).await?),
         ImportSession::NAME => written(call.import(params(request)?).await?),
         SearchEntries::NAME => written(call.search(params(request)?).await?),
+        AddHistory::NAME => written(call.add_history(params(request)?).await?),
+        ListHistory::NAME => written(call.history(params(request)?).await?),
+        GetHistory::NAME => {
+            let GetHistory { number } = params(request)?;
+            written(HistoryText { text: client.history_text(number).await? })
+        }
+        RemoveHistory::NAME => written(call.remove_history(params(request)?).await?),
         GetLineage::NAME => {
             let session = call.resolve(&params::<GetLineage>(request)?.session).await?;
             let relatives = client.lineage(session).await?;
@@ -155,6 +166,16 @@ fn page(items: &[impl Serialize]) -> Result<Value, Error> {
     Ok(Value::Array(page))
 }
 
+/// How many lines of a history one message should hold.
+fn lines_of_a_page(page: &HistoryPage) -> usize {
+    let mut bytes = 0;
+    let fits = |line: &&mainstay_model::HistoryLine| {
+        bytes += line.content.beginning().len();
+        bytes <= PAGE_BYTES
+    };
+    page.lines.iter().take_while(fits).count().max(1)
+}
+
 /// One request, and on whose behalf.
 struct Call<'a> {
     daemon: &'a Daemon,
@@ -164,6 +185,13 @@ struct Call<'a> {
 impl Call<'_> {
     async fn resolve(&self, reference: &str) -> Result<SessionId, Error> {
         self.client.resolve(reference).await
+    }
+
+    async fn optional(&self, reference: Option<String>) -> Result<Option<SessionId>, Error> {
+        match reference {
+            Some(reference) => self.resolve(&reference).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn view(&self, session: SessionId) -> Result<SessionView, Error> {
@@ -262,15 +290,36 @@ impl Call<'_> {
         let SearchEntries { words, session, working_directory, kind, roles, since, until, offset, limit } =
             search;
         let words = Words::parse(&words)?;
-        let id = match session {
-            Some(session) => Some(self.resolve(&session).await?),
-            None => None,
-        };
+        let id = self.optional(session).await?;
         let sessions = SessionFilter { id, working_directory, kind, ..SessionFilter::default() };
         let limit = limit.unwrap_or(FOUND_DEFAULT).min(FOUND_LIMIT);
         let filter = EntryFilter { words, roles, sessions, since, until, offset, limit };
         let found = self.client.search(filter).await?;
         Ok(found.into_iter().map(FoundView::from).collect())
+    }
+
+    async fn add_history(&self, add: AddHistory) -> Result<HistoryAdded, Error> {
+        // Queued in this order, they are written together.
+        let added = add.lines.into_iter().map(|line| self.client.add_history(line));
+        Ok(HistoryAdded { numbers: try_join_all(added).await? })
+    }
+
+    async fn history(&self, list: ListHistory) -> Result<HistoryPage, Error> {
+        let ListHistory { folder, session, words, before, after, limit } = list;
+        let session = self.optional(session).await?;
+        let limit = Some(limit.unwrap_or(PAGE_LIMIT).min(PAGE_LIMIT));
+        let own = self.client.own_history();
+        let filter = HistoryFilter { folder, session, words, before, after, limit, ..own };
+        let mut page = self.client.history(filter).await?;
+        page.lines.truncate(lines_of_a_page(&page));
+        Ok(page)
+    }
+
+    async fn remove_history(&self, remove: RemoveHistory) -> Result<HistoryRemoved, Error> {
+        let RemoveHistory { number, folder, session } = remove;
+        let session = self.optional(session).await?;
+        let filter = HistoryFilter { number, folder, session, ..self.client.own_history() };
+        Ok(HistoryRemoved { removed: self.client.remove_history(filter).await? })
     }
 
     async fn settle(&self, settle: SettleSession) -> Result<SessionView, Error> {
@@ -341,10 +390,7 @@ impl Call<'_> {
     }
 
     async fn asks(&self, list: ListAsks) -> Result<Vec<AskView>, Error> {
-        let session = match list.session {
-            Some(reference) => Some(self.resolve(&reference).await?),
-            None => None,
-        };
+        let session = self.optional(list.session).await?;
         let mut asks = self.client.asks().await?;
         asks.retain(|waiting| session.is_none_or(|session| session == waiting.session.id));
         Ok(asks.into_iter().map(AskView::from).collect())

@@ -5,7 +5,7 @@ use mainstay_model::Error;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::index;
-use super::objects::Objects;
+use super::objects::{self, Objects};
 use super::queries::rows;
 use super::rows::count;
 use super::statements::Statements;
@@ -103,14 +103,7 @@ fn remove_entry(
     collected.entries += 1;
     collected.bytes += bytes;
     let Some(object) = object else { return Ok(()) };
-    if statements.get("SELECT 1 FROM entry WHERE object = ?1 LIMIT 1")?.exists([&object])? {
-        return Ok(());
-    }
-    // A file goes with the sweep, once this is durable.
-    let removed: Option<u64> = statements
-        .get("DELETE FROM object WHERE hash = ?1 RETURNING coalesce(octet_length(bytes), 0)")?
-        .query_row([&object], |row| count(row, 0))
-        .optional()?;
+    let removed = objects::release(statements, &object)?;
     collected.objects += u64::from(removed.is_some());
     collected.bytes += removed.unwrap_or_default();
     Ok(())

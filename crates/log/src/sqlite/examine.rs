@@ -17,6 +17,7 @@ mod answers;
 mod entries;
 mod events;
 mod files;
+mod history;
 mod objects;
 mod sessions;
 mod wal;
@@ -84,6 +85,7 @@ impl Examiner<'_> {
         self.outcomes(connection);
         self.objects(connection, &folder.join("objects"));
         self.entries(connection);
+        self.history(connection);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use mainstay_model::Error;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::task::spawn_blocking;
 
-use super::rows::integer;
+use super::rows::{count, integer};
 use super::statements::Statements;
 use super::writer::Unwritten;
 use super::{failed, files};
@@ -162,6 +162,23 @@ pub(super) fn find(connection: &Connection, hash: &ObjectHash) -> Result<Option<
         .and_then(|mut select| select.query_row([hash.as_str()], |row| row.get(0)).optional())
         .map_err(failed)?
         .ok_or_else(|| Error::ObjectNotFound { hash: hash.to_string() })
+}
+
+/// Removes an object that nothing has as its content any more, and gives how many bytes its row had. A file goes with the sweep, once
+/// this is durable.
+pub(super) fn release(statements: &mut Statements<'_>, hash: &str) -> rusqlite::Result<Option<u64>> {
+    let is_content = statements
+        .get(
+            "SELECT EXISTS (SELECT 1 FROM entry WHERE object = ?1) OR EXISTS (SELECT 1 FROM history WHERE object = ?1)",
+        )?
+        .query_row([hash], |row| row.get::<_, bool>(0))?;
+    if is_content {
+        return Ok(None);
+    }
+    statements
+        .get("DELETE FROM object WHERE hash = ?1 RETURNING coalesce(octet_length(bytes), 0)")?
+        .query_row([hash], |row| count(row, 0))
+        .optional()
 }
 
 /// Whether an object has a row.

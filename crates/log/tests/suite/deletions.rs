@@ -1,6 +1,6 @@
 //! Deleted sessions: they are there for nobody, others keep what they have of them, and the rest is collected.
 
-use mainstay_log::{Collected, Collection, EntryFilter, Log, SessionFilter};
+use mainstay_log::{Collected, Collection, EntryFilter, HistoryFilter, Log, SessionFilter};
 use mainstay_model::decide::Answer;
 use mainstay_model::search::Words;
 use mainstay_model::{
@@ -133,6 +133,25 @@ pub async fn outcomes_go_but_for_the_creations_and_the_deletions(store: &dyn Sto
     let key = IdempotencyKey::new("key").unwrap();
     assert_eq!(log.outcome_of_key(&local, lines[0].id, &key).await, Ok(None));
     assert!(log.outcome_of_key(&local, lines[1].id, &key).await.unwrap().is_some());
+}
+
+pub async fn an_object_goes_with_the_last_that_says_it(store: &dyn Store) {
+    let log = store.open().await;
+    let local = Principal::local();
+    let mut line = begun(&*log, 1, 0).await;
+    let large = "x".repeat(100_000);
+    cell(&*log, &mut line, &large).await;
+    let typed = super::history::line(1, &large);
+    log.add_history(&local, typed, None).await.unwrap();
+    delete(&*log, &mut line).await;
+    collect(&*log).await;
+    let left = log.statistics().await.unwrap();
+    assert_eq!((left.entries, left.objects, left.file_bytes), (0, 1, 100_000), "the history has it");
+    let all = HistoryFilter::of(local);
+    assert_eq!(log.remove_history(all).await, Ok(1));
+    collect(&*log).await;
+    let left = log.statistics().await.unwrap();
+    assert_eq!((left.objects, left.file_bytes), (0, 0));
 }
 
 /// The ids of the sessions that are shown and in which they began, and the numbers of the entries with this word.

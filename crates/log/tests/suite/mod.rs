@@ -13,6 +13,7 @@ use crate::support::Line;
 pub mod appends;
 pub mod deletions;
 pub mod entries;
+pub mod history;
 pub mod objects;
 pub mod reads;
 pub mod search;

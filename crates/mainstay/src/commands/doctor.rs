@@ -105,8 +105,12 @@ fn report_text(report: &Examination, paint: Paint) -> String {
         1 => "1 entry of transcripts".to_owned(),
         entries => format!("{entries} entries of transcripts"),
     };
+    let history = match report.history {
+        1 => "1 line of history".to_owned(),
+        lines => format!("{lines} lines of history"),
+    };
     text.push_str(&format!(
-        "{}, {}, {}, {} and {entries} can be read; the database has {}, the disk {} left\n",
+        "{}, {}, {}, {}, {entries} and {history} can be read; the database has {}, the disk {} left\n",
         counted(report.sessions, "session"),
         counted(report.events, "event"),
         counted(report.outcomes, "outcome"),

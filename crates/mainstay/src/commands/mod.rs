@@ -21,6 +21,7 @@ mod export;
 pub(crate) mod fault;
 pub(crate) mod fork;
 mod gc;
+pub(crate) mod history;
 mod import;
 mod kernel;
 pub(crate) mod lineage;
@@ -103,6 +104,8 @@ enum Command {
     Commands(command::CommandArgs),
     /// Find what was said in sessions
     Search(search::Search),
+    /// Show what you submitted at prompts, newest last, and remove it
+    History(history::History),
     /// Write a session to a file, whole or for people to read
     Export(export::Export),
     /// Make a session of an exported one
@@ -178,6 +181,7 @@ impl Command {
             Self::Eval(eval) => eval.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Search(search) => search.run(home).await,
+            Self::History(history) => history.run(home).await,
             Self::Export(export) => export.run(home).await,
             Self::Import(import) => import.run(home).await,
             Self::Cancel(cancel) => cancel.run(home).await,

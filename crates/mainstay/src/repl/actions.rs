@@ -2,7 +2,8 @@
 
 use mainstay_gateway::rpc::api::{
     CancelSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession, GetSessionStatistics,
-    GetStatus, ListAsks, ListEvents, ListSessions, RenameSession, ResetSession, SearchEntries, Sent,
+    GetStatus, ListAsks, ListEvents, ListHistory, ListSessions, RenameSession, ResetSession, SearchEntries,
+    Sent,
 };
 use mainstay_model::{Error, Placed, Seq, Timestamp};
 
@@ -15,6 +16,7 @@ use super::{CLIENT_NAME, Repl};
 use crate::commands::ask::{answer, asks_text};
 use crate::commands::delete::question;
 use crate::commands::fork::moved;
+use crate::commands::history::{newest, show_history};
 use crate::commands::lineage::picture;
 use crate::commands::search::show_found;
 use crate::commands::session::session_line;
@@ -26,6 +28,8 @@ use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
 use crate::terminal::{note, printable};
 
+/// How many lines `:history` shows.
+const LINES_SHOWN: usize = 20;
 /// How much `:search` shows.
 const FOUND_SHOWN: usize = 10;
 
@@ -45,6 +49,7 @@ impl Repl {
             Command::Merge { from, entries } => self.evaluate(Submission::merge(from, entries)).await?,
             Command::Lineage => self.lineage().await?,
             Command::Transcript(from) => self.transcript(from).await?,
+            Command::History(words) => self.history(words).await?,
             Command::Search(words) => self.search(words).await?,
             Command::Rename(name) => self.rename(name).await?,
             Command::Delete(reference) => self.delete(reference).await?,
@@ -134,6 +139,14 @@ impl Repl {
         };
         let found = self.link.client.call(search).await?;
         show_found(&found, self.paint, Timestamp::now());
+        Ok(())
+    }
+
+    async fn history(&self, words: Vec<String>) -> Result<(), Error> {
+        let folder = Some(self.link.session.working_directory.clone());
+        let list = ListHistory { folder, session: None, words, before: None, after: None, limit: None };
+        let lines = newest(&self.link.client, list, LINES_SHOWN).await?;
+        show_history(&lines, self.paint, Timestamp::now());
         Ok(())
     }
 

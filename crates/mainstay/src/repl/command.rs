@@ -48,6 +48,8 @@ pub(super) enum Command {
     Transcript(u64),
     /// Find entries of all sessions by the words in them.
     Search(String),
+    /// Show what was submitted at prompts in this folder.
+    History(Vec<String>),
     /// Give the session another name.
     Rename(String),
     /// List what waits for an answer.
@@ -129,6 +131,7 @@ pub(super) const TABLE: &[Entry] = &[
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),
+    entry(":history", &[], "[WORD…]", "show what was typed in this folder", |text| Some(history(text))),
     entry(":status", &[":session-info"], "", "show the session and the daemon", |_| Some(Command::Status)),
     entry(":events", &[], "[N]", "show what happened last", |text| match given(text) {
         None => Some(Command::Events(EVENTS_SHOWN)),
@@ -185,6 +188,13 @@ fn cherry_pick(text: &str) -> Option<Command> {
     let (from, entry) = picked.trim_end().rsplit_once(char::is_whitespace)?;
     let entries = Entries(vec![with_context(number(entry)?, context)]);
     Some(Command::Merge { from: name(from)?, entries })
+}
+
+/// The seed has a word of its own for a search.
+fn history(text: &str) -> Command {
+    let text = text.trim();
+    let words = text.strip_prefix("search ").unwrap_or(text);
+    Command::History(words.split_whitespace().map(|word| word.trim_matches('"').to_owned()).collect())
 }
 
 /// A number that counts from 1.
@@ -333,6 +343,11 @@ mod tests {
         assert_eq!(done(":transcript 11"), Command::Transcript(11));
         assert_eq!(done(":search \"in a row\" begin*"), Command::Search("\"in a row\" begin*".to_owned()));
         assert_eq!(done(":lineage"), Command::Lineage);
+        let history =
+            |words: &[&str]| Command::History(words.iter().map(|word| (*word).to_owned()).collect());
+        assert_eq!(done(":history"), history(&[]));
+        assert_eq!(done("/history rate of"), history(&["rate", "of"]));
+        assert_eq!(done("/history search \"implement\""), history(&["implement"]));
     }
 
     #[test]
@@ -376,6 +391,6 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :transcript :lineage :search :status :events :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :transcript :lineage :search :history :status :events :quit");
     }
 }

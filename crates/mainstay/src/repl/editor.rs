@@ -3,7 +3,6 @@
 //! It can be interrupted by the bell: what was typed is taken off the screen, others print, and it is put back below.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
@@ -19,6 +18,7 @@ use super::highlight::FsharpHighlighter;
 use super::history::SharedHistory;
 use super::keys::{Enter, Hints, Judge, Keys, MENU};
 use super::prompt::{Bell, INDICATOR, LinePrompt};
+use super::recall::Recall;
 use crate::terminal::Paint;
 
 /// How many choices the menu shows at once.
@@ -56,7 +56,7 @@ struct Setup {
 /// What is typed.
 enum Purpose {
     /// Code and commands, which are completed, coloured and kept.
-    Code { history: PathBuf, source: Source, runtime: Handle },
+    Code { recall: Recall, source: Source, runtime: Handle },
     /// An answer, which is none of it.
     Answer,
 }
@@ -68,9 +68,9 @@ pub(super) struct Reading {
 }
 
 impl Editor {
-    /// An editor with the history in a file, that asks `source` for completions.
-    pub(super) fn new(history: PathBuf, source: Source, paint: Paint) -> std::io::Result<Self> {
-        Self::of(Setup { purpose: Purpose::Code { history, source, runtime: Handle::current() }, paint })
+    /// An editor that knows what was submitted before, and asks `source` for completions.
+    pub(super) fn new(recall: Recall, source: Source, paint: Paint) -> std::io::Result<Self> {
+        Self::of(Setup { purpose: Purpose::Code { recall, source, runtime: Handle::current() }, paint })
     }
 
     /// An editor of answers to one question.
@@ -169,9 +169,10 @@ impl Setup {
             .with_ansi_colors(self.paint.is_on())
             .use_bracketed_paste(true);
         match &self.purpose {
-            Purpose::Code { history, source, runtime } => {
+            Purpose::Code { recall, source, runtime } => {
                 let completer = DaemonCompleter::new(Arc::clone(source), runtime.clone());
-                self.for_code(line, enter, SharedHistory::open(history)?, completer)
+                let history = SharedHistory::new(recall.clone(), runtime.clone());
+                Ok(self.for_code(line, enter, history, completer))
             }
             Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
         }
@@ -183,7 +184,7 @@ impl Setup {
         enter: Arc<Enter>,
         history: SharedHistory,
         completer: DaemonCompleter,
-    ) -> std::io::Result<Reedline> {
+    ) -> Reedline {
         let faint = if self.paint.is_on() { Color::DarkGray.normal() } else { Default::default() };
         let hints = Hints::new(DefaultHinter::default().with_style(faint), Arc::clone(&enter));
         let menu = IdeMenu::default()
@@ -195,8 +196,7 @@ impl Setup {
             .with_max_description_width(DOCUMENTATION_COLUMNS)
             .with_correct_cursor_pos(true)
             .with_word_chars("_'");
-        Ok(line
-            .with_history(Box::new(history))
+        line.with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .with_highlighter(Box::new(FsharpHighlighter::default()))
             .with_hinter(Box::new(hints))
@@ -204,7 +204,7 @@ impl Setup {
             .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
-            .with_partial_completions(true))
+            .with_partial_completions(true)
     }
 }
 

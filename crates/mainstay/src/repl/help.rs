@@ -10,8 +10,8 @@ const KEYS: &[(&str, &str)] = &[
     ("Enter", "run what is finished, else begin a new line; an empty line ends a block"),
     ("Alt-Enter", "begin a new line"),
     ("Tab", "complete"),
-    ("Up, Right", "what was typed before; the hint"),
-    ("Ctrl-R", "search what was typed before"),
+    ("Up, Right", "what was typed before in this folder; the hint"),
+    ("Ctrl-R", "search what was typed before: in this folder, then in all others; again for the next"),
     ("Ctrl-C", "drop the line; stop the code that runs"),
     ("Ctrl-D", "leave; the session goes on"),
 ];
@@ -56,6 +56,7 @@ mod tests {
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
           :search WORDS                             find what was said in any session
+          :history [WORD…]                          show what was typed in this folder
           :status                                   show the session and the daemon
           :events [N]                               show what happened last
           :quit                                     leave; the session goes on
@@ -63,8 +64,8 @@ mod tests {
           Enter                                     run what is finished, else begin a new line; an empty line ends a block
           Alt-Enter                                 begin a new line
           Tab                                       complete
-          Up, Right                                 what was typed before; the hint
-          Ctrl-R                                    search what was typed before
+          Up, Right                                 what was typed before in this folder; the hint
+          Ctrl-R                                    search what was typed before: in this folder, then in all others; again for the next
           Ctrl-C                                    drop the line; stop the code that runs
           Ctrl-D                                    leave; the session goes on
 

@@ -13,6 +13,7 @@ use reedline::{
 
 use super::command;
 use super::prompt::Bell;
+use super::recall::is_secret;
 use super::submission::{indentation, needs_more};
 
 /// The name under which the keys know the completion menu.
@@ -123,7 +124,7 @@ impl Judge {
 impl Validator for Judge {
     fn validate(&self, code: &str) -> ValidationResult {
         let is_forced = self.enter.with(|state| std::mem::take(&mut state.is_forced));
-        if is_forced || (command::read(code).is_none() && needs_more(code)) {
+        if is_forced || (command::read(code).is_none() && !is_secret(code) && needs_more(code)) {
             self.enter.with(|state| state.indentation = Some(" ".repeat(indentation(code))));
             return ValidationResult::Incomplete;
         }
@@ -222,6 +223,13 @@ mod tests {
     fn commands_are_always_complete() {
         let Parts { judge, .. } = parts();
         assert!(is_complete(judge.validate(":new in")));
+    }
+
+    #[test]
+    fn a_line_that_is_to_be_kept_nowhere_goes_on_in_no_other() {
+        let Parts { judge, .. } = parts();
+        assert!(is_complete(judge.validate(" let token =")));
+        assert!(!is_complete(judge.validate(" let f x =\n    let y =")), "it was pasted");
     }
 
     #[test]

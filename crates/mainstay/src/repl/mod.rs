@@ -1,7 +1,7 @@
 //! The prompt: a person at a terminal, attached to a session that others may be attached to as well.
 //!
-//! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`],
-//! [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
+//! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`]
+//! (over [`recall`]), [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
 //! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`answering`] asks
 //! what it asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
@@ -23,6 +23,7 @@ mod keys;
 mod link;
 mod prompt;
 mod quiet;
+mod recall;
 mod reconnection;
 mod submission;
 mod tokens;
@@ -47,6 +48,7 @@ use self::guests::Guests;
 use self::link::Link;
 use self::prompt::{Bell, LinePrompt};
 use self::quiet::Quiet;
+use self::recall::{Recall, is_secret};
 use crate::commands::fault::{HardReset, fault_text, show_refusal};
 use crate::commands::target::settle;
 use crate::connect::Connection;
@@ -82,6 +84,8 @@ pub(crate) async fn run(
             None => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
         }
     }
+    repl.update_recall();
+    repl.recall.finish().await;
     note(&format!(
         "left {}; it goes on, and `mainstay` attaches to it again",
         printable(&repl.link.session.name)
@@ -109,6 +113,7 @@ struct Repl {
     home: Home,
     link: Link,
     editor: Editor,
+    recall: Recall,
     source: Source,
     guests: Guests,
     /// What others did, not yet shown.
@@ -125,9 +130,11 @@ struct Repl {
 impl Repl {
     fn new(home: &Home, link: Link) -> std::io::Result<Self> {
         let (paint, source) = (Paint::stdout(), Source::default());
+        let recall = Recall::open(home);
         let mut repl = Self {
             home: home.clone(),
-            editor: Editor::new(home.history_file(), Arc::clone(&source), paint)?,
+            editor: Editor::new(recall.clone(), Arc::clone(&source), paint)?,
+            recall,
             guests: Guests::new(paint),
             link,
             source,
@@ -163,7 +170,9 @@ impl Repl {
             if self.link.is_lost() && !self.is_parted {
                 self.reconnect().await;
             }
-            let mut reading = self.editor.read(LinePrompt::session(&self.link.session.name))?;
+            self.update_recall();
+            let prompt = LinePrompt::session(&self.link.session.name).searching(self.recall.is_elsewhere());
+            let mut reading = self.editor.read(prompt)?;
             let hear = |repl: &mut Self, event: Event| {
                 repl.hear(&event);
                 !repl.heard.is_empty()
@@ -173,7 +182,12 @@ impl Repl {
             self.tell_heard();
             match typed {
                 Typed::Text(text) if text.trim().is_empty() => {}
-                Typed::Text(text) => return Ok(Some(text)),
+                Typed::Text(text) => {
+                    if !is_secret(&text) {
+                        self.recall.add(text.trim_end(), self.link.session.session);
+                    }
+                    return Ok(Some(text));
+                }
                 Typed::Dropped | Typed::Interrupted => {}
                 Typed::End => return Ok(None),
             }
@@ -300,6 +314,12 @@ impl Repl {
             }
         }
         self.tell_heard();
+    }
+
+    /// What was submitted before is known for this session's folder, as the daemon has it now.
+    fn update_recall(&self) {
+        let client = if self.link.is_lost() { None } else { Some(Arc::clone(&self.link.client)) };
+        self.recall.go_on(&self.link.session.working_directory, client);
     }
 
     /// Completions are for this session as it is now.

@@ -61,6 +61,8 @@ pub(super) struct LinePrompt {
     colour: Color,
     next: String,
     bell: Arc<Bell>,
+    /// Whether what a search has found is of another folder.
+    is_elsewhere: Arc<AtomicBool>,
 }
 
 impl LinePrompt {
@@ -72,13 +74,20 @@ impl LinePrompt {
             short.push('…');
         }
         let next = format!("{:>width$} ", "·", width = short.width() + 1);
-        Self { start: short, indicator: INDICATOR, colour: Color::Cyan, next, bell: Arc::default() }
+        let (bell, is_elsewhere) = (Arc::default(), Arc::default());
+        Self { start: short, indicator: INDICATOR, colour: Color::Cyan, next, bell, is_elsewhere }
     }
 
     /// A question, of which this is the last line.
     pub(super) fn question(text: &str) -> Self {
         let next = String::new();
-        Self { start: text.to_owned(), indicator: " ", colour: Color::Default, next, bell: Arc::default() }
+        let (bell, is_elsewhere) = (Arc::default(), Arc::default());
+        Self { start: text.to_owned(), indicator: " ", colour: Color::Default, next, bell, is_elsewhere }
+    }
+
+    /// The prompt where this says whether what a search has found is of another folder.
+    pub(super) fn searching(self, is_elsewhere: Arc<AtomicBool>) -> Self {
+        Self { is_elsewhere, ..self }
     }
 
     /// The prompt of an editor with this bell.
@@ -129,6 +138,9 @@ impl Prompt for LinePrompt {
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
         self.bell.painted(true);
         let outcome = match search.status {
+            PromptHistorySearchStatus::Passing if self.is_elsewhere.load(Ordering::SeqCst) => {
+                "search, other folders"
+            }
             PromptHistorySearchStatus::Passing => "search",
             PromptHistorySearchStatus::Failing => "nothing found",
         };
