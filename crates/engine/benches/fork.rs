@@ -176,6 +176,7 @@ fn cell(number: u64) -> [NewEvent; 2] {
         deadline: None,
         code: text("code"),
         file: None,
+        withheld: false,
         origin: None,
     };
     let result = EvalResult { display: text("display"), ..EvalResult::default() };

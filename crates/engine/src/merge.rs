@@ -125,7 +125,7 @@ impl Client {
         let code = self.engine().text_of(&input).await?;
         let Placed { session, number, entry, .. } = input;
         let file = entry.metadata.get("file").and_then(|file| file.as_str()).map(str::to_owned);
-        Ok(SessionCommand::Eval { code, file, origin: Some(Origin { session, number }) })
+        Ok(SessionCommand::Eval { code, file, origin: Some(Origin { session, number }), withheld: false })
     }
 
     /// The inputs among what is to be brought, by their indices.

@@ -18,8 +18,8 @@ use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Action, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event, EventBody,
-    Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk, Position, RunnerNotice, Seq, Session,
-    SessionCommand, SessionState, TextPosition, Timestamp, Version, decide,
+    Input, JobId, Limits, Metadata, Notice, Outcome, OutputStream, PendingAsk, Position, RunnerNotice, Seq,
+    Session, SessionCommand, SessionState, TextPosition, Timestamp, Version, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -189,6 +189,7 @@ pub(crate) fn spawn(
         door: Arc::downgrade(&door),
         is_open: true,
         output: OutputBuffer::new(shared.limits.output_bytes_per_job),
+        unstored: Vec::new(),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
         shared,
         session,
@@ -241,6 +242,8 @@ struct SessionTask {
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
     output: OutputBuffer,
+    /// What code printed that is withheld.
+    unstored: Vec<(OutputStream, String)>,
     flush_at: Option<Instant>,
     grace: Option<(Instant, JobId)>,
     /// Held while the session is not at rest, except by one of too many that were brought back.
@@ -463,6 +466,8 @@ impl SessionTask {
             };
             !self.answered.as_ref().is_some_and(is_of)
         });
+        let live = outcomes.iter_mut().filter_map(|answer| answer.outcome.live_mut());
+        live.for_each(|live| live.printed.append(&mut self.unstored));
         let first = self.session.last_seq.next();
         let mut new_events = Vec::with_capacity(events.len());
         for (metadata, body) in events {
@@ -516,7 +521,10 @@ impl SessionTask {
             Effect::StartWorker { after } => self.start_worker(after),
             Effect::ResetWorker => self.reset_worker(),
             Effect::KillWorker => self.drop_worker(),
-            Effect::Run { job, code, file } => self.run_job(job, code, file),
+            Effect::Run { job, code, file } => {
+                self.unstored.clear();
+                self.run_job(job, code, file);
+            }
             Effect::Answer { ask, answer } => {
                 // Where no worker takes it, the job that asked is gone with its worker.
                 self.order(Order::Answer { ask, answer });

@@ -137,8 +137,11 @@ impl WarmUp {
         let session = self.spec.session;
         let left_out =
             |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::LeftOut);
-        let mut replayed =
-            Replayed { count: 0, diverged: replay.left_out.into_iter().map(left_out).collect() };
+        let withheld =
+            |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::Withheld);
+        let unknown = replay.withheld.into_iter().map(withheld);
+        let diverged = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
+        let mut replayed = Replayed { count: 0, diverged };
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
         for item in replay.items {
             let requested = item.requested;

@@ -5,11 +5,12 @@ use mainstay_engine::{
     Brought, Client, CommandStatus, Found, Merged, Relative, SessionStatus, Statistics, Stopped, WaitingAsk,
 };
 use mainstay_log::SessionStatistics;
+use mainstay_model::outcome::Live;
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
-    Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, Event, JobId,
-    JobPart, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role, Seq,
-    Session, SessionId, SessionKind, Source, Timestamp, Version,
+    Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, EvalResult, Event,
+    JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role,
+    Seq, Session, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -290,6 +291,9 @@ pub struct EvalView {
     /// Whether an earlier submission of the same command had brought this about.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
+    /// Whether its code, and what it gave and printed, is stored nowhere: who asks again is not told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
 }
 
 /// How far a command has come.
@@ -360,6 +364,10 @@ impl EvalView {
                 .for_each(|event| printed.push(outcome.job, event));
         }
         let success = outcome.success();
+        let outcome = match outcome.live.clone() {
+            Some(live) => printed.with_live(*live, outcome),
+            None => outcome,
+        };
         let EvalOutcome {
             completed,
             ending,
@@ -369,6 +377,7 @@ impl EvalView {
             display,
             diagnostics,
             duration_ms,
+            withheld,
             ..
         } = outcome;
         Ok(Self {
@@ -389,6 +398,7 @@ impl EvalView {
             duration_ms,
             version: Version::ZERO,
             replayed: false,
+            withheld,
         })
     }
 }
@@ -504,6 +514,23 @@ struct Printed {
 }
 
 impl Printed {
+    /// The outcome with what is not stored of it.
+    fn with_live(&mut self, live: Live, outcome: EvalOutcome) -> EvalOutcome {
+        let Live { error, result, printed } = live;
+        for (stream, text) in printed {
+            match stream {
+                OutputStream::Stdout => self.stdout.push_str(&text),
+                OutputStream::Stderr => self.stderr.push_str(&text),
+            }
+        }
+        let ending = match (error, outcome.ending) {
+            (Some(error), _) => EvalEnding::Raised { error },
+            (None, ending) => ending,
+        };
+        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
+        EvalOutcome { ending, value, value_type, bindings, display, diagnostics, ..outcome }
+    }
+
     fn push(&mut self, job: JobId, event: &Event) {
         let Some((of, part)) = event.body.job_part() else { return };
         if of != job {

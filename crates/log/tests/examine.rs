@@ -45,7 +45,7 @@ async fn said() -> TempDir {
     let log = open(home.path());
     let mut line = Line::new(0);
     log.append(line.create()).await.unwrap();
-    for code in ["let x = 1", &"y".repeat(20_003)] {
+    for code in ["let x = 1", &"x".repeat(20_000)] {
         log.append(line.request(code)).await.unwrap();
         log.append(line.finish("done")).await.unwrap();
     }
@@ -484,13 +484,13 @@ async fn a_line_of_the_history_without_its_text_is_named_and_can_be_removed() {
         let (id, at) = (uuid::Uuid::from_u128(text.len() as u128), mainstay_model::Timestamp::UNIX_EPOCH);
         mainstay_model::NewLine { id, at, folder: None, session: None, text }
     };
-    for text in ["1 + 1".to_owned(), "y".repeat(20_003)] {
+    for text in ["1 + 1".to_owned(), "y".repeat(30_000)] {
         log.add_history(&mainstay_model::Principal::local(), new(text), None).await.unwrap();
     }
     drop(log);
     let sound = report(home.path());
     assert_eq!((sound.findings, sound.history), (vec![], 2));
-    change(&home, "DELETE FROM object WHERE size = 20003");
+    change(&home, "DELETE FROM object WHERE size = 30000");
     let findings = findings(&home);
     let [finding @ Finding::HistoryWrong { number: 2, .. }] = findings.as_slice() else {
         panic!("{findings:?}")

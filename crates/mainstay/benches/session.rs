@@ -161,6 +161,7 @@ fn eval(session: &str, code: &str) -> Eval {
         session: session.to_owned(),
         code: code.to_owned(),
         file: None,
+        withheld: false,
         admission: Admission::Queue,
         sent: Sent::default(),
     }

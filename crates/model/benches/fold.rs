@@ -63,6 +63,7 @@ fn body(seq: u64) -> EventBody {
             fingerprint: CommandFingerprint::from_stored("ab".repeat(32)),
             code: "let x = 1 + 1".to_owned(),
             file: None,
+            withheld: false,
             origin: None,
         },
         (_, 1 | 2) => EventBody::OutputProduced {

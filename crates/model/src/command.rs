@@ -1,5 +1,7 @@
 //! What clients may ask for.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
@@ -47,7 +49,8 @@ impl Command {
         }
     }
 
-    /// What it says, without what only matters for its delivery: its id and key, whether it may wait, and for how long.
+    /// What it says, without what only matters for its delivery: its id and key, whether it may wait, and for how long. Code that is
+    /// withheld does not count: a hash of a secret that can be guessed tells it.
     pub fn fingerprint(&self, session: SessionId) -> CommandFingerprint {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -59,7 +62,8 @@ impl Command {
             #[serde(skip_serializing_if = "Option::is_none")]
             if_version: Option<Version>,
         }
-        let said = Said { body: &self.body, depends_on: &self.depends_on, if_version: self.if_version };
+        let said =
+            Said { body: &self.body.stored(), depends_on: &self.depends_on, if_version: self.if_version };
         CommandFingerprint::of(&session.to_string(), &said)
     }
 
@@ -115,6 +119,9 @@ pub enum SessionCommand {
         /// The entry it is brought from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
+        /// Whether it, and what comes of it, is stored nowhere.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        withheld: bool,
     },
     /// Stop a job, or take back a command that waits for its turn.
     Cancel {
@@ -207,6 +214,30 @@ impl SessionCommand {
             | Self::Rename { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
+        }
+    }
+
+    /// Whether it must not be stored.
+    pub const fn is_withheld(&self) -> bool {
+        match self {
+            Self::Eval { withheld, .. } => *withheld,
+            Self::Cancel { .. }
+            | Self::Reset
+            | Self::HardReset
+            | Self::Start
+            | Self::Stop
+            | Self::Delete
+            | Self::Rename { .. }
+            | Self::Ask(_)
+            | Self::Answer { .. } => false,
+        }
+    }
+
+    /// What may be stored of it.
+    fn stored(&self) -> Cow<'_, Self> {
+        match self.is_withheld() {
+            true => Cow::Owned(Self::Eval { code: String::new(), file: None, origin: None, withheld: true }),
+            false => Cow::Borrowed(self),
         }
     }
 

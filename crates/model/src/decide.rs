@@ -243,6 +243,18 @@ pub enum JobEnding {
     },
 }
 
+impl JobEnding {
+    /// What may be stored of how code ended that is withheld.
+    fn withheld(self) -> Self {
+        let hidden = || "withheld".to_owned();
+        match self {
+            Self::Raised(_) => Self::Raised(RaisedError { kind: hidden(), message: hidden(), stack: None }),
+            Self::Interrupted { kept } => Self::Interrupted { kept: kept.min(1) },
+            Self::Completed | Self::Rejected => self,
+        }
+    }
+}
+
 /// What follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {

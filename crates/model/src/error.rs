@@ -46,6 +46,12 @@ pub enum Error {
     /// Another owner has taken the session over.
     #[error("the session has another owner now")]
     SessionOwned,
+    /// Code that is withheld wanted what cannot be done without storing it.
+    #[error("code that is withheld cannot {what}: that would be stored")]
+    Withheld {
+        /// What it wanted: to wait for its turn, or to ask.
+        what: String,
+    },
     /// As many commands wait in the session's lane as may.
     #[error("{limit} commands wait for this session already")]
     LaneFull {
@@ -401,6 +407,7 @@ codes! {
     NotOffered => "not_offered",
     InvalidTransition => "invalid_transition",
     SessionOwned => "session_owned",
+    Withheld => "withheld",
     LaneFull => "lane_full",
     TooManySessions => "too_many_sessions",
     TooManyConnections => "too_many_connections",
@@ -460,6 +467,9 @@ impl Error {
             Self::NotOffered { action, state } => affordance::remedy(*state, *action).into(),
             Self::InvalidTransition { .. } => "This is a defect of Mainstay; please report it.".into(),
             Self::SessionOwned => "Send the command again; the owner will take it.".into(),
+            Self::Withheld { .. } => {
+                "Send it when the session is Ready and nothing waits in its lane.".into()
+            }
             Self::LaneFull { .. } => "Wait for some of them to end, or cancel the running one.".into(),
             Self::TooManySessions { .. } => {
                 "Stop one with `mainstay session stop`, or raise `live-sessions`.".into()
@@ -561,6 +571,7 @@ impl Error {
             | Self::SessionAmbiguous { .. }
             | Self::InvalidTransition { .. }
             | Self::SessionOwned
+            | Self::Withheld { .. }
             | Self::LaneFull { .. }
             | Self::TooManySessions { .. }
             | Self::TooManyConnections { .. }

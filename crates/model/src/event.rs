@@ -286,6 +286,9 @@ pub enum EventBody {
         /// The entry it was brought from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
+        /// Whether the code, and what comes of it, is stored nowhere: then there is none here.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        withheld: bool,
     },
     /// Code, or a process it left running, printed.
     OutputProduced {
@@ -423,6 +426,8 @@ pub enum JobPart<'a> {
         file: Option<&'a str>,
         /// The entry it was brought from.
         origin: Option<Origin>,
+        /// Whether the code is stored nowhere.
+        withheld: bool,
     },
     /// It printed.
     Printed {
@@ -459,8 +464,9 @@ impl EventBody {
     /// The job that this event is of, and what it says of it; none of what is of no job, or of an ask.
     pub fn job_part(&self) -> Option<(JobId, JobPart<'_>)> {
         match self {
-            Self::EvalRequested { job, code, file, origin, .. } => {
-                Some((*job, JobPart::Requested { code, file: file.as_deref(), origin: *origin }))
+            Self::EvalRequested { job, code, file, origin, withheld, .. } => {
+                let (file, origin, withheld) = (file.as_deref(), *origin, *withheld);
+                Some((*job, JobPart::Requested { code, file, origin, withheld }))
             }
             Self::OutputProduced { job, stream, text } => {
                 job.map(|job| (job, JobPart::Printed { stream: *stream, text }))

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decide::JobEnding;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
-use crate::event::Source;
+use crate::event::{OutputStream, Source};
 use crate::id::{AskId, CommandId, JobId, Seq, SessionId, Version};
 
 /// The answer to a command. It is stored in the transaction of the command's last events.
@@ -22,6 +23,16 @@ pub enum Outcome {
         /// Why.
         error: Error,
     },
+}
+
+impl Outcome {
+    /// What is not stored of it, for who asked.
+    pub fn live_mut(&mut self) -> Option<&mut Live> {
+        match self {
+            Self::Done { response: Response::Evaluated(outcome) } => outcome.live.as_deref_mut(),
+            Self::Done { .. } | Self::Failed { .. } => None,
+        }
+    }
 }
 
 /// The answer to a command as its client gets it.
@@ -150,6 +161,40 @@ pub struct EvalOutcome {
     pub diagnostics: Vec<Diagnostic>,
     /// How long it ran, in milliseconds.
     pub duration_ms: u64,
+    /// Whether its code, and what it gave and printed, is stored nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
+    /// What it gave and printed, for who asked alone: it is never written.
+    #[serde(skip)]
+    pub live: Option<Box<Live>>,
+}
+
+/// What came of code that is withheld.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Live {
+    /// What escaped it.
+    pub error: Option<RaisedError>,
+    /// What it gave.
+    pub result: EvalResult,
+    /// What it printed.
+    pub printed: Vec<(OutputStream, String)>,
+}
+
+impl Live {
+    pub(crate) fn of(ending: &JobEnding, result: EvalResult) -> Self {
+        let error = match ending {
+            JobEnding::Raised(error) => Some(error.clone()),
+            JobEnding::Completed | JobEnding::Rejected | JobEnding::Interrupted { .. } => None,
+        };
+        Self { error, result, printed: Vec::new() }
+    }
+}
+
+// By hand: what is shown for debugging ends up in logs.
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Live(withheld)")
+    }
 }
 
 impl EvalOutcome {
@@ -179,6 +224,8 @@ impl EvalOutcome {
             display,
             diagnostics,
             duration_ms,
+            withheld: false,
+            live: None,
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Replay {
     pub items: Vec<ReplayItem>,
     /// The requests of those left out because they had ended a worker.
     pub left_out: Vec<(SessionId, Seq)>,
+    /// The requests of those that changed the session and cannot run again: their code was withheld.
+    pub withheld: Vec<(SessionId, Seq)>,
 }
 
 /// What a submission asked when it first ran.
@@ -112,6 +114,8 @@ pub enum DivergenceKind {
     },
     /// It was not run: it had ended a worker.
     LeftOut,
+    /// It was not run: its code was withheld, and so is not known.
+    Withheld,
 }
 
 /// How many names a divergence has at most.
@@ -128,6 +132,7 @@ impl std::fmt::Display for Divergence {
             DivergenceKind::Values { names } => {
                 write!(f, "{requested} gave another `{}`", names.join("`, `"))
             }
+            DivergenceKind::Withheld => write!(f, "{requested} was left out: its code was withheld"),
             DivergenceKind::LeftOut => write!(f, "{requested} was left out: it had ended a worker"),
         }
     }
@@ -211,12 +216,19 @@ pub struct ReplayList {
     /// Whose code may have ended a worker once.
     suspects: Vec<JobId>,
     left_out: Vec<(SessionId, Seq)>,
+    /// The job whose code was withheld, while it runs, and where it was requested.
+    hidden: Option<(JobId, SessionId, Seq)>,
+    withheld: Vec<(SessionId, Seq)>,
 }
 
 impl ReplayList {
     /// Takes in the next event.
     pub fn push(&mut self, event: Event) {
         match event.body {
+            EventBody::EvalRequested { job, withheld: true, .. } => {
+                self.pending = None;
+                self.hidden = Some((job, event.session, event.seq));
+            }
             EventBody::EvalRequested { job, code, file, .. } => {
                 let requested = event.seq;
                 let asked = Vec::new();
@@ -264,7 +276,8 @@ impl ReplayList {
 
     /// What must run again.
     pub fn finish(self) -> Replay {
-        Replay { items: self.candidates.into_iter().flatten().collect(), left_out: self.left_out }
+        let Self { candidates, left_out, withheld, .. } = self;
+        Replay { items: candidates.into_iter().flatten().collect(), left_out, withheld }
     }
 
     fn asked(&mut self, Ask { ask, raiser, .. }: Ask) {
@@ -283,6 +296,7 @@ impl ReplayList {
     }
 
     fn end(&mut self, job: JobId, changes_state: bool, succeeded: bool, result: &EvalResult) {
+        self.end_hidden(job, changes_state);
         let Some(item) = self.pending.take_if(|pending| pending.job == job) else { return };
         let gives_value = succeeded && result.value_type.is_some();
         if !changes_state && !gives_value {
@@ -303,8 +317,17 @@ impl ReplayList {
         self.candidates.push(Some(ReplayItem { succeeded, gave: Some(Given::of(result)), ..item }));
     }
 
+    fn end_hidden(&mut self, job: JobId, changes_state: bool) {
+        if let Some((_, session, requested)) = self.hidden.take_if(|(hidden, ..)| *hidden == job)
+            && changes_state
+        {
+            self.withheld.push((session, requested));
+        }
+    }
+
     /// A submission of which at most the beginning had run to its end.
     fn end_kept(&mut self, job: JobId, kept: Option<Kept>) {
+        self.end_hidden(job, kept.is_some());
         let Some(mut item) = self.pending.take_if(|pending| pending.job == job) else { return };
         let Some(Kept { bytes, bindings }) = kept else { return };
         if !item.code.is_char_boundary(bytes) {
@@ -382,6 +405,7 @@ mod tests {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            withheld: false,
             origin: None,
         });
         Event { seq: Seq(index as u64 + 1), ..request }

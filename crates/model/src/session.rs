@@ -177,6 +177,9 @@ pub struct RunningJob {
     /// Whether its command has been answered already: it took longer than it may.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_answered: bool,
+    /// Whether its code, and what comes of it, is stored nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
 }
 
 impl RunningJob {
@@ -343,7 +346,7 @@ impl Session {
                 let surplus = self.losses.len().saturating_sub(keep);
                 self.losses.drain(..surplus);
             }
-            EventBody::EvalRequested { job, command, fingerprint, key, deadline, .. } => {
+            EventBody::EvalRequested { job, command, fingerprint, key, deadline, withheld, .. } => {
                 let running = RunningJob {
                     job: *job,
                     command: command.clone(),
@@ -355,6 +358,7 @@ impl Session {
                     key: key.clone(),
                     deadline: *deadline,
                     is_answered: false,
+                    withheld: *withheld,
                 };
                 if self.step(Transition::StartEval, Life::Evaluating { running }) {
                     self.evals += 1;

@@ -59,8 +59,9 @@ impl Transcriber {
     /// Takes in the next event of a session of this kind; gives what came to be with it.
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
         let Some((job, part)) = event.body.job_part() else { return Vec::new() };
-        if let JobPart::Requested { code, file, origin } = part {
-            self.running = Some(Cell {
+        // Of code that is withheld nothing is in the transcript: an output never parts from its input.
+        if let JobPart::Requested { code, file, origin, withheld } = part {
+            self.running = (!withheld).then(|| Cell {
                 job,
                 requested: event.seq,
                 at: event.at,

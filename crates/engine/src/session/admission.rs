@@ -156,6 +156,9 @@ impl SessionTask {
         if !command.is_serial() || !may_wait || (!is_offered && state == SessionState::Faulted) {
             return Err(Error::NotOffered { action, state });
         }
+        if command.body.is_withheld() {
+            return Err(Error::Withheld { what: "wait for its turn".to_owned() });
+        }
         let limit = self.shared.limits.lane_commands;
         if self.lane.len() >= limit {
             return Err(Error::LaneFull { limit });

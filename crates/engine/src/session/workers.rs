@@ -103,8 +103,15 @@ impl SessionTask {
     }
 
     fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        let withheld = self.session.running().filter(|running| running.withheld).map(|running| running.job);
         for piece in pieces {
             let notice = match piece {
+                Piece::Chunk(RunnerNotice::Output { job: Some(job), stream, text })
+                    if Some(job) == withheld =>
+                {
+                    self.unstored.push((stream, text));
+                    continue;
+                }
                 Piece::Chunk(output) => Notice::Runner(output),
                 Piece::Cut(job) => {
                     Notice::OutputCut { job, limit: self.shared.limits.output_bytes_per_job as u64 }

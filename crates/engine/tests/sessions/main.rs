@@ -25,3 +25,4 @@ mod store_double;
 mod stores;
 mod support;
 mod upstream;
+mod withheld;

@@ -112,6 +112,7 @@ fn next_step(error: &Error) -> String {
         Error::SessionStopped => "Send it again: that starts the session.".into(),
         Error::InvalidTransition { .. }
         | Error::SessionOwned
+        | Error::Withheld { .. }
         | Error::LaneFull { .. }
         | Error::TooManyConnections { .. }
         | Error::CommandConflict { .. }

@@ -91,7 +91,12 @@ impl Tool for SendFsharpCode {
         let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
         let command = Command {
             key,
-            ..call.command(SessionCommand::Eval { code: self.code, file: None, origin: None })
+            ..call.command(SessionCommand::Eval {
+                code: self.code,
+                file: None,
+                origin: None,
+                withheld: false,
+            })
         };
         let view = evaluated(call, &ready, command).await?;
         Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })

@@ -128,6 +128,7 @@ fn summary(body: &EventBody) -> String {
             format!("{how} [ask {}]", ask.short())
         }
         EventBody::EvalTimedOut { limit_ms, .. } => format!("after {limit_ms} ms"),
+        EventBody::EvalRequested { withheld: true, .. } => "(withheld)".to_owned(),
         EventBody::EvalRequested { code, .. } => code.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),

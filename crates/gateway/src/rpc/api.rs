@@ -358,6 +358,9 @@ methods! {
         /// The file whose text it is, absolute.
         #[serde(default)]
         file: Option<String>,
+        /// Whether it, and what it gives and prints, is stored nowhere and told to who asked alone. It cannot wait.
+        #[serde(default)]
+        withheld: bool,
         /// What to do where the session cannot run it yet.
         #[serde(default)]
         admission: Admission,

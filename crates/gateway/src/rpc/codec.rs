@@ -87,6 +87,7 @@ fn number(error: &Error) -> i32 {
         | Error::NotOffered { .. }
         | Error::InvalidTransition { .. }
         | Error::SessionOwned
+        | Error::Withheld { .. }
         | Error::LaneFull { .. }
         | Error::TooManySessions { .. }
         | Error::TooManyConnections { .. }

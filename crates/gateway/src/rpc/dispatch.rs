@@ -362,9 +362,9 @@ impl Call<'_> {
     }
 
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
-        let Eval { session, code, file, admission, sent } = eval;
+        let Eval { session, code, file, withheld, admission, sent } = eval;
         let session = self.resolve(&session).await?;
-        let command = self.command_of(SessionCommand::Eval { code, file, origin: None }, sent)?;
+        let command = self.command_of(SessionCommand::Eval { code, file, origin: None, withheld }, sent)?;
         let (id, command) = (command.id.clone(), Command { admission, ..command });
         let answered = self.client.submit(session, command).await?;
         match answered.outcome {

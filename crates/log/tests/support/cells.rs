@@ -19,6 +19,7 @@ impl Line {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            withheld: false,
             origin: None,
         }])
     }

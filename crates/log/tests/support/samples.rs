@@ -136,6 +136,7 @@ pub fn session(session: &Session) -> Session {
         cancel_requested: true,
         key: Some(IdempotencyKey::new("once").unwrap()),
         deadline: Some(Deadline { at: session.last_activity, limit_ms: 5_000 }),
+        withheld: false,
         is_answered: true,
     };
     let worker = WorkerInfo {
@@ -178,6 +179,8 @@ pub fn answers() -> Vec<Answer> {
         bindings: result().bindings,
         display: "val x : int = 2".to_owned(),
         diagnostics: result().diagnostics,
+        withheld: false,
+        live: None,
         duration_ms: u64::MAX,
     };
     let exited = EvalEnding::WorkerExited { exit: WorkerExit::Signal(11) };
@@ -232,6 +235,7 @@ fn requested() -> EventBody {
         deadline: None,
         code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
         file: Some("/projects/a.fsx".to_owned()),
+        withheld: false,
         origin: None,
     }
 }

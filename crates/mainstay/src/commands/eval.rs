@@ -41,6 +41,10 @@ pub(crate) struct Eval {
     #[command(flatten)]
     sent: SentArgs,
 
+    /// Store neither the code nor what it gives and prints: both are told here, once. It cannot wait for its turn, nor ask
+    #[arg(long, conflicts_with = "file")]
+    withheld: bool,
+
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
@@ -58,6 +62,7 @@ Examples:
   mainstay eval --json 'square 12'
   mainstay eval --file examples/units.fsx
   cat script.fsx | mainstay eval -
+  mainstay eval --withheld - < login.fsx      # nothing of it is stored
   mainstay eval --id nightly-17 'import ()'   # again after a crash: it runs once, and the answer is the same
   mainstay eval --depends-on nightly-17 --timeout 90s 'report ()'
 
@@ -75,7 +80,15 @@ struct Source {
 impl Eval {
     /// An eval of a script that was piped in.
     pub(super) fn of_script(target: Target, script: Vec<u8>) -> Self {
-        Self { target, code: None, file: None, sent: SentArgs::default(), json: false, script: Some(script) }
+        Self {
+            target,
+            code: None,
+            file: None,
+            sent: SentArgs::default(),
+            withheld: false,
+            json: false,
+            script: Some(script),
+        }
     }
 
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
@@ -96,6 +109,7 @@ impl Eval {
             session,
             command,
             conditions,
+            withheld: self.withheld,
             show,
             has_begun: false,
             stop: Stop::Unwanted,
@@ -174,6 +188,7 @@ struct Run {
     session: SessionView,
     command: CommandId,
     conditions: Conditions,
+    withheld: bool,
     show: Show,
     /// The last event that was seen, or that there was before.
     shown: Seq,
@@ -228,6 +243,7 @@ impl Run {
             session: session.clone(),
             code: self.source.code.clone(),
             file: self.source.file.clone(),
+            withheld: self.withheld,
             admission: Admission::Queue,
             sent: Sent { command: Some(self.command.clone()), conditions: self.conditions.clone() },
         });
@@ -265,7 +281,7 @@ impl Run {
             let Some(event) = events.recv().await else { break };
             self.see(&event);
         }
-        if !self.has_begun {
+        if !self.has_begun || eval.withheld {
             self.print(OutputStream::Stdout, &eval.stdout);
             self.print(OutputStream::Stderr, &eval.stderr);
         }

@@ -257,6 +257,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::EvalTimedOut { limit_ms, .. } => {
             (Some(Tone::Warning), format!("took longer than {limit_ms} ms and was told to stop"))
         }
+        EventBody::EvalRequested { withheld: true, .. } => (None, "eval (withheld)".to_owned()),
         EventBody::EvalRequested { code, .. } => (None, format!("eval {}", first_line(code))),
         EventBody::OutputProduced { text, .. } => {
             (Some(Tone::Faint), format!("printed {}", first_line(text)))

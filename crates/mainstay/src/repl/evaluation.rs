@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, MergeSession, Sent};
+use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, GetSession, MergeSession, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{BroughtView, EvalView};
 use mainstay_model::ask::{Ask, AskEnding};
@@ -21,6 +21,9 @@ use crate::terminal::{BegunLine, Paint, Tone, eval_summary, note, printable};
 /// Code that has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Between two tries to run code that cannot wait in the session.
+const BETWEEN_TRIES: Duration = Duration::from_millis(100);
+
 /// What is to be run, under what name.
 pub(super) struct Submission {
     command: CommandId,
@@ -30,7 +33,7 @@ pub(super) struct Submission {
 /// What there is to run.
 enum Work {
     /// Code that was typed, or the text of a file.
-    Code { code: String, file: Option<String> },
+    Code { code: String, file: Option<String>, withheld: bool },
     /// Cells of another session, one after the other. Each is a part of the command.
     Merge { from: String, entries: Entries },
 }
@@ -57,7 +60,12 @@ pub(super) struct Progress {
 impl Submission {
     /// Code that was typed, or the text of a file.
     pub(super) fn new(code: String, file: Option<String>) -> Self {
-        Self::of(Work::Code { code, file })
+        Self::of(Work::Code { code, file, withheld: false })
+    }
+
+    /// Code that is to be stored nowhere.
+    pub(super) fn withheld(code: String) -> Self {
+        Self::of(Work::Code { code, file: None, withheld: true })
     }
 
     /// Cells of another session.
@@ -87,7 +95,8 @@ impl Repl {
     async fn run(&mut self, submission: &Submission) -> Result<(), Error> {
         let Submission { command, work } = submission;
         match work {
-            Work::Code { code, file } => self.run_code(command, code, file.as_ref()).await,
+            Work::Code { code, withheld: true, .. } => self.run_withheld(command, code).await,
+            Work::Code { code, file, .. } => self.run_code(command, code, file.as_ref()).await,
             Work::Merge { from, entries } => self.run_merge(command, from, entries).await,
         }
     }
@@ -104,12 +113,48 @@ impl Repl {
             session: self.link.reference(),
             code: code.to_owned(),
             file: file.cloned(),
+            withheld: false,
             admission: Admission::Queue,
             sent: Sent::named(command.clone()),
         });
         let eval = self.follow(eval, &mut progress).await?;
         self.observe_until(eval.seq, &mut progress).await;
         let own_exit = own_exit_code(&self.link.client, &eval).await?;
+        progress.end_line();
+        show(eval, own_exit, code, progress.was_killed);
+        self.rebuilt(&progress).await
+    }
+
+    /// Code that is stored nowhere cannot wait in the session: it waits here. What it prints comes with its answer.
+    async fn run_withheld(&mut self, command: &CommandId, code: &str) -> Result<(), Error> {
+        let mut progress = Progress::of(command.clone());
+        let client = Arc::clone(&self.link.client);
+        let mut is_told = false;
+        let eval = loop {
+            let eval = client.call(Eval {
+                session: self.link.reference(),
+                code: code.to_owned(),
+                file: None,
+                withheld: true,
+                admission: Admission::Queue,
+                sent: Sent::named(command.clone()),
+            });
+            match self.follow(eval, &mut progress).await {
+                Err(Error::Withheld { .. }) if progress.is_unwanted => return Err(Error::Cancelled),
+                Err(Error::Withheld { .. }) => {}
+                answered => break answered?,
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                note(&self.reason_to_wait());
+            }
+            let session = client.call(GetSession { session: self.link.reference() }).await?;
+            self.settled(&client, session).await?;
+            self.follow(async { Ok(sleep(BETWEEN_TRIES).await) }, &mut progress).await?;
+        };
+        self.observe_until(eval.seq, &mut progress).await;
+        let own_exit = own_exit_code(&self.link.client, &eval).await?;
+        progress.print(OutputStream::Stdout, &eval.stdout);
+        progress.print(OutputStream::Stderr, &eval.stderr);
         progress.end_line();
         show(eval, own_exit, code, progress.was_killed);
         self.rebuilt(&progress).await

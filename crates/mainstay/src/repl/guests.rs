@@ -39,6 +39,7 @@ impl Guests {
     /// What is to be shown of an event that is not ours: whole lines, or nothing.
     pub(super) fn show(&mut self, event: &Event) -> String {
         match &event.body {
+            EventBody::EvalRequested { job, withheld: true, .. } => self.requested(event, *job, "(withheld)"),
             EventBody::EvalRequested { job, code, .. } => self.requested(event, *job, code),
             EventBody::OutputProduced { job: Some(job), text, .. } => self.printed(*job, text),
             // A thread that code left running prints as if it were ours: it belongs to the session.
@@ -212,6 +213,7 @@ mod tests {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            withheld: false,
             origin: None,
         };
         event(agent(), body)

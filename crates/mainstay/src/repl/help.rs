@@ -27,7 +27,8 @@ pub(super) fn help_text(paint: Paint) -> String {
     let keys: String = KEYS.iter().map(|(key, about)| line(key, about)).collect();
     format!(
         "{commands}\n{keys}\nA slash may stand for the colon of a command: /fork.\n\
-         A line that begins with a blank is not kept in the history.\n"
+         A line that begins with a blank is stored nowhere: neither the code nor what it gives and prints, and not in the\n\
+         history; a rebuilt session is without it. A block of several lines is stored, however it begins.\n"
     )
 }
 
@@ -70,7 +71,8 @@ mod tests {
           Ctrl-D                                    leave; the session goes on
 
         A slash may stand for the colon of a command: /fork.
-        A line that begins with a blank is not kept in the history.
+        A line that begins with a blank is stored nowhere: neither the code nor what it gives and prints, and not in the
+        history; a rebuilt session is without it. A block of several lines is stored, however it begins.
         ");
     }
 }

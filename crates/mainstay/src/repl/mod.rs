@@ -81,6 +81,7 @@ pub(crate) async fn run(
             Some(Err(error)) => {
                 eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string())))
             }
+            None if is_secret(&text) => repl.carry_out(Input::Withheld(text.trim().to_owned())).await,
             None => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
         }
     }
@@ -106,6 +107,8 @@ fn is_loss(error: &Error) -> bool {
 enum Input {
     Command(Command),
     Code(String),
+    /// Code that is to be stored nowhere.
+    Withheld(String),
 }
 
 /// A person at a terminal.
@@ -234,6 +237,7 @@ impl Repl {
         }
         let done = match input {
             Input::Command(command) => self.act(command).await,
+            Input::Withheld(code) => self.evaluate(Submission::withheld(code)).await,
             Input::Code(code) => self.evaluate(Submission::new(code, None)).await,
         };
         match done {

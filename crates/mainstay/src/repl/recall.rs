@@ -433,7 +433,7 @@ fn unsent_lines(text: &str) -> Vec<NewLine> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Whether what was submitted is to be kept nowhere: one line that begins with a blank.
+/// Whether what was submitted is to be stored nowhere: one line that begins with a blank.
 pub(super) fn is_secret(text: &str) -> bool {
     text.starts_with(' ') && !text.trim_end().contains('\n')
 }

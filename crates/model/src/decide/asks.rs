@@ -31,6 +31,11 @@ impl Draft<'_> {
         let Some(running) = self.running(job) else {
             return self.effect(Effect::Answer { ask, answer: Err(Error::Cancelled) });
         };
+        if running.withheld {
+            // Its question, and the answer, would be stored.
+            let error = Error::Withheld { what: "ask".to_owned() };
+            return self.effect(Effect::Answer { ask, answer: Err(error) });
+        }
         if let Err(error) = self.admissible(ask, running.cancel_requested, &question) {
             return self.effect(Effect::Answer { ask, answer: Err(error) });
         }

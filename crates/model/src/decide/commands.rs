@@ -38,13 +38,23 @@ impl Draft<'_> {
             return Ok(());
         }
         let response = match command.body {
-            SessionCommand::Eval { code, file, origin } => {
+            SessionCommand::Eval { code, file, origin, withheld } => {
                 let Identity { command, key, fingerprint, .. } = identity;
-                let (job, code_to_run, file_to_run) = (JobId::from_uuid(fresh), code.clone(), file.clone());
-                let requested =
-                    EventBody::EvalRequested { job, command, fingerprint, key, deadline, code, file, origin };
+                let job = JobId::from_uuid(fresh);
+                self.effect(Effect::Run { job, code: code.clone(), file: file.clone() });
+                let (code, file) = if withheld { (String::new(), None) } else { (code, file) };
+                let requested = EventBody::EvalRequested {
+                    job,
+                    command,
+                    fingerprint,
+                    key,
+                    deadline,
+                    code,
+                    file,
+                    origin,
+                    withheld,
+                };
                 self.record(metadata, requested);
-                self.effect(Effect::Run { job, code: code_to_run, file: file_to_run });
                 return Ok(());
             }
             SessionCommand::Ask(question) => {

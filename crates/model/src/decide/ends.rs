@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
 use crate::event::{Blame, CancelEnding, Deadline, EventBody, Kept, Source};
 use crate::id::JobId;
-use crate::outcome::{EvalEnding, EvalOutcome, Outcome, Response};
+use crate::outcome::{EvalEnding, EvalOutcome, Live, Outcome, Response};
 use crate::session::RunningJob;
 use crate::supervision::elapsed_ms;
 
@@ -32,6 +32,13 @@ impl Draft<'_> {
         let JobReport { ending, result, changes_state, took } = report;
         let result = result.cut(self.limits.value_bytes);
         let (job, duration_ms) = (running.job, milliseconds(took));
+        let (ending, result, live) = match running.withheld {
+            true => {
+                let live = Live::of(&ending, result);
+                (ending.withheld(), EvalResult::default(), Some(live))
+            }
+            false => (ending, result, None),
+        };
         let failed = |failure| EventBody::EvalFailed {
             job,
             failure,
@@ -64,6 +71,17 @@ impl Draft<'_> {
             }
         };
         self.end_running(running, Source::Worker, body, ending, result, duration_ms);
+        if let Some(live) = live {
+            self.tell_live(live);
+        }
+    }
+
+    /// Who asked is told once what is not stored.
+    fn tell_live(&mut self, live: Live) {
+        let told = self.decision.outcomes.iter_mut().find_map(|answer| answer.outcome.live_mut());
+        if let Some(told) = told {
+            *told = live;
+        }
     }
 
     /// A job whose worker was ended from outside, or by what another job had left running, was cut off. Everything
@@ -139,8 +157,11 @@ impl Draft<'_> {
     ) {
         self.drop_asks(running.job);
         let completed = self.record(of_job(ender, running), body);
-        let outcome =
-            EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms);
+        let outcome = EvalOutcome {
+            withheld: running.withheld,
+            live: running.withheld.then(Box::default),
+            ..EvalOutcome::new(running.job, running.requested, completed, ending, result, duration_ms)
+        };
         if !running.is_answered {
             let response = Response::Evaluated(outcome);
             self.answer(Identity::of_running(running), Outcome::Done { response });

@@ -27,6 +27,8 @@ impl Draft<'_> {
         }
         let verdict = self.verdict(&loss);
         let Loss { exit, reason, blame } = loss;
+        // It may quote the code.
+        let reason = reason.filter(|_| !self.session.running().is_some_and(|running| running.withheld));
         if let Some(running) = self.session.running().cloned() {
             self.end_running_by_exit(&running, exit, blame);
         }

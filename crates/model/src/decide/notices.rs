@@ -68,6 +68,7 @@ impl Draft<'_> {
         match notice {
             RunnerNotice::Output { job, stream, text } => {
                 let metadata = match self.session.running() {
+                    Some(running) if job == Some(running.job) && running.withheld => return,
                     Some(running) if job == Some(running.job) => of_job(Source::Worker, running),
                     Some(_) | None => of(Source::Worker),
                 };

@@ -317,6 +317,7 @@ mod tests {
             deadline: None,
             code: "1 + 1".to_owned(),
             file: None,
+            withheld: false,
             origin: None,
         };
         let printed =

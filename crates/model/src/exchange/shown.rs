@@ -39,6 +39,7 @@ impl<'a> Shown<'a> {
             let Some((_, part)) = body.job_part() else { continue };
             shown.given.extend(result_text(part));
             match part {
+                JobPart::Requested { withheld: true, .. } => shown.code = "// this code was withheld",
                 JobPart::Requested { code, .. } => shown.code = code,
                 JobPart::Printed { stream: OutputStream::Stdout, text } => shown.printed.push_str(text),
                 JobPart::Printed { stream: OutputStream::Stderr, text } => {

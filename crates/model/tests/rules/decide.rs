@@ -549,7 +549,7 @@ proptest! {
         let since = story.session.definitions_since;
         let mut list = ReplayList::default();
         story.events.iter().filter(|event| event.seq > since).for_each(|event| list.push(event.clone()));
-        let Replay { items, left_out } = list.finish();
+        let Replay { items, left_out, withheld: _ } = list.finish();
         let again = items.iter().map(|item| (item.requested, item.code.clone(), item.succeeded));
         let definitions = story.definitions();
         let (changed, others): (Vec<Again>, Vec<Again>) = again.partition(|again| definitions.contains(again));
@@ -608,7 +608,7 @@ fn lost() -> Step {
 }
 
 fn eval() -> Step {
-    Step::Command(SessionCommand::Eval { code: "1".to_owned(), file: None, origin: None })
+    Step::Command(SessionCommand::Eval { code: "1".to_owned(), file: None, withheld: false, origin: None })
 }
 
 fn ready() -> [Step; 2] {
@@ -643,7 +643,7 @@ fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event()
     let command = Command::new(
         command_id(50),
         client(),
-        SessionCommand::Eval { code: "1".to_owned(), file: None, origin: None },
+        SessionCommand::Eval { code: "1".to_owned(), file: None, withheld: false, origin: None },
     );
     let fingerprint = command.fingerprint(story.session.id);
     let deadline = Some(Deadline::after(second(0), 5_000));

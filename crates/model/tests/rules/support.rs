@@ -322,6 +322,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
             deadline,
             code,
             file,
+            withheld: false,
             origin: None,
         },
     );
@@ -431,6 +432,8 @@ fn any_response() -> impl Strategy<Value = Response> {
                 bindings,
                 display,
                 diagnostics,
+                withheld: false,
+                live: None,
                 duration_ms,
             })
         },
@@ -485,6 +488,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
             change: Transition::StartWait(WaitReason::Ask),
         },
         Error::SessionOwned,
+        Error::Withheld { what: "wait for its turn".to_owned() },
         Error::LaneFull { limit: 64 },
         Error::TooManySessions { limit: 64 },
         Error::TooManyConnections { limit: 256 },
@@ -556,6 +560,7 @@ fn any_running() -> impl Strategy<Value = RunningJob> {
                 cancel_requested,
                 key,
                 deadline,
+                withheld: false,
                 is_answered,
             }
         },
@@ -652,7 +657,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
 
 pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
     prop_oneof![
-        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, origin: None }),
+        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, withheld: false, origin: None }),
         1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel { target }),
         1 => Just(SessionCommand::Reset),
         1 => Just(SessionCommand::HardReset),

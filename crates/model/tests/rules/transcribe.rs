@@ -17,6 +17,7 @@ fn requested(code: &str) -> EventBody {
         deadline: None,
         code: code.to_owned(),
         file: None,
+        withheld: false,
         origin: None,
     }
 }

@@ -146,10 +146,11 @@ fn a_refusal_says_in_every_state_what_would_help() {
 #[test]
 fn the_shape_of_every_command() {
     let commands = [
-        SessionCommand::Eval { code: "1 + 1".to_owned(), file: None, origin: None },
+        SessionCommand::Eval { code: "1 + 1".to_owned(), file: None, withheld: false, origin: None },
         SessionCommand::Eval {
             code: "1 + 1".to_owned(),
             file: Some("/home/ada/a.fsx".to_owned()),
+            withheld: false,
             origin: None,
         },
         SessionCommand::Cancel { target: None },
@@ -196,6 +197,8 @@ fn the_shape_of_every_outcome() {
             bindings,
             display,
             diagnostics,
+            withheld: false,
+            live: None,
             duration_ms: 12,
         };
         Response::Evaluated(outcome)
@@ -354,6 +357,7 @@ fn event_examples() -> Vec<EventBody> {
             deadline: None,
             code: text("let x = 1 + 2"),
             file: Some(text("/home/ada/demo/a.fsx")),
+            withheld: false,
             origin: None,
         },
         EventBody::CommandQueued(Box::new(QueuedCommand {

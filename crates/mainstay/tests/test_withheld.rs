@@ -1,0 +1,122 @@
+//! Code that is to be stored nowhere is stored nowhere.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "the prompt's tests use the rest")]
+mod terminal;
+
+use std::path::{Path, PathBuf};
+
+use support::World;
+use terminal::{CTRL_D, Terminal};
+
+/// Told apart from everything else in a home, and nowhere in this file's session under another name.
+const SECRET: &str = "hunter-7f3a91";
+const GIVEN: &str = "HUNTER-7F3A91";
+const PRINTED: &str = "19a3f7-retnuh";
+const RAISED: &str = "hunter-7f3a91 is wrong";
+/// What is not withheld is there: the search would find it.
+const CONTROL: &str = "control-7f3a91";
+
+/// The files of a home that have this in them, in whatever encoding a store has texts.
+fn files_with(home: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![home.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            // The compiled workers are a link to a folder that tests share.
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                let bytes = std::fs::read(entry.path()).unwrap();
+                let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+                let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+                if has(text.as_bytes()) || has(&wide) {
+                    found.push(entry.path());
+                }
+            }
+        }
+    }
+    found
+}
+
+fn assert_nowhere(world: &World, when: &str) {
+    for text in [SECRET, GIVEN, PRINTED] {
+        assert_eq!(files_with(&world.home(), text), [PathBuf::new(); 0], "{text} {when}");
+    }
+    assert_ne!(files_with(&world.home(), CONTROL), [PathBuf::new(); 0], "{when}");
+}
+
+#[test]
+fn a_line_that_begins_with_a_blank_is_stored_nowhere_and_told_to_who_typed_it() {
+    let world = World::new();
+    let watched = |arguments: &[&str]| {
+        let mut command = world.command();
+        command.env("MAINSTAY_LOG", "trace").args(arguments);
+        command
+    };
+    assert!(watched(&["-d"]).status().unwrap().success());
+    let terminal = Terminal::run(&watched(&[]));
+    terminal.wait_for_last_line("work>");
+    terminal.enter(&format!("let control = \"{CONTROL}\""));
+    terminal.wait_for("val control : string");
+    terminal.enter(&format!(" let token = \"{SECRET}\""));
+    terminal.wait_for("val token : string");
+    terminal.enter(" token.ToUpper()");
+    terminal.wait_for(GIVEN);
+    terminal.enter(" for c in Seq.rev token do printf \"%c\" c");
+    terminal.wait_for(PRINTED);
+    terminal.enter(&format!(" failwith \"{RAISED}\""));
+    terminal.wait_until("what was raised", |screen| screen.matches(RAISED).count() > 1);
+    terminal.enter(&format!(" let broken : int = \"{SECRET}\" +"));
+    terminal.wait_for("error FS");
+    terminal.enter("token.Length");
+    terminal.wait_for("val it : int = 13");
+    terminal.wait_for_last_line("work>");
+    assert_nowhere(&world, "while the daemon runs");
+
+    for line in world.events() {
+        assert!(!line.to_string().contains("hunter"), "{line}");
+    }
+    let transcript = world.run(["session", "transcript", "work"]).stdout;
+    assert!(transcript.contains("token.Length") && !transcript.contains("ToUpper"), "{transcript}");
+    assert_eq!(world.run(["session", "fork", "work", "--name", "idea"]).code, 0);
+    let idea = world.run(["session", "show", "idea"]).stdout;
+    assert!(idea.contains("was left out: its code was withheld"), "{idea}");
+    assert_eq!(world.run(["eval", "--session", "idea", "token"]).code, 1, "nothing knows it any more");
+    assert_eq!(world.run(["eval", "--session", "idea", "control"]).code, 0);
+    let exported = world.run(["export", "work", "--format", "markdown"]).stdout;
+    assert!(exported.contains("this code was withheld") && !exported.contains("hunter"), "{exported}");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.wait_for_end(), 0);
+    assert_nowhere(&world, "after a fork");
+    assert_eq!(world.run(["stop"]).code, 0);
+    assert_nowhere(&world, "after the daemon's end");
+    assert_eq!(world.run(["eval", "control"]).code, 0);
+    assert_nowhere(&world, "after another start");
+    assert_eq!(world.run(["doctor"]).code, 0);
+}
+
+#[test]
+fn an_eval_is_withheld_where_it_says_so_and_told_once() {
+    let world = World::new();
+    assert_eq!(world.run(["eval", &format!(" \"{CONTROL}\"")]).code, 0, "a blank means nothing here");
+    let secret = format!("printfn \"{SECRET}\"; \"{SECRET}\".ToUpper()");
+    let eval = || world.run(["eval", "--withheld", "--id", "once", "--json", &secret]).json();
+    let first = eval();
+    assert_eq!(first["value"], format!("\"{GIVEN}\""));
+    assert_eq!(first["stdout"], format!("{SECRET}\n"));
+    let again = eval();
+    assert_eq!((&again["withheld"], &again["replayed"]), (&true.into(), &true.into()), "{again}");
+    assert_eq!((&again["value"], &again["stdout"]), (&serde_json::Value::Null, &"".into()));
+    let busy = world.start_eval("System.Threading.Thread.Sleep -1");
+    world.follow(0).wait_until(|event| event["body"]["code"] == "System.Threading.Thread.Sleep -1");
+    let refused = world.run(["eval", "--withheld", &secret]);
+    assert!(refused.code == 1 && refused.stderr.contains("[withheld]"), "{refused:?}");
+    assert_eq!(world.run(["cancel"]).code, 0);
+    busy.wait_with_output().unwrap();
+    assert_nowhere(&world, "in the end");
+}
