@@ -117,7 +117,8 @@ impl Engine {
                 (create, With::Cells(imported))
             }
         };
-        self.check_creation(&create)?;
+        let rests = self.rests(&create, &with);
+        self.check_creation(&create, rests)?;
         let session = SessionId::from_uuid(Uuid::now_v7());
         let identity =
             Identity { principal: source.principal(), command: id.clone(), key: None, fingerprint };
@@ -132,8 +133,11 @@ impl Engine {
         };
         let outcome = Outcome::Done { response };
         let answer = identity.answer(outcome.clone());
-        let events = first_events(id, &source, create, with);
+        let events = first_events(id, &source, session, create, with);
         self.append_creation(session, events, answer).await?;
+        if rests {
+            return Ok(outcome);
+        }
         let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
         // The session is there, and that is the answer. One that cannot start now does so when it is used.
         if let Err(error) = self.submit(session, start).await {
@@ -142,25 +146,37 @@ impl Engine {
         Ok(outcome)
     }
 
-    fn check_creation(&self, create: &CreateSession) -> Result<(), Error> {
+    /// Whether it is an agent's conversation, which nothing here can start: it is there, and can be read.
+    fn rests(&self, create: &CreateSession, with: &With) -> bool {
+        let has_a_beginning = match with {
+            With::Nothing => false,
+            With::Entries(_) | With::Cells(_) => true,
+        };
+        has_a_beginning && create.kind.is_agent() && !self.shared.serves(&create.kind)
+    }
+
+    fn check_creation(&self, create: &CreateSession, rests: bool) -> Result<(), Error> {
         let shared = &self.shared;
-        if !shared.factories.iter().any(|factory| factory.serves(&create.kind)) {
-            return Err(Error::KernelUnknown { kind: create.kind.clone() });
+        if !rests {
+            shared.must_serve(&create.kind)?;
         }
         if let Some(name) = &create.name {
             validate_session_name(name)?;
         }
         let folder = Path::new(&create.working_directory);
-        if !folder.is_absolute() || !folder.is_dir() {
+        // What runs nowhere keeps the folder it ran in, wherever that was.
+        if !folder.is_absolute() || !rests && !folder.is_dir() {
             return Err(Error::InvalidArgument {
                 argument: "workingDirectory".to_owned(),
                 reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
             });
         }
-        if shared.live.available_permits() == 0 {
-            return Err(Error::TooManySessions { limit: shared.limits.live_sessions });
+        if !rests {
+            if shared.live.available_permits() == 0 {
+                return Err(Error::TooManySessions { limit: shared.limits.live_sessions });
+            }
+            shared.breakers.check(&create.kind)?;
         }
-        shared.breakers.check(&create.kind)?;
         shared.check_outcomes()?;
         let limit = shared.limits.commands_per_minute;
         let limited = |retry_after_ms| Error::RateLimited { scope: RateScope::Server, limit, retry_after_ms };
@@ -201,7 +217,13 @@ enum With {
 }
 
 /// A session's first events: its creation, and what it is created with.
-fn first_events(id: CommandId, source: &Source, create: CreateSession, with: With) -> Vec<NewEvent> {
+fn first_events(
+    id: CommandId,
+    source: &Source,
+    session: SessionId,
+    create: CreateSession,
+    with: With,
+) -> Vec<NewEvent> {
     let metadata =
         Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
     let new = |body| NewEvent { at: now(), metadata: metadata.clone(), body };
@@ -211,7 +233,7 @@ fn first_events(id: CommandId, source: &Source, create: CreateSession, with: Wit
         With::Entries(point) => events.push(new(EventBody::SessionForked(point))),
         With::Cells(Imported { items, hash, .. }) => {
             events.push(new(EventBody::SessionImported { hash }));
-            events.extend(imported_events(items, Seq(3), source));
+            events.extend(imported_events(items, session, Seq(3), source));
         }
     }
     events

@@ -50,7 +50,8 @@ impl Client {
         limit: usize,
     ) -> Result<ExportPage, Error> {
         let session = self.status(session).await?.session;
-        let mut segments = self.engine().segments_of(&session).await?;
+        let all = self.engine().segments_of(&session).await?;
+        let mut segments = all.clone();
         // Its own events count to the last: a reset may be behind the last entry.
         segments.retain(|segment| segment.session != session.id);
         let header = Header::new(
@@ -73,6 +74,7 @@ impl Client {
                 after = last.seq;
                 for event in page.iter().filter(|event| event.seq <= up_to) {
                     let Some(item) = collector.push(event) else { continue };
+                    let item = item.in_file(&all);
                     bytes += serde_json::to_string(&item).map_or(0, |json| json.len());
                     items.push(item);
                     if bytes >= limit {
@@ -129,6 +131,7 @@ impl Engine {
         for (item, line) in imported.items.iter().zip(2..) {
             let is_later = match item {
                 Item::Cell { events, .. } => events.iter().any(|said| said.at > now),
+                Item::Message { event, .. } => event.at > now,
                 Item::Reset { at } => *at > now,
                 Item::End { .. } => false,
             };
@@ -148,13 +151,18 @@ impl Engine {
 }
 
 /// The events of what was read, of which the first gets this seq. They are the importer's: a file does not say whose they were.
-pub(crate) fn imported_events(items: Vec<Item>, first: Seq, source: &Source) -> Vec<NewEvent> {
+pub(crate) fn imported_events(
+    items: Vec<Item>,
+    session: SessionId,
+    first: Seq,
+    source: &Source,
+) -> Vec<NewEvent> {
     let event = |Placing { at, causation, body }| NewEvent {
         at,
         metadata: Metadata { source: source.clone(), correlation: None, causation, environment: None },
         body,
     };
-    placed(items, first).into_iter().map(event).collect()
+    placed(items, session, first).into_iter().map(event).collect()
 }
 
 /// Events as they are folded before they have a place in the log.

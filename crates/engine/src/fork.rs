@@ -2,7 +2,9 @@
 
 use mainstay_log::SessionFilter;
 use mainstay_model::transcript::{slice, total, whole_units};
-use mainstay_model::{CreateSession, Error, ForkPoint, ForkSession, Role, Segment, Session, SessionId};
+use mainstay_model::{
+    Bond, CreateSession, Error, ForkPoint, ForkSession, Placed, Segment, Session, SessionId,
+};
 
 use crate::engine::Engine;
 use crate::entries::events_of;
@@ -11,7 +13,7 @@ use crate::entries::events_of;
 const STEM_CHARACTERS: usize = 108;
 
 /// How far an answer may be from what it answers, in entries.
-const UNIT: u64 = 64;
+pub(crate) const UNIT: u64 = 64;
 
 impl Engine {
     /// What a fork is created as, and what it begins with.
@@ -25,7 +27,7 @@ impl Engine {
             let reason = format!("it has {all} entries, and {wanted} of them are asked for");
             return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
         }
-        // No transcript ends between an input and its output.
+        // No transcript ends between an input and its output, or a call and its result.
         let entries = if wanted == all { all } else { self.whole_end(&segments, wanted).await? };
         let replay = match entries == all {
             true => self.definitions_of(&parent, &segments).await?,
@@ -74,10 +76,9 @@ impl Engine {
 
     /// How many entries there are from the first, where `wanted` are wanted and no answer is to lose what it answers.
     async fn whole_end(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
-        let before = wanted.saturating_sub(1);
+        let before = wanted.saturating_sub(UNIT);
         let around = self.entries_of(&slice(segments, before..wanted.saturating_add(UNIT))).await?;
-        let roles: Vec<Role> = around.iter().map(|placed| placed.entry.role).collect();
-        Ok(before + whole_units(&roles, 0..wanted - before).end)
+        Ok(before + whole_units(&bonds(&around), 0..wanted - before).end)
     }
 
     /// A name that no session has: this one, or this one numbered.
@@ -97,6 +98,11 @@ impl Engine {
             candidate = format!("{stem}-{number}");
         }
     }
+}
+
+/// What binds entries to each other.
+pub(crate) fn bonds(entries: &[Placed]) -> Vec<Bond<'_>> {
+    entries.iter().map(|placed| placed.entry.bond()).collect()
 }
 
 /// What the first entries of a transcript are made of, as it was when the last of them was said.

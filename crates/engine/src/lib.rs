@@ -9,6 +9,7 @@ mod breakers;
 mod claims;
 mod client;
 mod commit;
+mod compaction;
 mod creation;
 mod dependencies;
 mod engine;

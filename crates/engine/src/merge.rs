@@ -14,6 +14,7 @@ use mainstay_model::{
 };
 
 use crate::client::Client;
+use crate::fork::bonds;
 use crate::sync::task;
 
 /// What is brought into a session.
@@ -66,11 +67,14 @@ impl Client {
     /// brings its input. Whoever waits for it may go: it is carried out all the same.
     ///
     /// # Errors
-    /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::InvalidArgument`] where the other has no such entries or
+    /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::KernelUnknown`] where nothing runs there,
+    /// [`Error::InvalidArgument`] where the other has no such entries or
     /// there is no input among them, [`Error::EntryDamaged`], [`Error::StoreFailed`]. What an input's eval is refused for is
     /// in the answer.
     pub async fn merge(&self, session: SessionId, id: CommandId, merge: Merge) -> Result<Merged, Error> {
         self.must_drive(session).await?;
+        let into = self.status(session).await?.session;
+        self.engine().shared.must_serve(&into.kind)?;
         let inputs = self.inputs(&merge).await?;
         // An id that is too long for the last part is refused before anything runs.
         id.part(inputs.len() as u64)?;
@@ -142,15 +146,19 @@ impl Client {
             // With one before, where an output is asked for without its input.
             let first = start.saturating_sub(1);
             let entries = self.engine().entries_of(&slice(&segments, first..end)).await?;
-            let roles: Vec<Role> = entries.iter().map(|placed| placed.entry.role).collect();
-            let wanted = whole_units(&roles, start - first..end - first);
+            let wanted = whole_units(&bonds(&entries), start - first..end - first);
             let brought = (first..).zip(entries).filter(|(index, placed)| {
                 wanted.contains(&(index - first)) && placed.entry.role == Role::Input
             });
             inputs.extend(brought);
         }
         if inputs.is_empty() {
-            let reason = "there is no input among them".to_owned();
+            let reason = match other.kind.is_agent() {
+                true => {
+                    "there is no input among them: what an agent's conversation says does not run".to_owned()
+                }
+                false => "there is no input among them".to_owned(),
+            };
             return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
         }
         Ok(inputs)

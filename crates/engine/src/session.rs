@@ -19,7 +19,7 @@ use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Action, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event, EventBody,
     Input, JobId, Limits, Metadata, Notice, Outcome, OutputStream, PendingAsk, Position, RunnerNotice, Seq,
-    Session, SessionCommand, SessionState, TextPosition, Timestamp, Version, decide,
+    Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp, Version, decide,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use uuid::Uuid;
@@ -150,6 +150,16 @@ impl Shared {
     pub(crate) fn uncount_outcomes(&self, count: u64) {
         let fewer = |stored: u64| Some(stored.saturating_sub(count));
         self.outcomes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).ok();
+    }
+
+    /// Whether sessions of a kind can be started here.
+    pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
+        self.factories.iter().any(|factory| factory.serves(kind))
+    }
+
+    /// Refuses what needs a worker where there is none of the kind.
+    pub(crate) fn must_serve(&self, kind: &SessionKind) -> Result<(), Error> {
+        if self.serves(kind) { Ok(()) } else { Err(Error::KernelUnknown { kind: kind.clone() }) }
     }
 
     /// Notes that so many more outcomes are on their way to the disk.
@@ -379,6 +389,7 @@ impl SessionTask {
             | SessionCommand::Reset
             | SessionCommand::Start
             | SessionCommand::Rename { .. }
+            | SessionCommand::Compact { .. }
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. } => {}
         }

@@ -10,7 +10,7 @@ use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, EvalResult, Event,
     JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role,
-    Seq, Session, SessionId, SessionKind, Source, Timestamp, Version,
+    Seq, Session, SessionId, SessionKind, Source, Timestamp, TokenUsage, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +72,9 @@ pub struct SessionView {
     pub evals: u64,
     /// How many of them did not run to their end.
     pub failures: u64,
+    /// How many tokens its messages took.
+    #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
+    pub usage: TokenUsage,
     /// The job that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<JobId>,
@@ -110,7 +113,7 @@ impl SessionView {
             waiting: session.lane.iter().map(|waiting| waiting.command.clone()).collect(),
             owner: session.owner.clone(),
             asks: session.asks.len(),
-            offered: mainstay_model::affordance::offered(session.state()),
+            offered: session.offered(),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
             forked_from: session.forked_from.clone(),
@@ -120,6 +123,7 @@ impl SessionView {
             last_seq: session.last_seq,
             evals: session.evals,
             failures: session.failures,
+            usage: session.usage,
             running: session.running().map(|running| running.job),
             worker: session.worker.as_ref().map(|worker| WorkerView {
                 kernel: worker.kernel.clone(),

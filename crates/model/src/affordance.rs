@@ -7,7 +7,7 @@
 //! it, in five ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
-//! - Stop, Rename and Delete, which the seed does not know, are permitted everywhere.
+//! - Stop, Rename, Compact and Delete, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
 //! - Ask and Answer, which the seed does not know, are permitted everywhere.
@@ -49,6 +49,8 @@ pub enum Action {
     Rename,
     /// Delete the session.
     Delete,
+    /// Have a summary stand for the beginning of the transcript.
+    Compact,
     /// Raise an ask.
     Ask,
     /// Answer an ask.
@@ -69,7 +71,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Answer,
         Self::Cancel,
         Self::Eval,
@@ -84,6 +86,7 @@ impl Action {
         Self::Stop,
         Self::Rename,
         Self::Delete,
+        Self::Compact,
         Self::Ask,
     ];
 
@@ -103,6 +106,7 @@ impl Action {
             Self::Stop => "stop",
             Self::Rename => "rename",
             Self::Delete => "delete",
+            Self::Compact => "compact",
             Self::Ask => "ask",
             Self::Answer => "answer",
         }
@@ -122,7 +126,7 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
     use SessionState as S;
     match (state, action) {
         (_, A::Status) => Offered,
-        (_, A::Stop | A::Rename | A::Delete | A::Ask) => Permitted,
+        (_, A::Stop | A::Rename | A::Compact | A::Delete | A::Ask) => Permitted,
 
         (S::Waiting(_), A::Answer) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Ready | S::Evaluating | S::Faulted, A::Answer) => Permitted,

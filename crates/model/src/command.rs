@@ -12,6 +12,7 @@ use crate::event::Source;
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
+use crate::transcript::Segment;
 
 /// A client's request to change a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +145,16 @@ pub enum SessionCommand {
         /// The new one.
         name: String,
     },
+    /// Have a summary stand for the beginning of the transcript.
+    Compact {
+        /// The entries it stands for.
+        covers: Vec<Segment>,
+        /// How many were asked for, where that would have parted what belongs together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<u64>,
+        /// The summary.
+        summary: String,
+    },
     /// Ask whoever is attached; the answer is this command's outcome.
     Ask(Question),
     /// Answer an ask.
@@ -197,6 +208,7 @@ impl SessionCommand {
             Self::Stop => Action::Stop,
             Self::Delete => Action::Delete,
             Self::Rename { .. } => Action::Rename,
+            Self::Compact { .. } => Action::Compact,
             Self::Ask(_) => Action::Ask,
             Self::Answer { .. } => Action::Answer,
         }
@@ -212,6 +224,7 @@ impl SessionCommand {
             | Self::Stop
             | Self::Delete
             | Self::Rename { .. }
+            | Self::Compact { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
         }
@@ -228,6 +241,7 @@ impl SessionCommand {
             | Self::Stop
             | Self::Delete
             | Self::Rename { .. }
+            | Self::Compact { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
         }
@@ -244,11 +258,13 @@ impl SessionCommand {
     /// Checks what can be checked without the session.
     ///
     /// # Errors
-    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name, a question or an answer.
+    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name, a summary, a question or an
+    /// answer.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         match self {
             Self::Eval { code, .. } => validate_code(code, limits),
             Self::Rename { name } => validate_session_name(name),
+            Self::Compact { summary, .. } => validate_summary(summary, limits),
             Self::Ask(question) => question.validate(limits),
             Self::Answer { value, .. } => validate_answer(value, limits),
             Self::Cancel { .. } | Self::Reset | Self::HardReset | Self::Start | Self::Stop | Self::Delete => {
@@ -270,6 +286,18 @@ pub fn validate_code(code: &str, limits: &Limits) -> Result<(), Error> {
         Some(offset) => Err(Error::CodeInvalid { reason: format!("it has a NUL at byte {offset}") }),
         None => Ok(()),
     }
+}
+
+fn validate_summary(summary: &str, limits: &Limits) -> Result<(), Error> {
+    let invalid = |reason| Err(Error::InvalidArgument { argument: "summary".to_owned(), reason });
+    let (bytes, limit) = (summary.len(), limits.code_bytes);
+    if summary.trim().is_empty() {
+        return invalid("it says nothing".to_owned());
+    }
+    if bytes > limit {
+        return invalid(format!("it has {bytes} bytes; `code-bytes` allows {limit}"));
+    }
+    Ok(())
 }
 
 fn validate_answer(value: &serde_json::Value, limits: &Limits) -> Result<(), Error> {

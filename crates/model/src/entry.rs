@@ -3,6 +3,7 @@
 //! An entry is what was said, and nothing of where or when: the same input in two sessions is one entry. Where it stands
 //! is its place ([`Placed`]), and what people call it is kept apart.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -12,7 +13,9 @@ use serde_json::{Value, json};
 use crate::Timestamp;
 use crate::fingerprint::canonical;
 use crate::id::{Seq, SessionId};
+use crate::message::{BLOCK, CALL, COVERS, TOOL};
 use crate::object::ObjectHash;
+use crate::transcript::{Bond, Segment};
 
 /// An immutable item of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,25 +38,58 @@ pub enum Role {
     Input,
     /// What came of the input before it: what it printed, and what it gave.
     Output,
+    /// What a model is told before anyone speaks, or by the program it runs in.
+    System,
+    /// What a person says to a model.
+    User,
+    /// What a model says.
+    Assistant,
+    /// What a model thinks before it speaks.
+    Thinking,
+    /// A tool that a model calls.
+    ToolCall,
+    /// What a tool answered.
+    ToolResult,
+    /// What earlier entries said, in short.
+    Summary,
 }
 
 impl Role {
     /// Every role there is.
-    pub const ALL: [Self; 2] = [Self::Input, Self::Output];
+    pub const ALL: [Self; 9] = [
+        Self::Input,
+        Self::Output,
+        Self::System,
+        Self::User,
+        Self::Assistant,
+        Self::Thinking,
+        Self::ToolCall,
+        Self::ToolResult,
+        Self::Summary,
+    ];
 
     /// Its name, as written in a store.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Input => "input",
             Self::Output => "output",
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Thinking => "thinking",
+            Self::ToolCall => "toolCall",
+            Self::ToolResult => "toolResult",
+            Self::Summary => "summary",
         }
     }
 
-    /// Whether an entry with it is nothing without the one before it: the two never part.
-    pub const fn is_answer(self) -> bool {
+    /// Whether a model says it, in whatever way.
+    pub const fn is_a_models(self) -> bool {
         match self {
-            Self::Input => false,
-            Self::Output => true,
+            Self::Assistant | Self::Thinking | Self::ToolCall => true,
+            Self::Input | Self::Output | Self::System | Self::User | Self::ToolResult | Self::Summary => {
+                false
+            }
         }
     }
 }
@@ -115,6 +151,50 @@ impl Entry {
     pub fn hash(&self) -> EntryHash {
         let said = json!([self.role, self.content.hash(), self.metadata]);
         EntryHash(blake3::hash(canonical(&said).as_bytes()).into())
+    }
+
+    /// What binds it to other entries of its transcript.
+    pub fn bond(&self) -> Bond<'_> {
+        let call = match self.role {
+            Role::ToolCall | Role::ToolResult => self.metadata.get(CALL).and_then(Value::as_str),
+            Role::Input
+            | Role::Output
+            | Role::System
+            | Role::User
+            | Role::Assistant
+            | Role::Thinking
+            | Role::Summary => None,
+        };
+        Bond { role: self.role, call }
+    }
+
+    /// The tool that it calls, or is the result of, where that is known.
+    pub fn tool(&self) -> Option<&str> {
+        self.metadata.get(TOOL).and_then(Value::as_str)
+    }
+
+    /// What people see of it, where this is its text: of blocks that are none, what they are.
+    pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(kind) = self.metadata.get(BLOCK).and_then(Value::as_str) else { return Cow::Borrowed(text) };
+        let bytes = match &self.content {
+            Content::Text(text) => text.len() as u64,
+            Content::Object { bytes, .. } => *bytes,
+        };
+        let blocks = serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
+        let label = |block: &Value| match block.get("text").and_then(Value::as_str) {
+            Some(text) => text.to_owned(),
+            None => format!("[{}]", block.get("type").and_then(Value::as_str).unwrap_or(kind)),
+        };
+        match blocks.is_empty() {
+            true => Cow::Owned(format!("[{kind}, {bytes} bytes]")),
+            false => Cow::Owned(blocks.iter().map(label).collect::<Vec<_>>().join("\n")),
+        }
+    }
+
+    /// The segments of transcripts that it stands for, where it is a summary.
+    pub fn covers(&self) -> Vec<Segment> {
+        let covers = (self.role == Role::Summary).then(|| self.metadata.get(COVERS)).flatten();
+        covers.and_then(|covers| Vec::deserialize(covers).ok()).unwrap_or_default()
     }
 }
 

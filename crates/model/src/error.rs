@@ -529,6 +529,10 @@ impl Error {
             Self::CodeTooLarge { .. } => "Split it, load it with `#load`, or raise `code-bytes`.".into(),
             Self::CodeInvalid { .. } => "Send UTF-8 text without NUL characters.".into(),
             Self::InvalidArgument { .. } => "Correct it and try again.".into(),
+            Self::KernelUnknown { kind } if kind.is_agent() => {
+                "Nothing here runs agents' conversations yet: they can be imported, read, searched, compacted, forked and exported."
+                    .into()
+            }
             Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
             Self::KernelUnavailable { .. } => {
                 "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs."

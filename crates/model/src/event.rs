@@ -14,6 +14,7 @@ use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
 use crate::id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
+use crate::message::{Compaction, Message};
 use crate::object::ObjectHash;
 use crate::replay::Divergence;
 use crate::transcript::Segment;
@@ -358,6 +359,11 @@ pub enum EventBody {
         /// The job.
         job: JobId,
     },
+
+    /// Something was said in a conversation with a model.
+    MessageAdded(Box<Message>),
+    /// A summary stands for the beginning of the transcript from now on.
+    TranscriptCompacted(Box<Compaction>),
 }
 
 /// A command that waits for its turn, with all that is needed to carry it out when that comes.
@@ -495,7 +501,9 @@ impl EventBody {
             | Self::CommandQueued(_)
             | Self::CommandLeft { .. }
             | Self::AskRaised(_)
-            | Self::AskEnded { .. } => None,
+            | Self::AskEnded { .. }
+            | Self::MessageAdded(_)
+            | Self::TranscriptCompacted(_) => None,
         }
     }
 
@@ -518,6 +526,8 @@ impl EventBody {
             | Self::CommandLeft { .. }
             | Self::AskRaised(_)
             | Self::AskEnded { .. }
+            | Self::MessageAdded(_)
+            | Self::TranscriptCompacted(_)
             | Self::EvalRequested { .. }
             | Self::OutputProduced { .. }
             | Self::OutputCut { .. }
@@ -634,4 +644,6 @@ kinds! {
     EvalFailed => "evalFailed",
     EvalCancelled => "evalCancelled",
     EvalInterrupted => "evalInterrupted",
+    MessageAdded => "messageAdded",
+    TranscriptCompacted => "transcriptCompacted",
 }

@@ -255,6 +255,16 @@ impl SessionKind {
     pub fn fsharp() -> Self {
         Self("fsharp".to_owned())
     }
+
+    /// An agent's conversation.
+    pub fn agent() -> Self {
+        Self("agent".to_owned())
+    }
+
+    /// Whether it is an agent's conversation: such a session can be there, at rest, where nothing can start it.
+    pub fn is_agent(&self) -> bool {
+        *self == Self::agent()
+    }
 }
 
 impl CommandId {

@@ -21,6 +21,7 @@ pub mod fingerprint;
 pub mod history;
 pub mod id;
 pub mod limits;
+pub mod message;
 pub mod object;
 pub mod outcome;
 pub mod rate;
@@ -54,12 +55,13 @@ pub use id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
 pub use limits::Limits;
+pub use message::{Compaction, Message, Part, PartRole, TokenUsage};
 pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
 pub use state::{SessionState, Transition, WaitReason, transition};
-pub use transcript::{Segment, Transcript};
+pub use transcript::{Bond, Segment, Transcript};
 
 /// A moment, UTC, to the microsecond.
 pub use jiff::Timestamp;

@@ -65,6 +65,16 @@ pub enum Response {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<u64>,
     },
+    /// A summary stands for the beginning of the transcript.
+    Compacted {
+        /// The event that says so.
+        seq: Seq,
+        /// For how many entries.
+        entries: u64,
+        /// How many were asked for, where that would have parted what belongs together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<u64>,
+    },
     /// An eval ended, well or not.
     Evaluated(EvalOutcome),
     /// The running job was asked to stop; its own outcome tells how it ended.

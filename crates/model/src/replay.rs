@@ -270,7 +270,9 @@ impl ReplayList {
             | EventBody::EvalTimedOut { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
-            | EventBody::CancelRequested { .. } => {}
+            | EventBody::CancelRequested { .. }
+            | EventBody::MessageAdded(_)
+            | EventBody::TranscriptCompacted(_) => {}
         }
     }
 

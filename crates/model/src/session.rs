@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::affordance::{Action, offered};
 use crate::ask::{Ask, PendingAsk, Raiser};
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
+use crate::message::TokenUsage;
 use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
 use crate::transcript::{Segment, Transcript};
@@ -70,6 +72,9 @@ pub struct Session {
     /// When it was deleted. It is only there for those that begin with its entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
+    /// How many tokens its own messages took.
+    #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
+    pub usage: TokenUsage,
 }
 
 /// The session that another was forked off.
@@ -237,6 +242,7 @@ impl Session {
             begins_with: Vec::new(),
             forked_from: None,
             deleted_at: None,
+            usage: TokenUsage::default(),
         })
     }
 
@@ -258,6 +264,15 @@ impl Session {
             Life::Waiting { reason, .. } => SessionState::Waiting(*reason),
             Life::Faulted { .. } => SessionState::Faulted,
         }
+    }
+
+    /// What clients are told that they may do now. Nothing starts an agent's conversation yet.
+    pub fn offered(&self) -> Vec<Action> {
+        let mut offered = offered(self.state());
+        if self.kind.is_agent() {
+            offered.retain(|action| *action != Action::Start);
+        }
+        offered
     }
 
     /// The job that runs.
@@ -393,6 +408,10 @@ impl Session {
                     self.failed(kept.is_some());
                 }
             }
+            EventBody::MessageAdded(message) => {
+                self.usage = self.usage.plus(message.usage.unwrap_or_default());
+            }
+            EventBody::TranscriptCompacted(_) => self.version = self.version.next(),
             EventBody::EvalInterrupted { job } => {
                 if self.end_job(*job, Transition::EvalCancelled) {
                     self.failed(false);

@@ -1,7 +1,7 @@
 //! Transcribing: the entries that a session's events come to.
 //!
 //! A cell's input and its output become entries together, when the job has ended: so no transcript has an input whose
-//! output is still to come.
+//! output is still to come. A message's parts, and a summary, are entries at once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use crate::Timestamp;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::entry::{Content, Entry, Origin, Role};
 use crate::eval::{EvalResult, Failure, RaisedError};
-use crate::event::{Event, JobPart};
+use crate::event::{Event, EventBody, JobPart};
 use crate::id::{JobId, Seq, SessionKind};
 
 /// An entry that came to be, and the events it comes from.
@@ -58,7 +58,7 @@ impl Transcriber {
 
     /// Takes in the next event of a session of this kind; gives what came to be with it.
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
-        let Some((job, part)) = event.body.job_part() else { return Vec::new() };
+        let Some((job, part)) = event.body.job_part() else { return said(event) };
         // Of code that is withheld nothing is in the transcript: an output never parts from its input.
         if let JobPart::Requested { code, file, origin, withheld } = part {
             self.running = (!withheld).then(|| Cell {
@@ -89,6 +89,20 @@ impl Transcriber {
             None => Vec::new(),
         }
     }
+}
+
+/// What an event comes to by itself.
+fn said(event: &Event) -> Vec<Transcribed> {
+    let entries = if let EventBody::MessageAdded(message) = &event.body {
+        message.entries()
+    } else if let EventBody::TranscriptCompacted(compaction) = &event.body {
+        vec![compaction.entry()]
+    } else {
+        Vec::new()
+    };
+    let (at, first, last) = (event.at, event.seq, event.seq);
+    let transcribed = |(entry, text)| Transcribed { entry, text, at, first, last, origin: None };
+    entries.into_iter().map(transcribed).collect()
 }
 
 impl Cell {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::entry::Role;
+use crate::entry::{Placed, Role};
 use crate::id::SessionId;
 
 /// Entries of one session, in a row: the numbers `from` up to, not including, `to`.
@@ -26,6 +26,11 @@ impl Segment {
     /// How many entries it has.
     pub const fn len(&self) -> u64 {
         self.to.saturating_sub(self.from)
+    }
+
+    /// Whether it has the entry with this number of this session's own.
+    pub fn has(&self, session: SessionId, number: u64) -> bool {
+        self.session == session && (self.from..self.to).contains(&number)
     }
 
     /// Whether it has none.
@@ -87,7 +92,7 @@ impl Transcript {
     pub fn index_of(&self, owner: SessionId, session: SessionId, number: u64) -> Option<u64> {
         let mut begins: u64 = 0;
         for segment in &self.before {
-            if segment.session == session && (segment.from..segment.to).contains(&number) {
+            if segment.has(session, number) {
                 return Some(begins.saturating_add(number - segment.from));
             }
             begins = begins.saturating_add(segment.len());
@@ -124,7 +129,7 @@ pub fn slice(segments: &[Segment], indices: Range<u64>) -> Vec<Segment> {
 }
 
 /// The same entries in as few segments as there may be.
-fn joined(segments: Vec<Segment>) -> Vec<Segment> {
+pub(crate) fn joined(segments: Vec<Segment>) -> Vec<Segment> {
     let mut joined: Vec<Segment> = Vec::with_capacity(segments.len());
     for segment in segments.into_iter().filter(|segment| !segment.is_empty()) {
         match joined.last_mut() {
@@ -135,19 +140,85 @@ fn joined(segments: Vec<Segment>) -> Vec<Segment> {
     joined
 }
 
-/// The smallest range around `wanted` that parts no answer from what it answers, in a transcript of these roles.
-pub fn whole_units(roles: &[Role], wanted: Range<u64>) -> Range<u64> {
-    let is_answer = |index: u64| {
-        usize::try_from(index).ok().and_then(|index| roles.get(index)).is_some_and(|role| role.is_answer())
-    };
+/// What of an entry binds it to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bond<'a> {
+    /// What part it plays.
+    pub role: Role,
+    /// The tool's call that it is, or answers.
+    pub call: Option<&'a str>,
+}
+
+/// The smallest range around `wanted` that parts nothing that belongs together, in a transcript of these entries.
+pub fn whole_units(entries: &[Bond<'_>], wanted: Range<u64>) -> Range<u64> {
+    let is_cut = |index: u64| usize::try_from(index).is_ok_and(|index| is_cut(entries, index));
     let Range { mut start, mut end } = wanted;
-    while start > 0 && is_answer(start) {
+    while !is_cut(start) {
         start -= 1;
     }
-    while start < end && is_answer(end) {
+    while start < end && !is_cut(end) {
         end += 1;
     }
     start..end
+}
+
+/// How many of these entries, at most `wanted` from the first, can be taken away so that nothing which stays, or is yet to
+/// come, belongs to them: a call that has no result yet stays.
+pub fn whole_beginning(entries: &[Bond<'_>], wanted: usize) -> usize {
+    let is_asked =
+        |entry: &Bond<'_>| matches!(entry.role, Role::User | Role::Input | Role::Output | Role::Summary);
+    // Calls from before someone else spoke were given up.
+    let turn = entries.iter().rposition(is_asked).map_or(0, |asked| asked + 1);
+    let open = open_calls(&entries[turn..]);
+    let is_pending = |entry: &Bond<'_>| {
+        entry.role == Role::ToolCall && entry.call.is_some_and(|call| open.contains(&call))
+    };
+    let pending = entries[turn..].iter().position(is_pending).map_or(entries.len(), |at| turn + at);
+    (0..=wanted.min(pending)).rev().find(|count| is_cut(entries, *count)).unwrap_or(0)
+}
+
+/// Whether a transcript may be cut before the entry with this index. An output stays with its input, a tool's result with its
+/// call, calls that were made together stay together, and thoughts with what was said after them.
+fn is_cut(entries: &[Bond<'_>], index: usize) -> bool {
+    let Some((before, after)) = entries.split_at_checked(index) else { return true };
+    let (Some(last), Some(next)) = (before.last(), after.first()) else { return true };
+    let is_answer = matches!(next.role, Role::Output | Role::ToolResult);
+    let goes_on = last.role.is_a_models() && next.role.is_a_models();
+    if is_answer || goes_on && last.role == Role::Thinking {
+        return false;
+    }
+    let open = open_calls(before);
+    let is_answered = |call: &&str| {
+        let used_next = after.iter().find(|entry| entry.call == Some(call));
+        used_next.is_some_and(|entry| entry.role == Role::ToolResult)
+    };
+    open.is_empty() || !goes_on && !open.iter().any(is_answered)
+}
+
+/// The calls of these that have no result among them.
+fn open_calls<'a>(entries: &[Bond<'a>]) -> Vec<&'a str> {
+    let mut open = Vec::new();
+    for entry in entries {
+        let Some(call) = entry.call else { continue };
+        // A call under an id that was used before is another one.
+        open.retain(|made| *made != call);
+        if entry.role == Role::ToolCall {
+            open.push(call);
+        }
+    }
+    open
+}
+
+/// What an agent is shown of a transcript: the newest summary, then what it does not stand for. Older summaries are among what
+/// the newest stands for, wherever they are.
+pub fn context(entries: &[Placed]) -> Vec<&Placed> {
+    let is_summary = |placed: &&Placed| placed.entry.role == Role::Summary;
+    let Some(summary) = entries.iter().rfind(is_summary) else { return entries.iter().collect() };
+    let covers = summary.entry.covers();
+    let is_covered =
+        |placed: &Placed| covers.iter().any(|segment| segment.has(placed.session, placed.number));
+    let rest = entries.iter().filter(|placed| !is_summary(placed) && !is_covered(placed));
+    std::iter::once(summary).chain(rest).collect()
 }
 
 #[cfg(test)]
@@ -253,24 +324,130 @@ mod tests {
         }
 
         #[test]
-        fn a_cut_parts_no_answer_from_what_it_answers(
-            answers in vec(any::<bool>(), 0..12), start in 0..12_u64, length in 0..12_u64,
+        fn a_cut_parts_nothing_that_belongs_together(
+            entries in vec(any_bond(), 0..14), start in 0..14_u64, length in 0..14_u64,
         ) {
-            let roles: Vec<Role> = answers
-                .iter()
-                .enumerate()
-                .map(|(index, is_answer)| if *is_answer && index > 0 { Role::Output } else { Role::Input })
-                .collect();
-            let all = roles.len() as u64;
+            let all = entries.len() as u64;
             let wanted = start.min(all)..(start + length).min(all);
-            let Range { start, end } = whole_units(&roles, wanted.clone());
+            let Range { start, end } = whole_units(&entries, wanted.clone());
             prop_assert!(start <= wanted.start && end >= wanted.end && end <= all);
-            let is_boundary = |index: u64| index == all || !roles[index as usize].is_answer();
+            let is_boundary = |index: u64| is_boundary(&entries, index as usize);
             if !wanted.is_empty() {
                 prop_assert!(is_boundary(start) && is_boundary(end));
                 let smaller = (start + 1..=wanted.start).chain(wanted.end..end);
                 prop_assert!(smaller.into_iter().all(|index| !is_boundary(index)), "it is the smallest");
             }
         }
+
+        /// However the conversation goes on: what was taken away stays whole.
+        #[test]
+        fn what_is_taken_away_is_whole_also_when_more_is_said(
+            entries in vec(any_bond(), 0..14), wanted in 0..14_usize, more in vec(any_bond(), 0..6),
+        ) {
+            let count = whole_beginning(&entries, wanted);
+            prop_assert!(count <= wanted.min(entries.len()));
+            prop_assert!(count == entries.len() || is_boundary(&entries, count));
+            let turn = entries.iter().rposition(|bond| bond.role == Role::User).map_or(0, |user| user + 1);
+            let is_open = |call: &str| open_calls(&entries[turn..]).contains(&call);
+            let results = more.into_iter().filter(|bond| bond.role == Role::ToolResult);
+            let mut later = entries.clone();
+            later.extend(results.filter(|bond| bond.call.is_some_and(is_open)));
+            let conversation = entries.iter().all(|bond| {
+                !matches!(bond.role, Role::Input | Role::Output | Role::Summary)
+            });
+            prop_assert!(!conversation || is_boundary(&later, count));
+        }
+    }
+
+    const ROLES: [Role; 9] = Role::ALL;
+    const CALLS: [&str; 3] = ["a", "b", "c"];
+
+    fn any_bond() -> impl Strategy<Value = Bond<'static>> {
+        let role = prop_oneof![
+            1 => (0..ROLES.len()).prop_map(|role| ROLES[role]),
+            2 => Just(Role::ToolCall),
+            2 => Just(Role::ToolResult),
+        ];
+        (role, 0..CALLS.len()).prop_map(|(role, call)| {
+            let is_tools = matches!(role, Role::ToolCall | Role::ToolResult);
+            Bond { role, call: is_tools.then_some(CALLS[call]) }
+        })
+    }
+
+    /// Whether no two entries that belong together lie on both sides, by looking at every pair.
+    fn is_boundary(entries: &[Bond<'_>], index: usize) -> bool {
+        let pairs = (0..entries.len()).flat_map(|i| (i + 1..entries.len()).map(move |j| (i, j)));
+        pairs.into_iter().filter(|(i, j)| *i < index && index <= *j).all(|(i, j)| !belong(entries, i, j))
+    }
+
+    fn belong(entries: &[Bond<'_>], i: usize, j: usize) -> bool {
+        let (one, other) = (entries[i], entries[j]);
+        let is_result_of = |call: Bond<'_>, result: &Bond<'_>| {
+            call.role == Role::ToolCall && result.role == Role::ToolResult && call.call == result.call
+        };
+        let is_used_again =
+            |at: usize| entries[at + 1..=i].iter().any(|later| later.call == entries[at].call);
+        let is_next = i + 1 == j;
+        let turn_goes_on = one.role.is_a_models() && other.role.is_a_models();
+        let waits = (0..=i).any(|at| entries[at].role == Role::ToolCall && !is_used_again(at));
+        let is_used_between = entries[i + 1..j].iter().any(|between| between.call == one.call);
+        is_next && matches!(other.role, Role::Output | Role::ToolResult)
+            || is_next && turn_goes_on && (one.role == Role::Thinking || waits)
+            || is_result_of(one, &other) && !is_used_between
+    }
+
+    fn bonds(said: &[&'static str]) -> Vec<Bond<'static>> {
+        let bond = |said: &&'static str| match said.split_once(' ') {
+            Some(("call", call)) => Bond { role: Role::ToolCall, call: Some(call) },
+            Some((_, call)) => Bond { role: Role::ToolResult, call: Some(call) },
+            None => Bond { role: ROLES.into_iter().find(|role| role.name() == *said).unwrap(), call: None },
+        };
+        said.iter().map(bond).collect()
+    }
+
+    #[test]
+    fn calls_that_were_made_together_stay_with_all_their_results() {
+        let entries = bonds(&["user", "thinking", "call a", "call b", "result a", "result b", "assistant"]);
+        for (wanted, whole) in
+            [(0..1, 0..1), (0..2, 0..6), (0..3, 0..6), (0..5, 0..6), (5..7, 1..7), (6..7, 6..7)]
+        {
+            assert_eq!(whole_units(&entries, wanted.clone()), whole, "{wanted:?}");
+        }
+        let pending = bonds(&["user", "assistant", "call a", "call b"]);
+        assert_eq!(whole_units(&pending, 0..3), 0..4);
+        assert_eq!(whole_beginning(&pending, 4), 2, "their results are yet to come");
+        let interrupted = bonds(&["user", "call a", "user"]);
+        assert_eq!(whole_units(&interrupted, 0..2), 0..2);
+        assert_eq!(whole_beginning(&interrupted, 2), 2);
+        let between = bonds(&["call a", "system", "result a", "user"]);
+        assert_eq!(whole_units(&between, 0..1), 0..3);
+        assert_eq!(whole_beginning(&between, 2), 0);
+    }
+
+    fn placed(number: u64, role: Role, covers: &[Segment]) -> Placed {
+        let metadata = [("covers".to_owned(), serde_json::json!(covers))].into();
+        let entry =
+            crate::entry::Entry { role, content: crate::entry::Content::Text(String::new()), metadata };
+        let (at, first, last) = (Default::default(), crate::id::Seq(1), crate::id::Seq(1));
+        Placed { session: session(1), number, hash: entry.hash(), entry, at, first, last, origin: None }
+    }
+
+    #[test]
+    fn an_agent_is_shown_the_newest_summary_and_what_it_does_not_stand_for() {
+        let said = |number| placed(number, Role::User, &[]);
+        let covers = |to| Segment { session: session(1), from: 0, to };
+        let entries = [
+            said(0),
+            said(1),
+            placed(2, Role::Summary, &[covers(1)]),
+            said(3),
+            placed(4, Role::Summary, &[covers(3)]),
+            said(5),
+        ];
+        let shown =
+            |entries: &[Placed]| context(entries).iter().map(|placed| placed.number).collect::<Vec<_>>();
+        assert_eq!(shown(&entries), [4, 3, 5]);
+        assert_eq!(shown(&entries[..4]), [2, 1, 3], "before the second");
+        assert_eq!(shown(&entries[..2]), [0, 1]);
     }
 }

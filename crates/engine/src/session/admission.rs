@@ -99,6 +99,9 @@ impl SessionTask {
     fn admissible(&mut self, command: &Command) -> Result<Place, Error> {
         self.must_be_there()?;
         command.validate(&self.shared.limits)?;
+        if starts(&command.body) {
+            self.shared.must_serve(&self.session.kind)?;
+        }
         let place = self.place(command)?;
         let counts = counts(&command.body) || command.is_serial();
         if counts {
@@ -179,17 +182,7 @@ impl SessionTask {
 
     /// Takes a place among the live sessions for a session at rest that is to start.
     fn take_slot(&mut self, command: &SessionCommand) -> Result<(), Error> {
-        let starts = match command {
-            SessionCommand::Start | SessionCommand::HardReset => true,
-            SessionCommand::Eval { .. } | SessionCommand::Reset => true,
-            SessionCommand::Cancel { .. }
-            | SessionCommand::Stop
-            | SessionCommand::Delete
-            | SessionCommand::Rename { .. }
-            | SessionCommand::Ask(_)
-            | SessionCommand::Answer { .. } => false,
-        };
-        if starts && self.session.state() == SessionState::Uninitialized {
+        if starts(command) && self.session.state() == SessionState::Uninitialized {
             let slot = Arc::clone(&self.shared.live).try_acquire_owned();
             let full = |_| Error::TooManySessions { limit: self.shared.limits.live_sessions };
             self.live = Some(slot.map_err(full)?);
@@ -219,6 +212,23 @@ impl SessionTask {
     }
 }
 
+/// Whether a command needs a worker, and starts one where none is.
+const fn starts(command: &SessionCommand) -> bool {
+    match command {
+        SessionCommand::Start
+        | SessionCommand::HardReset
+        | SessionCommand::Eval { .. }
+        | SessionCommand::Reset => true,
+        SessionCommand::Cancel { .. }
+        | SessionCommand::Stop
+        | SessionCommand::Delete
+        | SessionCommand::Rename { .. }
+        | SessionCommand::Compact { .. }
+        | SessionCommand::Ask(_)
+        | SessionCommand::Answer { .. } => false,
+    }
+}
+
 /// Whether a command counts for the limits. An escape hatch that is shut when it is needed is none, and neither is an answer that
 /// cannot be given.
 const fn counts(command: &SessionCommand) -> bool {
@@ -226,6 +236,7 @@ const fn counts(command: &SessionCommand) -> bool {
         SessionCommand::Eval { .. }
         | SessionCommand::Reset
         | SessionCommand::Rename { .. }
+        | SessionCommand::Compact { .. }
         | SessionCommand::Ask(_) => true,
         SessionCommand::Cancel { .. }
         | SessionCommand::HardReset
@@ -244,6 +255,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
         | SessionCommand::HardReset
         | SessionCommand::Start
         | SessionCommand::Rename { .. }
+        | SessionCommand::Compact { .. }
         | SessionCommand::Ask(_) => true,
         SessionCommand::Cancel { .. }
         | SessionCommand::Stop

@@ -133,7 +133,7 @@ impl SessionTask {
         F: Future<Output = Result<T, Error>> + Send,
         A: FnOnce(Arc<dyn Runner>) -> F + Send + 'static,
     {
-        if let Err(error) = self.must_be_there() {
+        if let Err(error) = self.must_be_there().and_then(|()| self.shared.must_serve(&self.session.kind)) {
             reply.send(Err(error)).ok();
             return;
         }

@@ -329,6 +329,8 @@ fn told(body: &EventBody) -> String {
         },
         EventBody::EvalCancelled { ending, .. } => format!("cancelled, {ending:?}"),
         EventBody::EvalInterrupted { .. } => "interrupted".to_owned(),
+        EventBody::MessageAdded(message) => message.to_string(),
+        EventBody::TranscriptCompacted(compaction) => format!("compacted: {}", compaction.summary),
     }
 }
 

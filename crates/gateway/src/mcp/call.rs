@@ -117,6 +117,16 @@ impl<'a> Call<'a> {
         self.server.use_session(session);
     }
 
+    /// A session that came to be: the connection's next calls take it once it is there. An agent's conversation is only read.
+    pub(super) async fn take_up(&self, session: SessionId) -> Result<Session, Error> {
+        let stored = self.client.status(session).await?.session;
+        if stored.kind.is_agent() {
+            return Ok(stored);
+        }
+        self.use_session(session);
+        Ok((*self.bring_up(session).await?).clone())
+    }
+
     /// Starts a session at rest, and waits until it is done with warming up.
     pub(super) async fn bring_up(&self, session: SessionId) -> Result<Arc<Session>, Error> {
         if self.client.status(session).await?.session.state() == SessionState::Uninitialized {

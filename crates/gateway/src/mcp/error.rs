@@ -85,7 +85,7 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::HardReset => Some(HardResetFsiSession::NAME),
         Action::Stop => Some(StopSession::NAME),
         Action::Answer => Some(AnswerAsk::NAME),
-        Action::Explore | Action::Rename | Action::Delete | Action::Ask => None,
+        Action::Explore | Action::Rename | Action::Compact | Action::Delete | Action::Ask => None,
     }
 }
 
@@ -106,7 +106,8 @@ fn next_step(error: &Error) -> String {
             SessionState::Ready => error.next_step(),
         },
         Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
-        Error::KernelUnknown { .. } => "Leave `kind` out for F#.".into(),
+        Error::KernelUnknown { kind } if !kind.is_agent() => "Leave `kind` out for F#.".into(),
+        Error::KernelUnknown { .. } => error.next_step(),
         Error::WorkerFailed { .. } => "Call stop_session, then send_fsharp_code.".into(),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),

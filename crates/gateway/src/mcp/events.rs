@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::event::CancelEnding;
+use mainstay_model::transcript::total;
 use mainstay_model::{
     Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, ForkPoint, OutputStream,
     Seq, Severity, Source, WarmUpReason,
@@ -143,6 +144,10 @@ fn summary(body: &EventBody) -> String {
         }
         EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => "yielded".to_owned(),
         EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => "killed".to_owned(),
+        EventBody::MessageAdded(message) => message.to_string(),
+        EventBody::TranscriptCompacted(compaction) => {
+            format!("{} entries: {}", total(&compaction.covers), compaction.summary)
+        }
         EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::SessionStopped

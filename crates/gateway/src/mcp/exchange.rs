@@ -1,5 +1,6 @@
 //! `export_session` and `import_session`: sessions as files of this machine.
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,8 +8,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use mainstay_engine::ExportCursor;
-use mainstay_model::exchange::{self, Format, Header, Item};
-use mainstay_model::{Action, CreateSession, Error, Outcome, Response, SessionId};
+use mainstay_model::exchange::{self, Format, Header, Item, SessionFile};
+use mainstay_model::{Action, CreateSession, Error, Outcome, Response, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -63,8 +64,8 @@ impl Tool for ExportSession {
             (None, None) => Format::Markdown,
         };
         let (header, items) = items(call, session).await?;
-        let cells = items.iter().filter(|item| matches!(item, Item::Cell { .. })).count();
-        let text = format.write(&header, &items);
+        let cells = items.iter().filter(|item| item.entries() > 0).count();
+        let text = format.write(&header, &items)?;
         let session_id = session.short();
         match path {
             None => {
@@ -103,7 +104,9 @@ impl Display for ExportAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match (&self.text, &self.path) {
             (Some(text), _) => f.write_str(text),
-            (None, path) => write!(f, "{} cells in {}", self.cells, path.as_deref().unwrap_or_default()),
+            (None, path) => {
+                write!(f, "{} cells and messages in {}", self.cells, path.as_deref().unwrap_or_default())
+            }
         }
     }
 }
@@ -112,36 +115,70 @@ impl Display for ExportAnswer {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ImportSession {
-    /// A `jsonl` file of `export_session`, absolute. Its code runs again.
+    /// A `jsonl` file of `export_session`, whose code runs again; or a session file of Claude Code or pi. Absolute.
     path: String,
     name: Option<String>,
 }
 
 impl Tool for ImportSession {
     const NAME: &'static str = "import_session";
-    const DESCRIPTION: &'static str =
-        "Create a session of an exported one, wait until it is Ready, and use it from now on.";
+    const DESCRIPTION: &'static str = "Create a session of an exported one, wait until it is Ready, and use it from now on. An agent's conversation can only be read.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
-    type Answer = SessionAnswer;
+    type Answer = ImportAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+    async fn carry_out(self, call: &Call<'_>) -> Result<ImportAnswer, Error> {
         call.client().require_all("read files")?;
         let path = absolute(&self.path)?;
-        let file = tokio::fs::read_to_string(&path).await.map_err(|error| unusable(&self.path, &error))?;
-        let imported = exchange::read(&file)?;
+        let file = tokio::fs::read(&path).await.map_err(|error| unusable(&self.path, &error))?;
+        let file = exchange::read_session_file(&exchange::session_file_text(file)?, Timestamp::now())?;
+        let entries = file.entries();
+        let SessionFile { imported, format, left_out } = file;
         let Header { kind, working_directory, project, .. } = imported.header.clone();
-        let is_here = Path::new(&working_directory).is_dir();
+        // An agent's conversation runs nowhere: it keeps the folder it was of.
+        let is_here = match kind.is_agent() {
+            true => Path::new(&working_directory).is_absolute(),
+            false => Path::new(&working_directory).is_dir(),
+        };
         let working_directory = if is_here { working_directory } else { call.default_folder() };
         let create = CreateSession { kind, working_directory, project, name: self.name };
         let import = mainstay_engine::ImportSession { create, imported };
         match call.client().import(anonymous(), import).await? {
             Outcome::Done { response: Response::Created { session } } => {
-                call.use_session(session);
-                Ok(SessionAnswer::from(&*call.bring_up(session).await?))
+                let session = call.take_up(session).await?;
+                let session = SessionAnswer::from(&session);
+                Ok(ImportAnswer { session, format: format.title(), entries, left_out })
             }
             Outcome::Done { response } => Err(unexpected(&response)),
             Outcome::Failed { error } => Err(error),
         }
+    }
+}
+
+/// The session that was read from a file.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ImportAnswer {
+    #[serde(flatten)]
+    session: SessionAnswer,
+    /// What wrote the file.
+    format: &'static str,
+    entries: u64,
+    /// What did not come along, and how often.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    left_out: BTreeMap<String, u64>,
+}
+
+impl Answer for ImportAnswer {
+    fn is_failure(&self) -> bool {
+        self.session.is_failure()
+    }
+}
+
+impl Display for ImportAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { session, format, entries, left_out } = self;
+        write!(f, "{session}, {entries} entries of {format}")?;
+        left_out.iter().try_for_each(|(what, count)| write!(f, "; left out: {count} {what}"))
     }
 }
 

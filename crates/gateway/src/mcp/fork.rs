@@ -27,7 +27,7 @@ pub(super) struct ForkSession {
 pub(super) struct ForkAnswer {
     #[serde(flatten)]
     session: SessionAnswer,
-    /// How many it begins with: an output stays with its input.
+    /// How many it begins with: an output stays with its input, a call with its result.
     entries: u64,
 }
 
@@ -42,9 +42,8 @@ impl Tool for ForkSession {
         let fork = Fork { from, entries: self.entries, name: self.name };
         match call.client().fork(anonymous(), fork).await? {
             Outcome::Done { response: Response::Forked { session, entries, .. } } => {
-                call.use_session(session);
-                let ready = call.bring_up(session).await?;
-                Ok(ForkAnswer { session: SessionAnswer::from(&*ready), entries })
+                let session = call.take_up(session).await?;
+                Ok(ForkAnswer { session: SessionAnswer::from(&session), entries })
             }
             Outcome::Done { response } => Err(unexpected(&response)),
             Outcome::Failed { error } => Err(error),

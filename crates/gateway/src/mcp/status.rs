@@ -168,7 +168,7 @@ impl StatusAnswer {
         Self {
             session_id: Some(session.id.short()),
             state: session.state().name(),
-            offered: tool_names(&affordance::offered(session.state())),
+            offered: tool_names(&session.offered()),
             fault: fault(session).map(str::to_owned),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             running: session.running().map(|running| RunningLine::new(running, now)),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use mainstay_engine::{ClientInfo, ExportCursor};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
-use mainstay_model::exchange::{Header, Item};
+use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
     Admission, AskId, CommandId, Event, EventFilter, HistoryPage, IdempotencyKey, JobId, Limits, LineNumber,
     NewLine, Placed, Position, Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp,
@@ -144,6 +144,19 @@ methods! {
         entries: Vec<Range<u64>>,
     } -> MergeView;
 
+    /// Has a summary stand for the beginning of a session's transcript. What it stands for stays readable.
+    "session/compact" CompactSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// For the entries before the one with this index; for fewer, where a call would lose its result.
+        before: u64,
+        /// The summary.
+        summary: String,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> Compacted;
+
     /// A part of a session's export.
     "session/export" ExportSession {
         /// Its id, the end of it, or its name.
@@ -153,12 +166,13 @@ methods! {
         cursor: ExportCursor,
     } -> Exported;
 
-    /// Creates a session with the cells of an exported one, and has its values once it is ready.
+    /// Creates a session with the cells of an exported one, and has its values once it is ready; or with an agent's conversation,
+    /// as Claude Code or pi keeps it.
     "session/import" ImportSession {
         /// The client's name for the command.
         #[serde(default)]
         command: Option<CommandId>,
-        /// The file, as `session/export` and the format of its lines have it.
+        /// The file, as `session/export` and the format of its lines have it, or as Claude Code or pi wrote it.
         file: String,
         /// The folder its code runs in, absolute; by default the one it ran in.
         #[serde(default)]
@@ -166,7 +180,7 @@ methods! {
         /// What people call it; by default as before, numbered where a session is called so.
         #[serde(default)]
         name: Option<String>,
-    } -> SessionView;
+    } -> Imported;
 
     /// Entries by the words in them, the best first.
     "session/search" SearchEntries {
@@ -583,6 +597,35 @@ pub struct Forked {
     /// How many were asked for, where that would have parted an answer from what it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
+}
+
+/// A transcript whose beginning a summary stands for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compacted {
+    /// The session.
+    pub session: SessionView,
+    /// For how many entries the summary stands.
+    pub entries: u64,
+    /// How many were asked for, where that would have parted what belongs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
+}
+
+/// A session that was read from a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Imported {
+    /// The session.
+    #[serde(flatten)]
+    pub session: SessionView,
+    /// What wrote the file: `mainstay`, `claude-code` or `pi`.
+    pub format: ImportFormat,
+    /// How many entries came of it.
+    pub entries: u64,
+    /// What did not come along, and how often.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, u64>,
 }
 
 /// What a cancel met.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::api::{
     AddHistory, AnswerAsk, Answered, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
-    CollectedPart, Complete, Conditions, CreateSession, DaemonStatus, DeleteSession, Deleted, Eval, Explore,
-    ExportSession, Exported, ForkSession, Forked, GetCommand, GetHistory, GetLineage, GetSession,
-    GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText,
-    ImportSession, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListSessions, MergeSession,
-    Method, Nothing, RaiseAsk, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
-    SettleSession, StartSession, StopDaemon, StopSession,
+    CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
+    DeleteSession, Deleted, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
+    GetHistory, GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded,
+    HistoryRemoved, HistoryText, ImportSession, Imported, ListAllEvents, ListAsks, ListEntries, ListEvents,
+    ListHistory, ListSessions, MergeSession, Method, Nothing, RaiseAsk, RemoveHistory, RenameSession,
+    ResetSession, SearchEntries, Sent, SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -20,10 +20,10 @@ use crate::view::{
 use futures::future::try_join_all;
 use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
-use mainstay_model::exchange::{self, Header};
+use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    AskId, Command, CommandId, Error, HistoryPage, Outcome, Response, SessionCommand, SessionId,
+    AskId, Command, CommandId, Error, HistoryPage, Outcome, Response, SessionCommand, SessionId, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -62,6 +62,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             })
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
+        CompactSession::NAME => written(call.compact(params(request)?).await?),
         ExportSession::NAME => written(call.export(params(request)?).await?),
         ImportSession::NAME => written(call.import(params(request)?).await?),
         SearchEntries::NAME => written(call.search(params(request)?).await?),
@@ -262,6 +263,18 @@ impl Call<'_> {
         MergeView::load(self.client, session, merged).await
     }
 
+    async fn compact(&self, compact: CompactSession) -> Result<Compacted, Error> {
+        let CompactSession { session, before, summary, sent } = compact;
+        let session = self.resolve(&session).await?;
+        let body = self.client.compaction(session, before, summary).await?;
+        match self.submit(session, body, sent).await? {
+            Outcome::Done { response: Response::Compacted { entries, asked, .. } } => {
+                Ok(Compacted { session: self.view(session).await?, entries, asked })
+            }
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
     async fn export(&self, export: ExportSession) -> Result<Exported, Error> {
         let session = self.resolve(&export.session).await?;
         let ExportPage { header, items, next } =
@@ -269,9 +282,11 @@ impl Call<'_> {
         Ok(Exported { header, items, next })
     }
 
-    async fn import(&self, import: ImportSession) -> Result<SessionView, Error> {
+    async fn import(&self, import: ImportSession) -> Result<Imported, Error> {
         let ImportSession { command, file, working_directory, name } = import;
-        let imported = exchange::read(&file)?;
+        let file = exchange::read_session_file(&file, Timestamp::now())?;
+        let entries = file.entries();
+        let SessionFile { imported, format, left_out } = file;
         let Header { kind, working_directory: ran_in, project, .. } = imported.header.clone();
         let create = mainstay_model::CreateSession {
             kind,
@@ -281,7 +296,9 @@ impl Call<'_> {
         };
         let import = mainstay_engine::ImportSession { create, imported };
         match self.client.import(id_of(command)?, import).await? {
-            Outcome::Done { response: Response::Created { session } } => self.view(session).await,
+            Outcome::Done { response: Response::Created { session } } => {
+                Ok(Imported { session: self.view(session).await?, format, entries, left_out })
+            }
             outcome => Err(unexpected(&outcome)),
         }
     }

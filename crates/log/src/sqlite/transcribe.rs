@@ -23,13 +23,14 @@ const STEP_EVENTS: usize = 2048;
 /// After how many bytes of them it takes no further one.
 const STEP_BYTES: i64 = 4 * 1024 * 1024;
 
-/// Whether a cell has ended, up to this position, that is not made into entries. Whoever reads asks; events of any other kind must not cost that
+/// Whether something was said, up to this position, that is not made into entries: a cell that has ended, a message, a summary. Whoever reads asks; events of any other kind must not cost that
 /// reader a write.
 pub(super) fn is_behind(connection: &Connection, target: Position) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM event WHERE position > (SELECT position FROM transcribed) AND position <= ?1
-                 AND kind IN ('evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted'))",
+                 AND kind IN ('evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted',
+                              'messageAdded', 'transcriptCompacted'))",
         )?
         .query_row([integer(target.0)], |row| row.get(0))
 }
@@ -79,7 +80,8 @@ const NEXT_EVENTS: &str = "
     FROM event CROSS JOIN session ON session.number = event.session
     WHERE position > (SELECT position FROM transcribed)
         AND event.kind IN ('evalRequested', 'outputProduced', 'outputCut',
-                           'evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted')
+                           'evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted',
+                           'messageAdded', 'transcriptCompacted')
     ORDER BY position LIMIT ?1";
 
 impl Batch {

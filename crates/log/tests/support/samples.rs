@@ -6,11 +6,12 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Ask, AskEnding, AskId, Binding, Blame, CommandId, Deadline, Diagnostic, Divergence, DivergenceKind,
-    EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata, ObjectHash, Outcome, OutputStream, PendingAsk,
-    Principal, Question, QueuedCommand, RaisedError, Raiser, Response, RunningJob, Segment, Seq, Session,
-    SessionCommand, Severity, Source, TextPosition, Timestamp, Version, WaitReason, WarmUpReason, WorkerExit,
+    Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Diagnostic, Divergence,
+    DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind,
+    Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Message, Metadata, ObjectHash, Outcome,
+    OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError, Raiser,
+    Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition, Timestamp,
+    TokenUsage, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -72,6 +73,12 @@ pub fn bodies() -> Vec<EventBody> {
             kept: Some(Kept { bytes: 3, bindings: result().bindings }),
         },
         EventBody::EvalInterrupted { job: job() },
+        EventBody::MessageAdded(Box::new(message())),
+        EventBody::TranscriptCompacted(Box::new(Compaction {
+            covers: vec![Segment { session: session_id(9), from: 0, to: 4 }],
+            summary: "So far.".to_owned(),
+            metadata: BTreeMap::new(),
+        })),
         output(""),
     ];
     let shown = bodies.iter().map(EventBody::kind).collect::<BTreeSet<_>>();
@@ -150,7 +157,7 @@ pub fn session(session: &Session) -> Session {
         worker: Some(worker),
         losses: vec![session.created_at],
         project: Some("/projects/a.fsproj".to_owned()),
-        version: Version(3),
+        version: Version(4),
         owner: Principal::new("ann").unwrap(),
         asks: vec![PendingAsk {
             ask: ask(),
@@ -187,6 +194,7 @@ pub fn answers() -> Vec<Answer> {
     let outcomes = [
         Outcome::Done { response: Response::Created { session: session_id(1) } },
         Outcome::Done { response: Response::Forked { session: session_id(1), entries: 4, asked: Some(3) } },
+        Outcome::Done { response: Response::Compacted { seq: Seq(4), entries: 4, asked: Some(5) } },
         Outcome::Done { response: Response::Evaluated(EvalOutcome { ending: exited, ..eval.clone() }) },
         Outcome::Done { response: Response::Evaluated(eval) },
         Outcome::Done { response: Response::Cancelling { job: job() } },
@@ -223,6 +231,18 @@ fn queued() -> QueuedCommand {
         if_version: Some(Version(7)),
         deadline: None,
         body: SessionCommand::Reset,
+    }
+}
+
+/// A model's message with all that one may have.
+fn message() -> Message {
+    Message {
+        parts: vec![
+            Part::text(PartRole::Assistant, "I look: \"x\""),
+            Part::tool_call("call-1", "read", &serde_json::json!({ "path": "a.txt" })),
+        ],
+        metadata: [("model".to_owned(), "a-model".into())].into(),
+        usage: Some(TokenUsage { input: 10, output: 5, cache_read: 3, cache_write: 1 }),
     }
 }
 

@@ -79,6 +79,7 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
             Response::Forked { session, entries, .. } => {
                 format!("created session {} with {entries} entries of another", session.short())
             }
+            Response::Compacted { entries, .. } => format!("a summary stands for {entries} entries"),
             Response::Cancelling { .. } => "asked the running job to stop".to_owned(),
             Response::Withdrawn { command } => {
                 format!("took {} back", printable(command.as_str()))

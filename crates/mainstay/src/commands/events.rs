@@ -12,6 +12,7 @@ use mainstay_model::eval::Failure;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::replay::Divergence;
 use mainstay_model::session::DIVERGENCES_KEPT;
+use mainstay_model::transcript::total;
 use mainstay_model::{
     AskEnding, CommandId, Error, Event, EventBody, EventFilter, EventKind, ForkPoint, Kept, Position, Seq,
     Source, SourceName, WarmUpReason,
@@ -282,6 +283,11 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             (Some(Tone::Warning), cancelled_words(*ending, kept.as_ref()))
         }
         EventBody::EvalInterrupted { .. } => (Some(Tone::Warning), "interrupted".to_owned()),
+        EventBody::MessageAdded(message) => (None, first_line(&message.to_string())),
+        EventBody::TranscriptCompacted(compaction) => (
+            None,
+            format!("compacted {} entries: {}", total(&compaction.covers), first_line(&compaction.summary)),
+        ),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::terminal::note;
 /// Writes a session to a file, whole or for people to read.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs to read\n  fsx        a script of what ran to its end since the last reset\n  ipynb      a Jupyter notebook"
+    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, and every message, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs, or what was said, to read\n  fsx        a script of what ran to its end since the last reset, of an F# session\n  ipynb      a Jupyter notebook"
 )]
 pub(super) struct Export {
     /// The session [default: the most recently active one of this folder]
@@ -49,7 +49,7 @@ impl Export {
         let connection = connect_or_start(home, "cli").await?;
         let session = named(&connection.client, self.session).await?.session.to_string();
         let (header, items) = read(&connection.client, session).await?;
-        let text = format.write(&header, &items);
+        let text = format.write(&header, &items)?;
         match &self.output {
             None => {
                 std::io::stdout()
@@ -59,8 +59,8 @@ impl Export {
             Some(file) => {
                 let written = write(file, text.as_bytes(), self.force);
                 written.map_err(|error| unwritable(&file.display().to_string(), &error))?;
-                let cells = items.iter().filter(|item| matches!(item, Item::Cell { .. })).count();
-                note(&format!("{cells} cells of {} are in {}", header.name, file.display()));
+                let entries: u64 = items.iter().map(Item::entries).sum();
+                note(&format!("{entries} entries of {} are in {}", header.name, file.display()));
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{GetStatus, ImportSession};
+use mainstay_gateway::rpc::api::{GetStatus, ImportSession, Imported};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_model::exchange::{self, Header};
-use mainstay_model::{CommandId, Error, SessionKind, SessionState};
+use mainstay_model::exchange::{self, Header, SessionFile};
+use mainstay_model::{CommandId, Error, SessionKind, SessionState, Timestamp};
 
 use super::session::{existing, show_new};
 use super::target::{settle, working_directory};
@@ -16,12 +16,14 @@ use crate::home::Home;
 use crate::kernels;
 use crate::terminal::note;
 
-/// Makes a session of a file that `mainstay export` wrote, with its transcript and its values.
+/// Makes a session of a file that `mainstay export` wrote, or of a session file of Claude Code or pi.
 ///
-/// Its code runs again: import only what you would run. It runs in the folder it ran in, where that is there, and else in this one.
+/// What the file is, is told by what is in it. An exported session comes with its transcript and its values: its code runs again,
+/// so import only what you would run. It runs in the folder it ran in, where that is there, and else in this one. Of an agent's
+/// conversation nothing runs: it can be read, searched, compacted, forked and exported.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay import lab.jsonl\n  mainstay import lab.jsonl --name ada-lab --directory ~/lab\n\nExit codes: 0 the session is ready, 1 it is not, or nothing was imported."
+    after_help = "Examples:\n  mainstay import lab.jsonl\n  mainstay import lab.jsonl --name ada-lab --directory ~/lab\n  mainstay import ~/.claude/projects/-home-ada-lab/SESSION.jsonl --json | jq .leftOut\n\nExit codes: 0 the session is there, 1 it is Faulted, or nothing was imported."
 )]
 pub(super) struct Import {
     /// The file
@@ -46,14 +48,19 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let file = std::fs::read_to_string(&self.file).map_err(|error| Error::InvalidArgument {
+        let file = std::fs::read(&self.file).map_err(|error| Error::InvalidArgument {
             argument: "file".to_owned(),
             reason: format!("`{}`: {error}", self.file.display()),
         })?;
+        let file = exchange::session_file_text(file)?;
         // Here first, so that a damaged file is refused before a kernel is installed or a daemon started for it.
-        let Header { kind, working_directory: ran_in, .. } = exchange::read(&file)?.header;
+        let SessionFile { imported, .. } = exchange::read_session_file(&file, Timestamp::now())?;
+        let Header { kind, working_directory: ran_in, .. } = imported.header;
         let folder = match self.directory {
             Some(folder) => existing(&folder, "directory")?,
+            // An agent's conversation runs nowhere: it keeps the folder it was of.
+            None if kind.is_agent() && PathBuf::from(&ran_in).is_absolute() => PathBuf::from(ran_in),
+            None if kind.is_agent() => working_directory()?,
             None if PathBuf::from(&ran_in).is_dir() => PathBuf::from(ran_in),
             None => {
                 let here = working_directory()?;
@@ -68,12 +75,27 @@ impl Import {
         }
         let working_directory = Some(folder.display().to_string());
         let import = ImportSession { command: self.id, file, working_directory, name: self.name };
-        let session = connection.client.call(import).await?;
-        let session = settle(&connection.client, session).await?;
+        let imported = connection.client.call(import).await?;
+        let session = settle(&connection.client, imported.session.clone()).await?;
         let is_faulted = session.state == SessionState::Faulted.name();
-        show_new(&session, self.json)?;
+        if self.json {
+            super::print_json(&Imported { session, ..imported })?;
+        } else {
+            show_new(&session, false)?;
+            note(&came_of(&imported));
+        }
         Ok(if is_faulted { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
+}
+
+/// What came of a file, and what did not.
+fn came_of(Imported { format, entries, left_out, .. }: &Imported) -> String {
+    let mut told = format!("{entries} entries, from a file of {}", format.title());
+    for (index, (what, count)) in left_out.iter().enumerate() {
+        let before = if index == 0 { "; left out: " } else { ", " };
+        told.push_str(&format!("{before}{count} {what}"));
+    }
+    told
 }
 
 /// A message that is too long ends the connection, which says nothing of why.

@@ -8,6 +8,7 @@ mod attach;
 mod backup;
 mod cancel;
 mod command;
+mod compact;
 mod completions;
 mod conditions;
 mod daemon;

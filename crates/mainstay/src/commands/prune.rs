@@ -133,7 +133,7 @@ impl Prune {
 /// Writes a session to a file, and reads that again: what is deleted afterwards is there.
 async fn archive_session(client: &Client, session: &SessionView, archive: &Path) -> Result<PathBuf, Error> {
     let (header, items) = export::read(client, session.session.to_string()).await?;
-    let text = Format::Jsonl.write(&header, &items);
+    let text = Format::Jsonl.write(&header, &items)?;
     let file = archive.join(file_name(&session.name, session.session));
     // One that was cut off left the same file.
     export::write(&file, text.as_bytes(), true)

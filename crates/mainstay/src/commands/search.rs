@@ -10,11 +10,12 @@ use mainstay_model::{Error, Role, SessionKind};
 
 use super::moment::moment;
 use super::target::working_directory;
+use super::transcript::role_words;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, note, printable};
 
-/// Finds what was said in sessions, inputs and outputs, by the words in it.
+/// Finds what was said in sessions, in cells and in conversations with agents, by the words in it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay search Dictionary\n  mainstay search --here --role output 'barks \"in a row\" begin*'\n  mainstay search --since 7d --json timeout | jq -r '.[].session'\n\nAll words must be in an entry; capitals do not matter. Words in quotation marks stand in a row, and a star lets a word go on.\n\nExit codes: 0 something was found, 1 nothing was."
@@ -32,7 +33,7 @@ pub(super) struct Search {
     #[arg(long)]
     here: bool,
 
-    /// Only in sessions of this kind: fsharp
+    /// Only in sessions of this kind: fsharp, agent
     #[arg(short, long, value_parser = |text: &str| SessionKind::new(text))]
     kind: Option<SessionKind>,
 
@@ -66,6 +67,13 @@ pub(super) struct Search {
 enum Part {
     Input,
     Output,
+    System,
+    User,
+    Assistant,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Summary,
 }
 
 impl From<Part> for Role {
@@ -73,6 +81,13 @@ impl From<Part> for Role {
         match part {
             Part::Input => Self::Input,
             Part::Output => Self::Output,
+            Part::System => Self::System,
+            Part::User => Self::User,
+            Part::Assistant => Self::Assistant,
+            Part::Thinking => Self::Thinking,
+            Part::ToolCall => Self::ToolCall,
+            Part::ToolResult => Self::ToolResult,
+            Part::Summary => Self::Summary,
         }
     }
 }
@@ -123,8 +138,15 @@ fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
         None => "no longer in its transcript".to_owned(),
     };
     let mark = match role {
-        Role::Input => ">",
-        Role::Output => " ",
+        Role::Input => ">".to_owned(),
+        Role::Output => " ".to_owned(),
+        Role::System
+        | Role::User
+        | Role::Assistant
+        | Role::Thinking
+        | Role::ToolCall
+        | Role::ToolResult
+        | Role::Summary => format!("{}:", role_words(*role)),
     };
     let facts = format!("{place}  {working_directory}  {}", ago(*at, now));
     format!(
@@ -141,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_was_found_says_where_it_is() {
-        let found = FoundView {
+        let mut found = FoundView {
             session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
             short_id: "a1b2c3d4".to_owned(),
             name: "lab".to_owned(),
@@ -157,5 +179,7 @@ mod tests {
         a1b2c3d4  lab  entry 7  /code/lab  1 min ago
           > … let dog = 1 …
         ");
+        found.role = Role::ToolResult;
+        insta::assert_snapshot!(found_text(&found, Paint::plain(), now), @"");
     }
 }

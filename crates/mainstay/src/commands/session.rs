@@ -1,4 +1,4 @@
-//! `mainstay session list|new|fork|merge|cherry-pick|transcript|lineage|show|stats|stop|rename|reset|delete`
+//! `mainstay session list|new|fork|merge|cherry-pick|compact|transcript|lineage|show|stats|stop|rename|reset|delete`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp};
 
+use super::compact::Compact;
 use super::conditions::SentArgs;
 use super::delete::Delete;
 use super::events::for_each_event;
@@ -86,6 +87,7 @@ enum SessionCommand {
     Fork(Fork),
     Merge(MergeArgs),
     CherryPick(CherryPick),
+    Compact(Compact),
     Transcript(Transcript),
     Lineage(Lineage),
     Stats(Stats),
@@ -158,6 +160,7 @@ impl SessionArgs {
             SessionCommand::Fork(fork) => return fork.run(client).await,
             SessionCommand::Merge(merge) => return merge.run(client).await,
             SessionCommand::CherryPick(pick) => return pick.run(client).await,
+            SessionCommand::Compact(compact) => return compact.run(client).await,
             SessionCommand::Transcript(transcript) => return transcript.run(client).await,
             SessionCommand::Lineage(lineage) => return lineage.run(client).await,
             SessionCommand::Stats(stats) => return stats.run(client).await,
@@ -232,6 +235,9 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     println!("  id {}", session.session);
     if let Some(project) = &session.project {
         println!("  project {project}");
+    }
+    if !session.usage.is_zero() {
+        println!("  {}", session.usage);
     }
     if let Some(worker) = &session.worker {
         println!("  {} on {}, pid {}", worker.kernel, worker.runtime, worker.pid);

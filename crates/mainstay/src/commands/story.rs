@@ -52,7 +52,9 @@ impl Story {
             | EventBody::SessionRenamed { .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }
-            | EventBody::EvalTimedOut { .. } => self.row(event),
+            | EventBody::EvalTimedOut { .. }
+            | EventBody::MessageAdded(_)
+            | EventBody::TranscriptCompacted(_) => self.row(event),
             EventBody::SessionCreated { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

@@ -55,7 +55,9 @@ impl Target {
             return client.call(GetSession { session: session.clone() }).await;
         }
         let folder = working_directory()?;
-        match self.most_recent(client, &folder).await? {
+        // Nothing runs in an agent's conversation: what is to run does not go there unasked.
+        let runs = |found: &SessionView| self.kind.is_some() || !found.kind.is_agent();
+        match self.most_recent(client, &folder).await?.filter(runs) {
             Some(session) => Ok(session),
             None => {
                 let (kind, project) = (self.kind()?, self.project()?);
@@ -107,8 +109,12 @@ pub(crate) async fn create(
     client.call(create).await
 }
 
-/// Starts a session at rest, and waits until it takes commands; says so where that takes longer than a moment.
+/// Starts a session at rest, and waits until it takes commands; says so where that takes longer than a moment. An agent's
+/// conversation stays at rest.
 pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<SessionView, Error> {
+    if session.kind.is_agent() {
+        return Ok(session);
+    }
     let reference = session.session.to_string();
     if session.state == SessionState::Uninitialized.name() {
         match client.call(StartSession { session: reference.clone(), sent: Sent::default() }).await {

@@ -6,12 +6,14 @@ use clap::Args;
 use mainstay_gateway::rpc::api::ListEntries;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Content, Error, Placed, Role};
+use mainstay_model::message::IS_ERROR;
+use mainstay_model::transcript::total;
+use mainstay_model::{Content, Entry, Error, Placed, Role};
 
 use super::session::named;
 use crate::terminal::{Paint, Tone, note, printable};
 
-/// Shows what was said in a session: each input, and what came of it.
+/// Shows what was said in a session: each input, and what came of it; or each message of a conversation with an agent.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay session transcript\n  mainstay session transcript lab --from 11 --count 10\n  mainstay session transcript lab --json | jq -r 'select(.entry.role == \"input\").entry.content'"
@@ -107,12 +109,20 @@ pub(crate) async fn for_each_entry(
 /// An entry as a person reads it.
 pub(crate) fn entry_text(number: u64, placed: &Placed, lines: usize, paint: Paint) -> String {
     let Placed { entry, origin, .. } = placed;
-    let text = printable(entry.content.beginning().trim_end());
+    let shown = entry.shown(entry.content.beginning());
+    let text = printable(shown.trim_end());
+    let mut told = String::new();
     let mark = match entry.role {
         Role::Input => paint.tone(Tone::Name, &format!("{number:>4} > ")),
         Role::Output => paint.tone(Tone::Faint, &format!("{number:>4}   ")),
+        Role::User => said_by(&mut told, number, entry, Tone::Name, paint),
+        Role::System
+        | Role::Assistant
+        | Role::Thinking
+        | Role::ToolCall
+        | Role::ToolResult
+        | Role::Summary => said_by(&mut told, number, entry, Tone::Faint, paint),
     };
-    let mut told = String::new();
     let all: Vec<&str> = text.lines().collect();
     for (index, line) in all.iter().take(lines).enumerate() {
         let before = if index == 0 { mark.as_str() } else { "       " };
@@ -136,13 +146,52 @@ pub(crate) fn entry_text(number: u64, placed: &Placed, lines: usize, paint: Pain
     told
 }
 
+/// Who says an entry, on a line of its own; gives what stands before what is said.
+fn said_by(told: &mut String, number: u64, entry: &Entry, tone: Tone, paint: Paint) -> String {
+    let tool = entry.tool().map(|tool| format!(" {}", printable(tool))).unwrap_or_default();
+    let covered = match entry.role {
+        Role::Summary => format!(" of {} entries", total(&entry.covers())),
+        Role::Input
+        | Role::Output
+        | Role::System
+        | Role::User
+        | Role::Assistant
+        | Role::Thinking
+        | Role::ToolCall
+        | Role::ToolResult => String::new(),
+    };
+    let failed = if entry.metadata.get(IS_ERROR) == Some(&true.into()) { ", failed" } else { "" };
+    let who = format!("{number:>4} {}{tool}{covered}{failed}", role_words(entry.role));
+    told.push_str(&format!("{}\n", paint.tone(tone, &who)));
+    "       ".to_owned()
+}
+
+/// What part an entry plays, in words.
+pub(super) const fn role_words(role: Role) -> &'static str {
+    match role {
+        Role::Input
+        | Role::Output
+        | Role::System
+        | Role::User
+        | Role::Assistant
+        | Role::Thinking
+        | Role::Summary => role.name(),
+        Role::ToolCall => "tool call",
+        Role::ToolResult => "tool result",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::{Entry, Origin, Seq};
+    use mainstay_model::{Compaction, Message, Origin, Part, PartRole, Segment, Seq};
 
     fn told(role: Role, text: &str) -> String {
         let entry = Entry { role, content: Content::of(text.to_owned()).0, metadata: Default::default() };
+        entry_told(entry, text)
+    }
+
+    fn entry_told(entry: Entry, text: &str) -> String {
         let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
         let placed = Placed {
             session,
@@ -180,5 +229,30 @@ mod tests {
             line
             … 20000 bytes in all
         ");
+    }
+
+    #[test]
+    fn what_was_said_stands_under_who_said_it() {
+        let call = Part::tool_call("c1", "read", &serde_json::json!({ "path": "a.txt" }));
+        let image = serde_json::json!({ "type": "image", "data": "aW1hZ2U=" });
+        let result = Part::tool_result("c1", "no such file").with("tool", "read").with("isError", true);
+        let parts = vec![
+            Part::text(PartRole::User, "What is this?"),
+            Part::block(PartRole::User, "image", &image),
+            Part::text(PartRole::Thinking, "A file."),
+            Part::text(PartRole::Assistant, "I look.\nNow."),
+            call,
+            result,
+        ];
+        let entries = Message { parts, ..Message::default() }.entries();
+        let covers = vec![Segment {
+            session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
+            from: 0,
+            to: 4,
+        }];
+        let summary = Compaction { covers, summary: "A file.".to_owned(), metadata: Default::default() };
+        let all = entries.into_iter().chain([summary.entry()]);
+        let told: String = all.map(|(entry, text)| entry_told(entry, &text)).collect();
+        insta::assert_snapshot!(told, @"");
     }
 }

@@ -232,6 +232,9 @@ impl Repl {
         let status = self.link.client.call(GetStatus {}).await?;
         print!("{}", super::banner::facts(&session, self.paint, Timestamp::now()));
         println!("{} evals, {} of them failed, {} events", session.evals, session.failures, session.last_seq);
+        if !session.usage.is_zero() {
+            println!("{}", session.usage);
+        }
         println!();
         print!("{}", status_text(&status, self.paint, Timestamp::now()));
         Ok(())

@@ -11,7 +11,11 @@ pub(super) const DOT: &str = " • ";
 
 /// What is shown on attaching.
 pub(super) fn banner(session: &SessionView, paint: Paint, now: Timestamp) -> String {
-    let hint = paint.tone(Tone::Faint, "Type F#, or :help");
+    let hint = match session.kind.is_agent() {
+        true => "An agent's conversation: `:transcript` shows it, nothing runs in it. Or :help",
+        false => "Type F#, or :help",
+    };
+    let hint = paint.tone(Tone::Faint, hint);
     format!("Connected to {}{hint}\n", facts(session, paint, now))
 }
 
@@ -100,6 +104,7 @@ mod tests {
             last_seq: Seq(42),
             evals: 7,
             failures: 1,
+            usage: Default::default(),
             running: None,
             worker: Some(WorkerView {
                 kernel: "F# 4.7".to_owned(),

@@ -63,6 +63,8 @@ impl Guests {
             EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
             EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::CancelRequested { .. }
+            | EventBody::MessageAdded(_)
+            | EventBody::TranscriptCompacted(_)
             | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }

@@ -309,6 +309,7 @@ impl Repl {
                     | EventBody::SessionStopped
                     | EventBody::SessionDeleted
                     | EventBody::WarmUpStarted { .. }
+                    | EventBody::TranscriptCompacted(_)
             );
             // That the definitions are other ones now is told.
             let is_sound =

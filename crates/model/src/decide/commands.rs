@@ -1,5 +1,6 @@
 //! What follows from a client's command.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -12,8 +13,10 @@ use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, JobId};
+use crate::message::Compaction;
 use crate::outcome::{Outcome, Response};
 use crate::state::SessionState;
+use crate::transcript::total;
 
 impl Draft<'_> {
     pub(super) fn command(
@@ -107,6 +110,12 @@ impl Draft<'_> {
             SessionCommand::Rename { name } => {
                 let seq = self.record(metadata, EventBody::SessionRenamed { name });
                 Response::Recorded { seq }
+            }
+            SessionCommand::Compact { covers, asked, summary } => {
+                let entries = total(&covers);
+                let compaction = Compaction { covers, summary, metadata: BTreeMap::new() };
+                let seq = self.record(metadata, EventBody::TranscriptCompacted(Box::new(compaction)));
+                Response::Compacted { seq, entries, asked }
             }
         };
         self.leave_lane_silently(&identity);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Header, Item, Lines, markdown, notebook, script};
 use crate::error::Error;
+use crate::id::SessionKind;
 
 /// How an exported session is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,9 +12,9 @@ pub enum Format {
     /// Whole, and what is imported.
     #[default]
     Jsonl,
-    /// Code and outputs to read.
+    /// Code and outputs, or what was said, to read.
     Markdown,
-    /// A script of what ran to its end since the last reset.
+    /// A script of what ran to its end since the last reset, of an F# session.
     Fsx,
     /// A Jupyter notebook.
     Ipynb,
@@ -41,18 +42,26 @@ impl Format {
     }
 
     /// The whole file.
-    pub fn write(self, header: &Header, items: &[Item]) -> String {
-        match self {
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a script of what is no F# session.
+    pub fn write(self, header: &Header, items: &[Item]) -> Result<String, Error> {
+        Ok(match self {
             Self::Jsonl => {
                 let mut lines = Lines::default();
                 let mut text = lines.header(header);
                 items.iter().for_each(|item| text.push_str(&lines.item(item)));
                 text + &lines.end()
             }
+            Self::Fsx if header.kind != SessionKind::fsharp() => {
+                let reason =
+                    format!("`fsx` is for F# sessions, and this one is of the kind `{}`", header.kind);
+                return Err(Error::InvalidArgument { argument: "format".to_owned(), reason });
+            }
             Self::Markdown => markdown(header, items),
             Self::Fsx => script(items),
             Self::Ipynb => format!("{:#}\n", notebook(header, items)),
-        }
+        })
     }
 }
 

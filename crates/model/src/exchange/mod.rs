@@ -7,10 +7,16 @@
 
 use serde::{Deserialize, Serialize};
 
+mod claude_code;
+mod foreign;
 mod format;
+mod import;
+mod pi;
+mod said;
 mod shown;
 
 pub use format::Format;
+pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
 pub use shown::{markdown, notebook, script};
 
 use crate::Timestamp;
@@ -19,8 +25,10 @@ use crate::entry::EntryHash;
 use crate::error::Error;
 use crate::event::{Event, EventBody, Metadata, Source};
 use crate::id::{AskId, JobId, Position, Seq, SessionId, SessionKind};
+use crate::message::Compaction;
 use crate::object::ObjectHash;
 use crate::transcribe::Transcriber;
+use crate::transcript::{Segment, joined};
 
 /// What every such file begins with.
 const FORMAT: &str = "mainstay.session";
@@ -54,6 +62,14 @@ pub enum Item {
         entries: Vec<EntryHash>,
         /// Its events, in order.
         events: Vec<Said>,
+    },
+    /// A message, or a summary of what was said before. What that stands for is said by the entries' numbers in this file, as
+    /// those of a session without an id.
+    Message {
+        /// The entries it comes to.
+        entries: Vec<EntryHash>,
+        /// Its event.
+        event: Said,
     },
     /// Everything before it was dropped.
     Reset {
@@ -119,6 +135,10 @@ impl Collector {
             EventBody::SessionReset | EventBody::SessionHardReset => {
                 self.cell = None;
                 Some(Item::Reset { at: event.at })
+            }
+            EventBody::MessageAdded(_) | EventBody::TranscriptCompacted(_) => {
+                let entries = entries.iter().map(|entry| entry.entry.hash()).collect();
+                Some(Item::Message { entries, event: said })
             }
             body => {
                 let cell = self.cell.as_mut()?;
@@ -207,7 +227,7 @@ pub fn read(text: &str) -> Result<Imported, Error> {
     let header = read_header(first).map_err(|reason| invalid(0, reason))?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(first.as_bytes());
-    let mut items = Vec::new();
+    let (mut items, mut entries) = (Vec::new(), 0);
     for (number, line) in lines.by_ref() {
         let item: Item = serde_json::from_str(line).map_err(|error| invalid(number, error.to_string()))?;
         if let Item::End { items: count, hash } = &item {
@@ -223,7 +243,8 @@ pub fn read(text: &str) -> Result<Imported, Error> {
             }
             return Ok(Imported { header, items, hash: found });
         }
-        check_item(&header.kind, &item).map_err(|reason| invalid(number, reason.to_owned()))?;
+        check_item(&header.kind, &item, entries).map_err(|reason| invalid(number, reason.to_owned()))?;
+        entries += item.entries();
         hasher.update(line.as_bytes());
         items.push(item);
     }
@@ -240,13 +261,25 @@ fn read_header(line: &str) -> Result<Header, String> {
     }
 }
 
-/// A cell must be one, and come to the entries it says.
-fn check_item(kind: &SessionKind, item: &Item) -> Result<(), &'static str> {
-    let Item::Cell { events, .. } = item else { return Ok(()) };
+/// A cell must be one, a message too, and come to the entries it says; a summary is of some of the entries before it.
+fn check_item(kind: &SessionKind, item: &Item, before: u64) -> Result<(), &'static str> {
+    let events = match item {
+        Item::Cell { events, .. } => events.as_slice(),
+        Item::Message { event, .. } => std::slice::from_ref(event),
+        Item::Reset { .. } | Item::End { .. } => return Ok(()),
+    };
     let mut collector = Collector::new(kind.clone());
     let mut found = Vec::new();
     for (said, seq) in events.iter().zip(1..) {
         found.extend(collector.push(&said.event(SessionId::from_uuid(uuid::Uuid::nil()), Seq(seq))));
+    }
+    if let Item::Message { event: Said { body: EventBody::TranscriptCompacted(compaction), .. }, .. } = item {
+        let is_before = |covers: &Segment| {
+            covers.session == OF_THE_FILE && covers.from < covers.to && covers.to <= before
+        };
+        if !compaction.covers.iter().all(is_before) {
+            return Err("its summary is not of what is before it");
+        }
     }
     match found.as_slice() {
         [found] if found == item => Ok(()),
@@ -273,8 +306,64 @@ pub struct Placing {
     pub body: EventBody,
 }
 
+impl Item {
+    /// It, where the transcript of the session it is taken from consists of these segments: what a summary stands for is said by
+    /// indices in that transcript, which are the numbers in the file.
+    #[must_use]
+    pub fn in_file(self, segments: &[Segment]) -> Self {
+        let Self::Message { event: Said { at, body: EventBody::TranscriptCompacted(compaction) }, .. } = self
+        else {
+            return self;
+        };
+        let covers = indices_of(segments, &compaction.covers);
+        let body = EventBody::TranscriptCompacted(Box::new(Compaction { covers, ..*compaction }));
+        Self::message(at, body)
+    }
+
+    /// A message, or a summary, as an item.
+    pub fn message(at: Timestamp, body: EventBody) -> Self {
+        let event = Said { at, body };
+        let transcribed =
+            Transcriber::default().push(&SessionKind::fsharp(), &event.event(OF_THE_FILE, Seq::ZERO));
+        let entries = transcribed.iter().map(|entry| entry.entry.hash()).collect();
+        Self::Message { entries, event }
+    }
+
+    /// How many entries it comes to.
+    pub fn entries(&self) -> u64 {
+        match self {
+            Self::Cell { entries, .. } | Self::Message { entries, .. } => entries.len() as u64,
+            Self::Reset { .. } | Self::End { .. } => 0,
+        }
+    }
+}
+
+/// The session that a file's own numbers are of.
+const OF_THE_FILE: SessionId = SessionId::from_uuid(uuid::Uuid::nil());
+
+/// Entries that are numbered in a file.
+pub const fn numbered(from: u64, to: u64) -> Segment {
+    Segment { session: OF_THE_FILE, from, to }
+}
+
+/// The indices at which these entries stand in a transcript, as segments of a file.
+fn indices_of(transcript: &[Segment], entries: &[Segment]) -> Vec<Segment> {
+    let mut begins = 0;
+    let mut indices = Vec::new();
+    for Segment { session, from, to } in transcript {
+        for entries in entries.iter().filter(|entries| entries.session == *session) {
+            let (first, last) = (entries.from.max(*from), entries.to.min(*to));
+            if first < last {
+                indices.push(numbered(begins + (first - from), begins + (last - from)));
+            }
+        }
+        begins += to.saturating_sub(*from);
+    }
+    joined(indices)
+}
+
 /// The events of a session that was imported, of which the first gets this seq.
-pub fn placed(items: Vec<Item>, first: Seq) -> Vec<Placing> {
+pub fn placed(items: Vec<Item>, session: SessionId, first: Seq) -> Vec<Placing> {
     let mut events = Vec::new();
     for item in items {
         let requested = Seq(first.0 + events.len() as u64);
@@ -286,6 +375,9 @@ pub fn placed(items: Vec<Item>, first: Seq) -> Vec<Placing> {
                     body,
                 }));
             }
+            Item::Message { event: Said { at, body }, .. } => {
+                events.push(Placing { at, causation: None, body: imported(body, session) });
+            }
             Item::Reset { at } => {
                 events.push(Placing { at, causation: None, body: EventBody::SessionReset });
             }
@@ -293,6 +385,13 @@ pub fn placed(items: Vec<Item>, first: Seq) -> Vec<Placing> {
         }
     }
     events
+}
+
+/// What a summary stands for are the numbers of the session's own entries now.
+fn imported(body: EventBody, session: SessionId) -> EventBody {
+    let EventBody::TranscriptCompacted(mut compaction) = body else { return body };
+    compaction.covers.iter_mut().for_each(|segment| segment.session = session);
+    EventBody::TranscriptCompacted(compaction)
 }
 
 #[cfg(test)]
@@ -363,7 +462,7 @@ mod tests {
     fn what_is_read_is_exported_again_byte_by_byte() {
         let first = file(&bodies());
         let imported = read(&first).unwrap();
-        let events = placed(imported.items, Seq(3));
+        let events = placed(imported.items, OF_THE_FILE, Seq(3));
         assert_eq!(
             events.iter().map(|event| event.causation).collect::<Vec<_>>(),
             [None, Some(Seq(3)), Some(Seq(3)), None]

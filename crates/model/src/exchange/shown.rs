@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::said::Conversation;
 use super::{Header, Item, Said};
 use crate::eval::{Failure, RaisedError};
 use crate::event::{JobPart, OutputStream};
@@ -81,12 +82,15 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// As Markdown: each cell's code and what came of it, in fences.
+/// As Markdown: each cell's code and what came of it, in fences; what was said under headings.
 pub fn markdown(header: &Header, items: &[Item]) -> String {
     let mut text = format!("# {}\n", header.name);
+    let mut conversation = Conversation::default();
     for item in items {
         match item {
+            Item::Message { event, .. } => text.push_str(&conversation.message(event)),
             Item::Cell { events, .. } => {
+                conversation.interrupted();
                 let shown = Shown::of(events);
                 push_fenced(&mut text, header.kind.as_str(), shown.code);
                 let output = shown.output();
@@ -96,7 +100,10 @@ pub fn markdown(header: &Header, items: &[Item]) -> String {
                     push_fenced(&mut text, "text", why);
                 }
             }
-            Item::Reset { .. } => text.push_str("\n---\n\n*reset: what is above was dropped*\n"),
+            Item::Reset { .. } => {
+                conversation.interrupted();
+                text.push_str("\n---\n\n*reset: what is above was dropped*\n");
+            }
             Item::End { .. } => {}
         }
     }
@@ -104,7 +111,7 @@ pub fn markdown(header: &Header, items: &[Item]) -> String {
 }
 
 /// In a fence that is longer than any in it.
-fn push_fenced(text: &mut String, language: &str, content: &str) {
+pub(super) fn push_fenced(text: &mut String, language: &str, content: &str) {
     let ticks = content.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(ticks.max(2) + 1);
     // Writing to a text never fails.
@@ -136,17 +143,28 @@ pub fn script(items: &[Item]) -> String {
     text
 }
 
-/// As a Jupyter notebook (nbformat 4.5).
+/// As a Jupyter notebook (nbformat 4.5); what was said are its Markdown cells.
 pub fn notebook(header: &Header, items: &[Item]) -> Value {
-    let cells: Vec<Value> = items
-        .iter()
-        .filter_map(|item| match item {
-            Item::Cell { events, .. } => Some(Shown::of(events)),
-            Item::Reset { .. } | Item::End { .. } => None,
-        })
-        .zip(1_u64..)
-        .map(|(shown, number)| notebook_cell(&shown, number))
-        .collect();
+    let (mut cells, mut number, mut conversation) = (Vec::new(), 0, Conversation::default());
+    for item in items {
+        match item {
+            Item::Cell { events, .. } => {
+                number += 1;
+                cells.push(notebook_cell(&Shown::of(events), number));
+            }
+            Item::Message { event, .. } => {
+                conversation.interrupted();
+                let text = conversation.message(event);
+                cells.push(json!({
+                    "cell_type": "markdown",
+                    "id": format!("message-{}", cells.len() + 1),
+                    "metadata": {},
+                    "source": lines(text.trim_start_matches('\n')),
+                }));
+            }
+            Item::Reset { .. } | Item::End { .. } => {}
+        }
+    }
     let kernel = match header.kind.as_str() {
         "fsharp" => json!({ "display_name": ".NET (F#)", "language": "F#", "name": ".net-fsharp" }),
         kind => json!({ "display_name": kind, "language": kind, "name": kind }),

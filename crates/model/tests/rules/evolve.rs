@@ -52,7 +52,9 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::EvalTimedOut { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputCut { .. }
-        | EventBody::CancelRequested { .. } => None,
+        | EventBody::CancelRequested { .. }
+        | EventBody::MessageAdded(_)
+        | EventBody::TranscriptCompacted(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@
 mod decide;
 mod evolve;
 mod filter;
+mod import;
 mod support;
 mod transcribe;
 mod wire;

@@ -4,12 +4,13 @@ use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Parent, Rebuilt, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, CreateSession, Deadline,
-    Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Metadata,
-    ObjectHash, Outcome, OutputStream, PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError,
-    Raiser, RateScope, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
-    SessionState, Source, Timestamp, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, Compaction, CreateSession,
+    Deadline, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Message, Metadata,
+    ObjectHash, Outcome, OutputStream, Part, PartRole, PendingAsk, Position, Principal, Question,
+    QueuedCommand, RaisedError, Raiser, RateScope, Response, RunningJob, Segment, Seq, Session,
+    SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
+    Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -363,7 +364,34 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (any_job(), ending, option::of(any_kept()))
             .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept }),
         1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
+        1 => any_message().prop_map(|message| EventBody::MessageAdded(Box::new(message))),
+        1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
     ]
+}
+
+pub(crate) fn any_message() -> impl Strategy<Value = Message> {
+    let part = (0..PartRole::ALL.len(), any_text(), option::of(any_text())).prop_map(|(role, text, call)| {
+        let metadata = call.map(|call| ("call".to_owned(), call.into())).into_iter().collect();
+        Part { role: PartRole::ALL[role], text, metadata }
+    });
+    let usage = (any::<u64>(), any_count(), any_count(), any_count()).prop_map(
+        |(input, output, cache_read, cache_write)| TokenUsage { input, output, cache_read, cache_write },
+    );
+    (vec(part, 0..4), option::of(any_text()), option::of(usage)).prop_map(|(parts, model, usage)| {
+        let metadata = model.map(|model| ("model".to_owned(), model.into())).into_iter().collect();
+        Message { parts, metadata, usage }
+    })
+}
+
+fn any_compaction() -> impl Strategy<Value = Compaction> {
+    let segment =
+        (any_count(), any_count()).prop_map(|(from, to)| Segment { session: session_id(), from, to });
+    let metadata = Default::default();
+    (vec(segment, 0..3), any_text()).prop_map(move |(covers, summary)| Compaction {
+        covers,
+        summary,
+        metadata: Clone::clone(&metadata),
+    })
 }
 
 pub(crate) fn any_event() -> impl Strategy<Value = Event> {
@@ -441,6 +469,7 @@ fn any_response() -> impl Strategy<Value = Response> {
     prop_oneof![
         Just(Response::Created { session: session_id() }),
         Just(Response::Forked { session: session_id(), entries: 4, asked: Some(3) }),
+        Just(Response::Compacted { seq: Seq(4), entries: 4, asked: Some(5) }),
         evaluated,
         any_job().prop_map(|job| Response::Cancelling { job }),
         any_command_id().prop_map(|command| Response::Withdrawn { command }),
@@ -651,6 +680,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             begins_with: fork.clone().map(|fork| fork.replay).unwrap_or_default(),
             forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
             deleted_at: None,
+            usage: TokenUsage { input: evals, ..TokenUsage::default() },
         },
     )
 }
@@ -664,6 +694,9 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),
         1 => any_text().prop_map(|name| SessionCommand::Rename { name }),
+        1 => any_compaction().prop_map(|Compaction { covers, summary, .. }| SessionCommand::Compact {
+            covers, asked: None, summary
+        }),
         2 => any_question().prop_map(SessionCommand::Ask),
         1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer { ask, value }),
     ]

@@ -1,6 +1,6 @@
 //! The entries that events come to.
 
-use crate::support::{any_history, client, command_id, job_id, second, session_id};
+use crate::support::{any_history, any_message, client, command_id, job_id, second, session_id};
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::{
     CommandFingerprint, Diagnostic, EvalResult, Event, EventBody, Failure, Metadata, OutputStream, Position,
@@ -129,7 +129,27 @@ fn what_is_printed_between_cells_is_nobodys() {
 
 proptest! {
     #[test]
-    fn every_output_follows_its_input(history in any_history()) {
+    fn a_message_is_as_many_entries_as_it_has_parts_wherever_it_is_said(
+        mut history in any_history(), message in any_message(), at in 1..40_usize,
+    ) {
+        let seen = |history: &[Event]| -> Vec<Transcribed> {
+            let mut transcriber = Transcriber::default();
+            history.iter().flat_map(|event| transcriber.push(&SessionKind::fsharp(), event)).collect()
+        };
+        let before = seen(&history);
+        let body = EventBody::MessageAdded(Box::new(message.clone()));
+        let said = Event { seq: Seq(1_000), body, ..history[0].clone() };
+        history.insert(at.min(history.len()), said);
+        let (messages, rest): (Vec<_>, Vec<_>) = seen(&history).into_iter().partition(|entry| entry.first == Seq(1_000));
+        let expected: Vec<_> = message.entries();
+        prop_assert_eq!(messages.into_iter().map(|entry| (entry.entry, entry.text)).collect::<Vec<_>>(), expected);
+        prop_assert_eq!(rest, before, "it is in nobody's way");
+    }
+
+    #[test]
+    fn every_output_follows_its_input(mut history in any_history()) {
+        history.retain(|event| !matches!(event.body, EventBody::MessageAdded(_) | EventBody::TranscriptCompacted(_)));
+        (1..).zip(&mut history).for_each(|(seq, event)| event.seq = Seq(seq));
         let mut transcriber = Transcriber::default();
         let entries: Vec<_> =
             history.iter().flat_map(|event| transcriber.push(&SessionKind::fsharp(), event)).collect();

@@ -10,11 +10,11 @@ use crate::support::{
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Ask, AskEnding, Binding, Blame, CommandFingerprint, CreateSession, Deadline, Diagnostic, Divergence,
-    DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
-    ForkPoint, IdempotencyKey, Kept, Limits, Metadata, ObjectHash, Outcome, OutputStream, Principal,
-    Question, QueuedCommand, RaisedError, Raiser, Segment, Seq, Session, SessionCommand, SessionKind,
-    SessionState, Source, Version, WarmUpReason, WorkerExit,
+    Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Diagnostic,
+    Divergence, DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody,
+    Failure, ForkPoint, IdempotencyKey, Kept, Limits, Message, Metadata, ObjectHash, Outcome, OutputStream,
+    Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser, Segment, Seq, Session,
+    SessionCommand, SessionKind, SessionState, Source, TokenUsage, Version, WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -161,6 +161,11 @@ fn the_shape_of_every_command() {
         SessionCommand::Stop,
         SessionCommand::Delete,
         SessionCommand::Rename { name: "demo".to_owned() },
+        SessionCommand::Compact {
+            covers: vec![Segment { session: session_id(), from: 0, to: 4 }],
+            asked: Some(5),
+            summary: "So far.".to_owned(),
+        },
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
     ];
@@ -206,6 +211,7 @@ fn the_shape_of_every_outcome() {
     let responses = [
         Response::Created { session: session_id() },
         Response::Forked { session: session_id(), entries: 4, asked: Some(3) },
+        Response::Compacted { seq: Seq(9), entries: 4, asked: Some(5) },
         Response::Cancelling { job: job_id(1) },
         Response::Withdrawn { command: command_id(1) },
         Response::Answered { ask: ask_id(1), value: json!("a"), by: client() },
@@ -400,5 +406,19 @@ fn event_examples() -> Vec<EventBody> {
             kept: Some(Kept { bytes: 14, bindings: result().bindings }),
         },
         EventBody::EvalInterrupted { job },
+        EventBody::MessageAdded(Box::new(Message {
+            parts: vec![
+                Part::text(PartRole::Thinking, "A file.").with("signature", "c2ln"),
+                Part::text(PartRole::Assistant, "I look."),
+                Part::tool_call("call-1", "read", &json!({ "path": "a.txt" })),
+            ],
+            metadata: [("model".to_owned(), json!("a-model"))].into(),
+            usage: Some(TokenUsage { input: 10, output: 5, cache_read: 3, cache_write: 1 }),
+        })),
+        EventBody::TranscriptCompacted(Box::new(Compaction {
+            covers: vec![Segment { session: session_id(), from: 0, to: 4 }],
+            summary: text("So far."),
+            metadata: Default::default(),
+        })),
     ]
 }

@@ -1,0 +1,61 @@
+//! Compaction: which entries a summary stands for. They end where a whole unit does; what it stands for stays readable.
+
+use mainstay_model::transcript::{context, slice, total, whole_beginning};
+use mainstay_model::{Error, Placed, Segment, SessionCommand, SessionId};
+
+use crate::client::Client;
+use crate::fork::{UNIT, bonds};
+
+impl Client {
+    /// The command that has a summary stand for the entries before the one with the index `before`. Where a call would lose its
+    /// result, it stands for fewer.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where it may not be seen, [`Error::InvalidArgument`] where there are no such entries,
+    /// [`Error::EntryDamaged`], [`Error::StoreFailed`].
+    pub async fn compaction(
+        &self,
+        session: SessionId,
+        before: u64,
+        summary: String,
+    ) -> Result<SessionCommand, Error> {
+        let session = self.status(session).await?.session;
+        let segments = self.engine().segments_of(&session).await?;
+        let all = total(&segments);
+        let invalid = |reason| Error::InvalidArgument { argument: "before".to_owned(), reason };
+        if before > all {
+            return Err(invalid(format!("it has {all} entries, and {before} of them are meant")));
+        }
+        let entries = self.whole_beginning_of(&segments, before).await?;
+        if entries == 0 {
+            return Err(invalid("there is no whole entry before it".to_owned()));
+        }
+        let asked = (entries != before).then_some(before);
+        Ok(SessionCommand::Compact { covers: slice(&segments, 0..entries), asked, summary })
+    }
+
+    /// What an agent is shown of a session: the newest summary, then what it does not stand for.
+    ///
+    /// # Errors
+    /// As [`Client::entries`].
+    pub async fn context(&self, session: SessionId) -> Result<Vec<Placed>, Error> {
+        let entries = self.entries(session, 0, usize::MAX).await?;
+        Ok(context(&entries).into_iter().cloned().collect())
+    }
+
+    async fn whole_beginning_of(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
+        let mut back = UNIT;
+        loop {
+            let first = wanted.saturating_sub(back);
+            let around =
+                self.engine().entries_of(&slice(segments, first..wanted.saturating_add(UNIT))).await?;
+            let whole =
+                whole_beginning(&bonds(&around), usize::try_from(wanted - first).unwrap_or(usize::MAX));
+            // Where nothing is whole, the unit began before what was read.
+            if whole > 0 || first == 0 {
+                return Ok(first + whole as u64);
+            }
+            back = back.saturating_mul(2);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `mainstay session compact`
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{CompactSession, Compacted};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_model::Error;
+
+use super::conditions::SentArgs;
+use crate::terminal::note;
+
+/// Has a summary stand for the beginning of a session's transcript.
+///
+/// An agent that goes on with it is shown the summary, and what comes behind. What the summary stands for stays readable, and
+/// forks have it too.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session compact lab --before 40 --summary 'Two plots were made.'\n  mainstay session compact lab --before 40 --summary - < summary.txt"
+)]
+pub(super) struct Compact {
+    /// The session
+    session: String,
+
+    /// For the entries before the one with this number (see `session transcript`); fewer, where a call would lose its result
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(2..))]
+    before: u64,
+
+    /// The summary; - reads it from standard input
+    #[arg(long, value_name = "TEXT")]
+    summary: String,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sent: SentArgs,
+}
+
+impl Compact {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        let Self { session, before, summary, json, sent } = self;
+        let summary = if summary == "-" { standard_input()? } else { summary };
+        let compact = CompactSession { session, before: before - 1, summary, sent: sent.sent() };
+        let compacted = client.call(compact).await?;
+        if json {
+            super::print_json(&compacted)?;
+        } else {
+            note(&told(&compacted));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn standard_input() -> Result<String, Error> {
+    let mut summary = String::new();
+    let read = std::io::stdin().read_to_string(&mut summary);
+    read.map_err(|error| Error::InvalidArgument {
+        argument: "summary".to_owned(),
+        reason: format!("standard input: {error}"),
+    })?;
+    Ok(summary)
+}
+
+/// What was compacted, and whether the cut is where it was asked for.
+fn told(Compacted { session, entries, asked }: &Compacted) -> String {
+    let told = format!("the summary stands for {entries} entries of {}", session.name);
+    match asked {
+        Some(asked) => format!("{told}, not {asked}: a call stays with its result"),
+        None => told,
+    }
+}

@@ -1,0 +1,106 @@
+//! Reading session files, whoever wrote them: what a file is, is told by what is in it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::foreign::Conversation;
+use super::{FORMAT, Imported, claude_code, pi};
+use crate::Timestamp;
+use crate::error::Error;
+
+/// What wrote a session file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ImportFormat {
+    /// Mainstay, as JSONL.
+    Mainstay,
+    /// Claude Code.
+    ClaudeCode,
+    /// pi.
+    Pi,
+}
+
+impl ImportFormat {
+    /// What people call it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Mainstay => "Mainstay",
+            Self::ClaudeCode => "Claude Code",
+            Self::Pi => "pi",
+        }
+    }
+}
+
+/// A session file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionFile {
+    /// What it has.
+    pub imported: Imported,
+    /// What wrote it.
+    pub format: ImportFormat,
+    /// What did not come along, and how often.
+    pub left_out: BTreeMap<String, u64>,
+}
+
+impl SessionFile {
+    /// How many entries come of it.
+    pub fn entries(&self) -> u64 {
+        self.imported.items.iter().map(super::Item::entries).sum()
+    }
+}
+
+/// How many lines are looked at to tell what a file is.
+const LOOKED_AT: usize = 64;
+
+/// Reads a session file. What others wrote gets no moment after `now`.
+///
+/// # Errors
+/// [`Error::ImportInvalid`] with the line that is not as it should be.
+pub fn read_session_file(text: &str, now: Timestamp) -> Result<SessionFile, Error> {
+    let (format, conversation) = match recognised(text) {
+        ImportFormat::Mainstay => {
+            let imported = super::read(text)?;
+            return Ok(SessionFile { imported, format: ImportFormat::Mainstay, left_out: BTreeMap::new() });
+        }
+        format @ ImportFormat::ClaudeCode => (format, claude_code::read(text)?),
+        format @ ImportFormat::Pi => (format, pi::read(text)?),
+    };
+    let Conversation { header, items, left_out } = conversation.finish(text, now)?;
+    let imported = Imported { header, items, hash: crate::ObjectHash::of(text.as_bytes()) };
+    Ok(SessionFile { imported, format, left_out })
+}
+
+/// The text of a session file. A last line may be cut off anywhere.
+///
+/// # Errors
+/// [`Error::ImportInvalid`] where something else is no UTF-8.
+pub fn session_file_text(bytes: Vec<u8>) -> Result<String, Error> {
+    String::from_utf8(bytes).or_else(|error| {
+        let damage = error.utf8_error().valid_up_to();
+        let bytes = error.into_bytes();
+        if bytes[damage..].contains(&b'\n') {
+            let line = bytes[..damage].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+            return Err(Error::ImportInvalid { line, reason: "it is no UTF-8".to_owned() });
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    })
+}
+
+/// What wrote this; ours, and so refused by our reader, where nothing tells.
+fn recognised(text: &str) -> ImportFormat {
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(LOOKED_AT);
+    for line in lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        if line.get("format").and_then(Value::as_str) == Some(FORMAT) {
+            return ImportFormat::Mainstay;
+        }
+        let has = |name: &str| line.get(name).is_some_and(Value::is_string);
+        match line.get("type").and_then(Value::as_str) {
+            Some("session") if has("id") && has("timestamp") => return ImportFormat::Pi,
+            Some(_) if has("sessionId") || has("leafUuid") => return ImportFormat::ClaudeCode,
+            Some(_) | None => {}
+        }
+    }
+    ImportFormat::Mainstay
+}

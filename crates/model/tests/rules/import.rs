@@ -1,0 +1,198 @@
+//! What other programs' session files come to. `claude-code.jsonl` was written by Claude Code 1.0.128 and `pi.jsonl` by pi
+//! 0.73.1, both against a scripted model; `claude-code-branches.jsonl` is made to the format that newer versions write.
+
+use std::collections::HashMap;
+
+use mainstay_model::exchange::{
+    Format, ImportFormat, Item, SessionFile, placed, read, read_session_file, session_file_text,
+};
+use mainstay_model::transcribe::{Transcribed, Transcriber};
+use mainstay_model::transcript::context;
+use mainstay_model::{
+    Error, Event, Metadata, Placed, Position, Role, Seq, Session, SessionKind, Source, Timestamp,
+};
+use proptest::prelude::*;
+
+use crate::support::{creation, session_id};
+
+const CLAUDE_CODE: &str = include_str!("../samples/claude-code.jsonl");
+const BRANCHES: &str = include_str!("../samples/claude-code-branches.jsonl");
+const PI: &str = include_str!("../samples/pi.jsonl");
+
+fn now() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+fn imported(text: &str) -> SessionFile {
+    read_session_file(text, now()).unwrap()
+}
+
+fn events(file: &SessionFile) -> Vec<Event> {
+    let metadata = Metadata { source: Source::System, correlation: None, causation: None, environment: None };
+    let event = |(seq, placing): (u64, mainstay_model::exchange::Placing)| Event {
+        session: session_id(),
+        seq: Seq(seq),
+        position: Position(seq),
+        at: placing.at,
+        metadata: metadata.clone(),
+        body: placing.body,
+    };
+    (3..).zip(placed(file.imported.items.clone(), session_id(), Seq(3))).map(event).collect()
+}
+
+fn entries(file: &SessionFile) -> Vec<Placed> {
+    let mut transcriber = Transcriber::default();
+    let transcribed =
+        events(file).into_iter().flat_map(|event| transcriber.push(&SessionKind::agent(), &event));
+    let place = |(number, Transcribed { entry, at, first, last, origin, .. })| {
+        let hash = entry.hash();
+        Placed { session: session_id(), number, hash, entry, at, first, last, origin }
+    };
+    (0..).zip(transcribed.collect::<Vec<_>>()).map(place).collect()
+}
+
+/// All that a file comes to.
+fn told(text: &str) -> String {
+    let file = imported(text);
+    let header = serde_json::to_string(&file.imported.header).unwrap();
+    let mut told = format!("{:?} {header}\nleft out {:?}\n", file.format, file.left_out);
+    for Placed { number, entry, at, first, .. } in entries(&file) {
+        let metadata = serde_json::to_string(&entry.metadata).unwrap();
+        let text = entry.content.beginning();
+        told.push_str(&format!(
+            "{number} #{first} {at} {:?} {metadata}\n    {}\n",
+            entry.role,
+            text.trim_end()
+        ));
+    }
+    let shown: Vec<u64> = context(&entries(&file)).iter().map(|placed| placed.number).collect();
+    let mut session = Session::begin(&creation()).unwrap();
+    events(&file).iter().for_each(|event| session.evolve(event));
+    told + &format!("an agent is shown {shown:?}\n{}\n", session.usage)
+}
+
+#[test]
+fn a_file_of_claude_code_is_read() {
+    insta::assert_snapshot!(told(CLAUDE_CODE));
+}
+
+#[test]
+fn branches_sidechains_and_calls_that_were_made_together_are_told_apart() {
+    insta::assert_snapshot!(told(BRANCHES));
+}
+
+#[test]
+fn a_file_of_pi_is_read() {
+    insta::assert_snapshot!(told(PI));
+}
+
+#[test]
+fn what_was_read_is_written_and_read_again_byte_for_byte() {
+    for text in [CLAUDE_CODE, BRANCHES, PI] {
+        let SessionFile { imported, .. } = imported(text);
+        let written = Format::Jsonl.write(&imported.header, &imported.items).unwrap();
+        let again = read_session_file(&written, now()).unwrap();
+        assert_eq!(again.format, ImportFormat::Mainstay);
+        assert_eq!((&again.imported.header, &again.imported.items), (&imported.header, &imported.items));
+        assert_eq!(Format::Jsonl.write(&again.imported.header, &again.imported.items).unwrap(), written);
+    }
+}
+
+#[test]
+fn people_read_it_as_markdown_and_as_a_notebook() {
+    let SessionFile { imported, .. } = imported(BRANCHES);
+    insta::assert_snapshot!(Format::Markdown.write(&imported.header, &imported.items).unwrap());
+    let notebook = Format::Ipynb.write(&imported.header, &imported.items).unwrap();
+    let notebook: serde_json::Value = serde_json::from_str(&notebook).unwrap();
+    let cells: Vec<_> = notebook["cells"].as_array().unwrap().iter().map(|cell| &cell["cell_type"]).collect();
+    assert!(cells.iter().all(|kind| *kind == "markdown") && cells.len() == imported.items.len());
+    let script = Format::Fsx.write(&imported.header, &imported.items);
+    assert!(matches!(script, Err(Error::InvalidArgument { .. })), "{script:?}");
+}
+
+#[test]
+fn a_summary_of_what_is_not_before_it_is_refused() {
+    let SessionFile { imported, .. } = imported(PI);
+    let write = |items: &[Item]| Format::Jsonl.write(&imported.header, items).unwrap();
+    let at = imported
+        .items
+        .iter()
+        .position(|item| write(std::slice::from_ref(item)).contains("transcriptCompacted"));
+    let moved = [&imported.items[at.unwrap()..], &imported.items[..at.unwrap()]].concat();
+    let Err(Error::ImportInvalid { line: 2, reason }) = read(&write(&moved)) else { panic!("it was read") };
+    assert_eq!(reason, "its summary is not of what is before it");
+}
+
+#[test]
+fn a_damage_in_the_middle_is_named_by_its_line() {
+    for (text, number) in [(CLAUDE_CODE, 4), (PI, 5)] {
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines[number - 1] = &lines[number - 1][..20];
+        let Err(Error::ImportInvalid { line, .. }) = read_session_file(&lines.join("\n"), now()) else {
+            panic!("it was read")
+        };
+        assert_eq!(line, number as u64);
+    }
+    let newer = PI.replacen("\"version\":3", "\"version\":4", 1);
+    let Err(Error::ImportInvalid { line: 1, reason }) = read_session_file(&newer, now()) else {
+        panic!("read")
+    };
+    assert_eq!(reason, "it has version 4, and this program knows 3");
+    for nothing in ["", "\n", "{}", "[1]", "{\"type\":\"user\",\"sessionId\":\"s\"}", "no JSON"] {
+        assert!(matches!(read_session_file(nothing, now()), Err(Error::ImportInvalid { .. })), "{nothing}");
+    }
+}
+
+#[test]
+fn a_last_line_that_was_cut_inside_a_character_is_left_out() {
+    let mut bytes = PI.as_bytes().to_vec();
+    bytes.extend("{\"type\":\"message\",\"text\":\"é".as_bytes());
+    bytes.pop();
+    let file = imported(&session_file_text(bytes.clone()).unwrap());
+    assert_eq!(file.left_out.get("torn last line"), Some(&1));
+    assert_eq!(file.entries(), imported(PI).entries());
+    bytes.extend(b"\n{}");
+    let line = PI.lines().count() as u64 + 1;
+    let error = Error::ImportInvalid { line, reason: "it is no UTF-8".to_owned() };
+    assert_eq!(session_file_text(bytes), Err(error));
+}
+
+#[test]
+fn nothing_is_later_than_now() {
+    let early = "2020-01-01T00:00:00Z".parse().unwrap();
+    let file = read_session_file(CLAUDE_CODE, early).unwrap();
+    assert!(events(&file).iter().all(|event| event.at <= early));
+}
+
+#[test]
+fn results_follow_their_calls() {
+    for text in [CLAUDE_CODE, BRANCHES, PI] {
+        let mut calls: HashMap<String, usize> = HashMap::new();
+        for (index, placed) in entries(&imported(text)).iter().enumerate() {
+            let call = placed.entry.bond().call.map(str::to_owned);
+            match (placed.entry.role, call) {
+                (Role::ToolCall, Some(call)) => assert_eq!(calls.insert(call, index), None),
+                (Role::ToolResult, Some(call)) => assert!(calls.remove(&call).is_some(), "{call}"),
+                (_, _) => {}
+            }
+        }
+        assert!(calls.is_empty(), "{calls:?}");
+    }
+}
+
+proptest! {
+    /// However a file is damaged: it is read or refused, and what is read is what is written of it.
+    #[test]
+    fn any_damage_is_read_or_refused(which in 0..3_usize, at in any::<prop::sample::Index>(), byte in any::<u8>(), cut: bool) {
+        let mut bytes = [CLAUDE_CODE, BRANCHES, PI][which].as_bytes().to_vec();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] = byte }
+        let Ok(text) = session_file_text(bytes) else { return Ok(()) };
+        if let Ok(file) = read_session_file(&text, now()) {
+            let written = Format::Jsonl.write(&file.imported.header, &file.imported.items).unwrap();
+            prop_assert_eq!(read(&written).map(|read| read.items), Ok(file.imported.items.clone()));
+            let is_message = |item: &Item| matches!(item, Item::Message { .. });
+            prop_assert!(file.imported.items.iter().all(is_message));
+        }
+    }
+}
