@@ -115,7 +115,7 @@ fn a_session_is_handed_over_as_one_file() {
     assert_eq!(damaged.code, 1);
     insta::assert_snapshot!(damaged.stderr, @"
     error: line 6 of the file cannot be imported: its events do not come to its entries [import_invalid]
-      Have the session exported again, and the file copied whole.
+      Copy the file whole; where it is an exported session, export it again.
     ");
     let script = ok(world.run(["export", "lab", "--format", "fsx"])).stdout;
     insta::assert_snapshot!(script, @r#"

@@ -548,7 +548,7 @@ impl Error {
             Self::StoreNewer { .. } => "Update Mainstay, or set MAINSTAY_HOME to another folder.".into(),
             Self::StoreLocked => "Use the daemon that runs, or stop it with `mainstay stop`.".into(),
             Self::ImportInvalid { .. } => {
-                "Have the session exported again, and the file copied whole.".into()
+                "Copy the file whole; where it is an exported session, export it again.".into()
             }
             Self::ObjectDamaged { .. } | Self::EntryDamaged { .. } => {
                 "Restore the store from a backup.".into()

@@ -8,6 +8,7 @@ mod breakers;
 mod cancelling;
 mod clients;
 mod commands;
+mod conversations;
 mod deletions;
 mod evals;
 mod exchange;

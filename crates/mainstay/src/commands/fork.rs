@@ -23,7 +23,8 @@ pub(super) struct Fork {
     /// The session [default: the most recently active one of this folder]
     session: Option<String>,
 
-    /// With so many entries of its transcript, from the first; an output stays with its input [default: all]
+    /// With so many entries of its transcript, from the first; an output stays with its input, a call with its result
+    /// [default: all]
     #[arg(long, value_name = "ENTRIES")]
     at: Option<u64>,
 
@@ -61,5 +62,9 @@ impl Fork {
 pub(crate) fn moved(forked: &Forked) -> Option<String> {
     let asked = forked.asked?;
     let entries = forked.entries;
-    Some(format!("it begins with {entries} entries, not {asked}: an output stays with its input"))
+    let why = match forked.session.kind.is_agent() {
+        true => "a call stays with its result",
+        false => "an output stays with its input",
+    };
+    Some(format!("it begins with {entries} entries, not {asked}: {why}"))
 }

@@ -180,6 +180,9 @@ mod tests {
           > … let dog = 1 …
         ");
         found.role = Role::ToolResult;
-        insta::assert_snapshot!(found_text(&found, Paint::plain(), now), @"");
+        insta::assert_snapshot!(found_text(&found, Paint::plain(), now), @"
+        a1b2c3d4  lab  entry 7  /code/lab  1 min ago
+          tool result: … let dog = 1 …
+        ");
     }
 }

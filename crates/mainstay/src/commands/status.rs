@@ -93,6 +93,9 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
             text.push_str(&paint.tone(Tone::Faint, &waits));
         }
         text.push_str(&fault_text(session, HardReset::Command, paint).unwrap_or_default());
+        if !session.usage.is_zero() {
+            text.push_str(&paint.tone(Tone::Faint, &format!("    {}\n", session.usage)));
+        }
         if let Some(usage) = session.worker.as_ref().and_then(|worker| worker.usage) {
             let used = format!(
                 "    worker {}, {:.1} s CPU\n",

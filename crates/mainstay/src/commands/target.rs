@@ -45,7 +45,7 @@ impl Target {
             return client.call(GetSession { session: session.clone() }).await;
         }
         let folder = working_directory()?;
-        let found = self.most_recent(client, &folder).await?;
+        let found = self.most_recent(client, &folder, |_| true).await?;
         found.ok_or_else(|| Error::SessionNotFound { reference: format!("folder {}", folder.display()) })
     }
 
@@ -56,8 +56,8 @@ impl Target {
         }
         let folder = working_directory()?;
         // Nothing runs in an agent's conversation: what is to run does not go there unasked.
-        let runs = |found: &SessionView| self.kind.is_some() || !found.kind.is_agent();
-        match self.most_recent(client, &folder).await?.filter(runs) {
+        let runs = |session: &SessionView| self.kind.is_some() || !session.kind.is_agent();
+        match self.most_recent(client, &folder, runs).await? {
             Some(session) => Ok(session),
             None => {
                 let (kind, project) = (self.kind()?, self.project()?);
@@ -82,7 +82,12 @@ impl Target {
         Ok(Some(found.display().to_string()))
     }
 
-    async fn most_recent(&self, client: &Client, folder: &Path) -> Result<Option<SessionView>, Error> {
+    async fn most_recent(
+        &self,
+        client: &Client,
+        folder: &Path,
+        is_meant: impl Fn(&SessionView) -> bool,
+    ) -> Result<Option<SessionView>, Error> {
         let (kind, project) = (self.kind.as_ref().map(SessionKind::new).transpose()?, self.project()?);
         let here =
             ListSessions { working_directory: Some(folder.display().to_string()), live: false, limit: None };
@@ -91,6 +96,7 @@ impl Target {
         let own = &client.daemon.principal;
         Ok(sessions.into_iter().find(|session| {
             session.owner == *own
+                && is_meant(session)
                 && kind.as_ref().is_none_or(|kind| session.kind == *kind)
                 && project.as_ref().is_none_or(|project| session.project.as_ref() == Some(project))
         }))

@@ -253,6 +253,22 @@ mod tests {
         let summary = Compaction { covers, summary: "A file.".to_owned(), metadata: Default::default() };
         let all = entries.into_iter().chain([summary.entry()]);
         let told: String = all.map(|(entry, text)| entry_told(entry, &text)).collect();
-        insta::assert_snapshot!(told, @"");
+        insta::assert_snapshot!(told, @r#"
+        7 user
+            What is this?
+        7 user
+            [image, 34 bytes]
+        7 thinking
+            A file.
+        7 assistant
+            I look.
+            Now.
+        7 tool call read
+            {"path":"a.txt"}
+        7 tool result read, failed
+            no such file
+        7 summary of 4 entries
+            A file.
+        "#);
     }
 }

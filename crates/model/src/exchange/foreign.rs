@@ -70,10 +70,17 @@ pub(super) fn lines(text: &str, draft: &mut Draft) -> Result<Vec<Line>, Error> {
             Ok(Value::Object(value)) => lines.push(Line { number, value }),
             Ok(_) => return Err(invalid(number, "it is no JSON object".to_owned())),
             Err(_) if given.peek().is_none() => draft.leave_out("torn last line"),
-            Err(error) => return Err(invalid(number, error.to_string())),
+            Err(error) => return Err(invalid(number, damage(&error))),
         }
     }
     Ok(lines)
+}
+
+/// What is wrong with a line, without the line's own number, which is always 1.
+fn damage(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    let what = told.rsplit_once(" at line ").map_or(told.as_str(), |(what, _)| what);
+    format!("{what} at column {}", error.column())
 }
 
 pub(super) const fn invalid(line: u64, reason: String) -> Error {

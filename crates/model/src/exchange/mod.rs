@@ -252,8 +252,8 @@ pub fn read(text: &str) -> Result<Imported, Error> {
 }
 
 fn read_header(line: &str) -> Result<Header, String> {
-    let header: Header =
-        serde_json::from_str(line).map_err(|error| format!("this is no exported session: {error}"))?;
+    let header: Header = serde_json::from_str(line)
+        .map_err(|error| format!("this is no exported session, nor one of Claude Code or pi: {error}"))?;
     match (header.format.as_str(), header.version) {
         (FORMAT, 1..=VERSION) => Ok(header),
         (FORMAT, version) => Err(format!("it has version {version}, and this program knows {VERSION}")),
