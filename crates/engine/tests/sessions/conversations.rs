@@ -5,8 +5,8 @@ use mainstay_log::EntryFilter;
 use mainstay_model::exchange::{Format, Header, Imported, Item, read};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    Action, CreateSession, Error, EventBody, ForkSession, Message, ObjectHash, Outcome, Part, PartRole,
-    Response, Role, SessionCommand, SessionId, SessionKind, SessionState, Timestamp, TokenUsage,
+    Action, Content, CreateSession, Error, EventBody, ForkSession, Message, ObjectHash, Outcome, Part,
+    PartRole, Response, Role, SessionCommand, SessionId, SessionKind, SessionState, Timestamp, TokenUsage,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -110,6 +110,18 @@ async fn a_conversation_is_read_and_searched_though_nothing_runs_it_and_its_fold
         limit: 10,
     };
     assert_eq!(daemon.local.search(filter).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_large_part_of_a_message_is_an_object_and_all_of_it_is_there() {
+    let daemon = Daemon::start().await;
+    let large = "word ".repeat(5_000);
+    let talk = imported(&daemon, vec![said(PartRole::Assistant, &large)]).await;
+    let entries = talk.attached.entries(talk.id, 0, 1).await.unwrap();
+    assert!(matches!(entries[0].entry.content, Content::Object { bytes: 25_000, .. }), "{entries:?}");
+    let whole = talk.attached.whole_entries(talk.id, 0, 1).await.unwrap();
+    assert_eq!(whole[0].entry.content, Content::Text(large));
+    assert_eq!(whole[0].hash, whole[0].entry.hash());
 }
 
 #[tokio::test]

@@ -339,8 +339,8 @@ fn first_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::WorkerExit;
     use mainstay_model::replay::DivergenceKind;
+    use mainstay_model::{Compaction, Message, Part, PartRole, Segment, WorkerExit};
 
     fn words(body: &EventBody) -> String {
         describe(body).1
@@ -395,5 +395,25 @@ mod tests {
         assert_eq!(ready(1), "ready: fsharp, 9 replayed (1 ms); #1 ended otherwise");
         assert!(ready(20).ends_with("; #20 ended otherwise"));
         assert!(ready(23).ends_with("; #20 ended otherwise; … and 3 more"));
+    }
+
+    #[test]
+    fn a_message_is_told_in_one_line_each_part_by_its_role() {
+        let parts = vec![
+            Part::text(PartRole::Assistant, "I look.\nNow."),
+            Part::tool_call("c1", "read", &serde_json::json!({ "path": "a.txt" })),
+        ];
+        let message = Message { parts, ..Message::default() };
+        assert_eq!(
+            words(&EventBody::MessageAdded(Box::new(message))),
+            "assistant: I look. Now. · toolCall read: {\"path\":\"a.txt\"}"
+        );
+        let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
+        let covers = vec![Segment { session, from: 2, to: 6 }];
+        let compaction = Compaction { covers, summary: "A file.".to_owned(), metadata: Default::default() };
+        assert_eq!(
+            words(&EventBody::TranscriptCompacted(Box::new(compaction))),
+            "compacted 4 entries: A file."
+        );
     }
 }

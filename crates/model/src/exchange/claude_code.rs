@@ -79,7 +79,7 @@ fn chosen(lines: &[Line], draft: &mut Draft) -> Vec<usize> {
 fn parent(lines: &[Line], ids: &HashMap<&str, usize>, index: usize) -> Option<usize> {
     let line = &lines[index];
     let named = |name: &str| line.text(name).and_then(|id| ids.get(id)).copied();
-    let is_boundary = line.text("subtype") == Some("compact_boundary");
+    let is_boundary = line.text("subtype") == Some("compact_boundary") || line.is("isCompactSummary");
     let before =
         || lines[..index].iter().rposition(|line| line.text("uuid").is_some() && !line.is("isSidechain"));
     named("parentUuid").or_else(|| named("logicalParentUuid")).or_else(|| is_boundary.then(before).flatten())
@@ -208,8 +208,11 @@ fn system(line: &Line, draft: &mut Draft) {
 
 /// What people, else the program, called the conversation last.
 fn title(lines: &[Line]) -> Option<String> {
+    let ids = by_id(lines, "uuid");
+    // Older versions wrote the titles of other conversations into each file.
+    let is_of_this = |line: &Line| line.text("leafUuid").is_none_or(|leaf| ids.contains_key(leaf));
     let named = |kind: &str, name: &str| {
-        let of_kind = |line: &&Line| line.text("type") == Some(kind);
+        let of_kind = |line: &&Line| line.text("type") == Some(kind) && is_of_this(line);
         lines.iter().rev().filter(of_kind).find_map(|line| line.text(name)).and_then(named_by)
     };
     named("custom-title", "customTitle")

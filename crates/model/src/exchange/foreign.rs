@@ -104,8 +104,7 @@ impl Draft {
             return;
         }
         if self.name.is_none() {
-            let asked =
-                message.parts.iter().find(|part| part.role == PartRole::User && part.metadata.is_empty());
+            let asked = message.parts.iter().find(|part| is_typed(part));
             self.name = asked.and_then(|part| named_by(&part.text));
         }
         self.entries += message.parts.len() as u64;
@@ -176,6 +175,11 @@ impl Draft {
         let header = Header::new(name, SessionKind::agent(), working_directory, None);
         Ok(Conversation { header, items, left_out: self.left_out })
     }
+}
+
+/// Whether a person typed it: what programs say in their name comes with tags, or something about it.
+fn is_typed(part: &Part) -> bool {
+    part.role == PartRole::User && part.metadata.is_empty() && !part.text.starts_with('<')
 }
 
 /// What a text calls a session: its first words, on one line; none where there are none.

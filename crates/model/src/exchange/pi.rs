@@ -29,14 +29,32 @@ pub(super) fn read(text: &str) -> Result<Draft, Error> {
     draft.working_directory = header.text("cwd").filter(|cwd| !cwd.is_empty()).map(str::to_owned);
     let names = entries.iter().rev().filter(|line| line.text("type") == Some("session_info"));
     draft.name = names.filter_map(|line| line.text("name")).find_map(named_by);
-    let mut begins = HashMap::new();
+    let mut begins = Begins::default();
     for line in chosen(&entries, &mut draft) {
         if let Some(id) = line.text("id") {
-            begins.insert(id, draft.entries());
+            begins.by_id.insert(id, draft.entries());
         }
+        begins.in_order.push(draft.entries());
         take(line, &begins, &mut draft)?;
     }
     Ok(draft)
+}
+
+/// How many entries of ours there were before each of pi's.
+#[derive(Default)]
+struct Begins<'a> {
+    by_id: HashMap<&'a str, u64>,
+    in_order: Vec<u64>,
+}
+
+impl Begins<'_> {
+    /// Before the first that a compaction kept. The first version counted from the header.
+    fn kept(&self, compaction: &Line) -> Option<u64> {
+        let by_id = compaction.text("firstKeptEntryId").and_then(|id| self.by_id.get(id));
+        let index = compaction.value.get("firstKeptEntryIndex").and_then(Value::as_u64);
+        let in_order = || self.in_order.get(usize::try_from(index?.checked_sub(1)?).ok()?);
+        by_id.or_else(in_order).copied()
+    }
 }
 
 /// The entries on the way to the last one; all of them where they do not hang on each other.
@@ -53,7 +71,7 @@ fn chosen<'a>(entries: &'a [Line], draft: &mut Draft) -> Vec<&'a Line> {
     entries.iter().enumerate().filter(|(index, _)| taken.contains(index)).map(|(_, line)| line).collect()
 }
 
-fn take(line: &Line, begins: &HashMap<&str, u64>, draft: &mut Draft) -> Result<(), Error> {
+fn take(line: &Line, begins: &Begins<'_>, draft: &mut Draft) -> Result<(), Error> {
     match line.text("type") {
         Some("message") => {
             let Some(message) = line.object("message") else {
@@ -72,13 +90,13 @@ fn take(line: &Line, begins: &HashMap<&str, u64>, draft: &mut Draft) -> Result<(
             draft.say(line.at(), Message { parts: vec![part], ..Message::default() });
         }
         Some("compaction") => {
-            let kept = line.text("firstKeptEntryId").and_then(|id| begins.get(id)).copied();
             let summary = line.text("summary").unwrap_or_default().to_owned();
             let about = ["tokensBefore", "details"].into_iter().filter_map(|name| {
                 let value = line.value.get(name).filter(|value| !value.is_null())?;
                 Some((name.to_owned(), value.clone()))
             });
-            draft.compact(line.at(), kept.unwrap_or(draft.entries()), summary, about.collect());
+            let kept = begins.kept(line).unwrap_or(draft.entries());
+            draft.compact(line.at(), kept, summary, about.collect());
         }
         Some("session_info") => {}
         Some(other) => draft.leave_out(&format!("`{other}` entries")),

@@ -157,6 +157,46 @@ fn a_last_line_that_was_cut_inside_a_character_is_left_out() {
     assert_eq!(session_file_text(bytes), Err(error));
 }
 
+/// Each entry in few words, and which of them an agent is shown.
+fn outline(text: &str) -> (String, Vec<String>, Vec<u64>) {
+    let file = imported(text);
+    let entries = entries(&file);
+    let told =
+        |placed: &Placed| format!("{}: {}", placed.entry.role.name(), placed.entry.content.beginning());
+    let shown = context(&entries).iter().map(|placed| placed.number).collect();
+    (file.imported.header.name.clone(), entries.iter().map(told).collect(), shown)
+}
+
+#[test]
+fn files_of_older_versions_are_read() {
+    let (name, told, shown) = outline(concat!(
+        r#"{"type":"summary","summary":"Of another conversation","leafUuid":"elsewhere"}"#,
+        "\n",
+        r#"{"type":"user","sessionId":"s","uuid":"a","parentUuid":null,"message":{"role":"user","content":"<command-name>/x</command-name>"}}"#,
+        "\n",
+        r#"{"type":"user","sessionId":"s","uuid":"b","parentUuid":"a","message":{"role":"user","content":"A question"}}"#,
+        "\n",
+        r#"{"type":"user","sessionId":"s","uuid":"c","parentUuid":null,"isCompactSummary":true,"message":{"role":"user","content":"In short."}}"#,
+        "\n",
+        r#"{"type":"user","sessionId":"s","uuid":"d","parentUuid":"c","message":{"role":"user","content":"Go on."}}"#,
+        "\n",
+    ));
+    assert_eq!((name.as_str(), shown), ("A question", vec![2, 3]));
+    assert_eq!(told[1..], ["user: A question", "summary: In short.", "user: Go on."]);
+    let (name, told, shown) = outline(concat!(
+        r#"{"type":"session","id":"s","timestamp":"2024-12-03T14:00:00.000Z","cwd":"/code"}"#,
+        "\n",
+        r#"{"type":"message","timestamp":"2024-12-03T14:00:01.000Z","message":{"role":"user","content":"One"}}"#,
+        "\n",
+        r#"{"type":"message","timestamp":"2024-12-03T14:00:02.000Z","message":{"role":"user","content":"Two"}}"#,
+        "\n",
+        r#"{"type":"compaction","timestamp":"2024-12-03T14:00:03.000Z","summary":"In short.","firstKeptEntryIndex":2}"#,
+        "\n",
+    ));
+    assert_eq!((name.as_str(), shown), ("One", vec![2, 1]));
+    assert_eq!(told, ["user: One", "user: Two", "summary: In short."]);
+}
+
 #[test]
 fn nothing_is_later_than_now() {
     let early = "2020-01-01T00:00:00Z".parse().unwrap();
