@@ -27,6 +27,9 @@ pub struct SessionView {
     pub short_id: String,
     /// What people call it.
     pub name: String,
+    /// How its first input begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// What does its work.
     pub kind: SessionKind,
     /// Its state.
@@ -105,6 +108,7 @@ impl SessionView {
             session: session.id,
             short_id: session.id.short(),
             name: session.name.clone(),
+            title: session.title.clone(),
             kind: session.kind.clone(),
             state: session.state().name().to_owned(),
             fault: fault(session).map(str::to_owned),

@@ -490,10 +490,23 @@ async fn a_line_of_the_history_without_its_text_is_named_and_can_be_removed() {
     drop(log);
     let sound = report(home.path());
     assert_eq!((sound.findings, sound.history), (vec![], 2));
-    change(&home, "DELETE FROM object WHERE size = 30000");
+    change(&home, "DELETE FROM object WHERE size = 20001");
     let findings = findings(&home);
     let [finding @ Finding::HistoryWrong { number: 2, .. }] = findings.as_slice() else {
         panic!("{findings:?}")
     };
     assert_eq!(finding.next_step(), "Remove the line: mainstay history --remove 2");
+}
+
+#[tokio::test]
+async fn a_session_of_before_titles_is_sound_without_one() {
+    let home = said().await;
+    change(&home, "UPDATE session SET projection = json_remove(projection, '$.title')");
+    assert_eq!(findings(&home), []);
+    change(&home, "UPDATE session SET projection = json_set(projection, '$.title', 'another')");
+    let found = findings(&home);
+    assert!(
+        matches!(&found[..], [Finding::ProjectionWrong { fields, .. }] if fields == &["title"]),
+        "{found:?}"
+    );
 }

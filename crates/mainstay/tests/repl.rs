@@ -201,6 +201,20 @@ fn lines_of_another_terminal_are_found_with_the_next_prompt_and_those_of_other_f
 }
 
 #[test]
+fn a_line_that_is_withheld_waits_at_the_prompt_and_not_in_the_session() {
+    let world = World::new();
+    let terminal = open(&world);
+    let theirs = world.start_eval("System.Threading.Thread.Sleep -1");
+    terminal.wait_for("cli> System.Threading.Thread.Sleep -1");
+    terminal.enter(" 20 + 22");
+    terminal.wait_for("waits for the code of cli to end");
+    assert_eq!(world.run(["cancel"]).code, 0);
+    terminal.wait_for("val it : int = 42");
+    theirs.wait_with_output().unwrap();
+    assert!(world.events().iter().all(|event| event["kind"] != "commandQueued"));
+}
+
+#[test]
 fn a_large_block_is_recalled_whole() {
     let world = World::new();
     let terminal = open(&world);

@@ -31,6 +31,7 @@ fn sessions_are_created_listed_renamed_and_put_to_rest() {
     insta::assert_snapshot!(stable(&world, &world.run(["session", "stop", "renamed"]).stdout), @"ID  Uninitialized fsharp   renamed  ROOT/work  just now");
     assert_eq!(world.run(["session", "list", "--live"]).stdout, "");
     assert_eq!(world.eval("1 + 1")["value"], "2", "it is there again when it is used");
+    insta::assert_snapshot!(stable(&world, &world.run(["session", "list"]).stdout), @"ID  Ready         fsharp   renamed  ROOT/work  just now  1 + 1");
 }
 
 #[test]

@@ -23,6 +23,9 @@ pub struct Session {
     pub kind: SessionKind,
     /// What people call it.
     pub name: String,
+    /// How its first input begins; none where it has none, or that was withheld.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Who created it.
     #[serde(default = "Principal::local", skip_serializing_if = "is_local")]
     pub owner: Principal,
@@ -208,6 +211,19 @@ pub struct WorkerInfo {
     pub ready_at: Timestamp,
 }
 
+/// How many characters of a session's first input are its title.
+const TITLE_CHARACTERS: usize = 60;
+
+/// How code begins: its first line that is not blank, cut where it is long.
+fn title(code: &str) -> Option<String> {
+    let line = code.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let mut title: String = line.chars().take(TITLE_CHARACTERS).collect();
+    if title.len() < line.len() {
+        title.push('…');
+    }
+    Some(title)
+}
+
 fn is_local(owner: &Principal) -> bool {
     *owner == Principal::local()
 }
@@ -222,6 +238,7 @@ impl Session {
             id: event.session,
             kind: kind.clone(),
             name: name.clone(),
+            title: None,
             owner: event.metadata.source.principal(),
             working_directory: working_directory.clone(),
             project: project.clone(),
@@ -361,7 +378,7 @@ impl Session {
                 let surplus = self.losses.len().saturating_sub(keep);
                 self.losses.drain(..surplus);
             }
-            EventBody::EvalRequested { job, command, fingerprint, key, deadline, withheld, .. } => {
+            EventBody::EvalRequested { job, command, fingerprint, key, deadline, withheld, code, .. } => {
                 let running = RunningJob {
                     job: *job,
                     command: command.clone(),
@@ -376,6 +393,9 @@ impl Session {
                     withheld: *withheld,
                 };
                 if self.step(Transition::StartEval, Life::Evaluating { running }) {
+                    if self.evals == 0 {
+                        self.title = title(code);
+                    }
                     self.evals += 1;
                     if let Some(rebuilt) = &mut self.rebuilt {
                         rebuilt.is_news = false;
@@ -535,5 +555,18 @@ impl Session {
             });
         }
         allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_that_says_something_and_short() {
+        assert_eq!(title("\n  let rate = 2\nrate"), Some("let rate = 2".to_owned()));
+        assert_eq!(title(" \n"), None);
+        assert_eq!(title(&"é".repeat(60)), Some("é".repeat(60)));
+        assert_eq!(title(&"é".repeat(61)), Some("é".repeat(60) + "…"));
     }
 }

@@ -52,6 +52,20 @@ async fn who_asked_is_told_what_the_log_does_not_have() {
 }
 
 #[tokio::test]
+async fn a_session_is_called_after_its_first_input_where_that_is_not_withheld() {
+    let daemon = Daemon::start().await;
+    let [one, other] = [daemon.session().await, daemon.session().await];
+    let title = async |session: &Client| daemon.local.status(session.id).await.unwrap().session.title.clone();
+    assert_eq!(title(&one).await, None);
+    one.eval("pure 1\npure 2").await;
+    one.eval("pure 3").await;
+    assert_eq!(title(&one).await.as_deref(), Some("pure 1"));
+    run(&other, "pure secret").await;
+    other.eval("pure 3").await;
+    assert_eq!(title(&other).await, None);
+}
+
+#[tokio::test]
 async fn it_never_waits_and_never_asks() {
     let daemon = Daemon::with(patient()).await;
     let session = daemon.session().await;

@@ -25,7 +25,7 @@ use super::target::{Target, create, settle, working_directory};
 use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, ago};
+use crate::terminal::{Paint, Tone, ago, printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -269,12 +269,14 @@ pub(crate) fn session_line(session: &SessionView, paint: Paint, now: Timestamp) 
         true => String::new(),
         false => paint.tone(Tone::Warning, &format!(" of {}", session.owner)),
     };
+    let title = session.title.as_ref().map(|title| format!("  {}", printable(title))).unwrap_or_default();
     format!(
-        "{}  {state} {:<8} {}{owner}  {}  {}\n",
+        "{}  {state} {:<8} {}{owner}  {}  {}{}\n",
         paint.tone(Tone::Name, &session.short_id),
         session.kind.as_str(),
         session.name,
         paint.tone(Tone::Faint, &session.working_directory),
         paint.tone(Tone::Faint, &ago(session.last_activity, now)),
+        paint.tone(Tone::Faint, &title),
     )
 }

@@ -149,10 +149,17 @@ impl Repl {
             }
             let session = client.call(GetSession { session: self.link.reference() }).await?;
             self.settled(&client, session).await?;
-            self.follow(async { Ok(sleep(BETWEEN_TRIES).await) }, &mut progress).await?;
+            let pause = async {
+                sleep(BETWEEN_TRIES).await;
+                Ok(())
+            };
+            self.follow(pause, &mut progress).await?;
         };
         self.observe_until(eval.seq, &mut progress).await;
         let own_exit = own_exit_code(&self.link.client, &eval).await?;
+        if eval.replayed {
+            note("it has run already, and what it gave is not known any more");
+        }
         progress.print(OutputStream::Stdout, &eval.stdout);
         progress.print(OutputStream::Stderr, &eval.stderr);
         progress.end_line();

@@ -630,7 +630,11 @@ fn any_fork_point() -> impl Strategy<Value = ForkPoint> {
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let worker = ((any_text(), any_text(), any::<u32>()), any_moment())
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
-    let texts = (any_kind(), any_principal(), (any_text(), any_text(), option::of(any_text())));
+    let texts = (
+        any_kind(),
+        any_principal(),
+        (any_text(), option::of(any_text()), any_text(), option::of(any_text())),
+    );
     let numbers = (any_seq(), any_seq(), 0_u64..10, 0_u64..10);
     let rebuilt = (vec(any_divergence(), 1..3), any::<bool>())
         .prop_map(|(diverged, is_news)| Rebuilt { diverged, is_news });
@@ -646,7 +650,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     );
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
-            (kind, owner, (name, working_directory, project)),
+            (kind, owner, (name, title, working_directory, project)),
             created_at,
             last_activity,
             life,
@@ -657,6 +661,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             id: session_id(),
             kind,
             name,
+            title,
             owner,
             working_directory,
             project,

@@ -224,7 +224,8 @@ fn wrong_columns(row: &Row<'_>, stored: &Session) -> rusqlite::Result<Vec<String
     Ok(wrong)
 }
 
-/// The fields in which two sessions differ, but for the newest event, which is the head's.
+/// The fields in which two sessions differ, but for the newest event, which is the head's, and for a title that a session of before
+/// has not.
 fn difference(stored: &Session, folded: &Session) -> Vec<String> {
     let (Ok(Value::Object(stored)), Ok(Value::Object(folded))) =
         (serde_json::to_value(stored), serde_json::to_value(folded))
@@ -234,6 +235,7 @@ fn difference(stored: &Session, folded: &Session) -> Vec<String> {
     let mut names: Vec<_> = stored.keys().chain(folded.keys()).cloned().collect();
     names.sort();
     names.dedup();
-    names.retain(|name| name != "lastSeq" && stored.get(name) != folded.get(name));
+    let counts = |name: &str| name != "lastSeq" && (name != "title" || stored.contains_key(name));
+    names.retain(|name| counts(name) && stored.get(name) != folded.get(name));
     names
 }
