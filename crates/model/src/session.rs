@@ -369,7 +369,10 @@ impl Session {
                 self.worker = None;
                 self.losses.clear();
             }
-            EventBody::SessionDeleted => self.deleted_at = Some(event.at),
+            EventBody::SessionDeleted => {
+                self.deleted_at = Some(event.at);
+                self.title = None;
+            }
             EventBody::WorkerExited { attempt: 0, .. } => self.worker = None,
             EventBody::WorkerExited { attempt, .. } => {
                 self.worker = None;
