@@ -173,6 +173,7 @@ impl Client {
             | SessionCommand::Start
             | SessionCommand::Stop
             | SessionCommand::Rename { .. }
+            | SessionCommand::Merge { .. }
             | SessionCommand::Compact { .. }
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. } => self.must_drive(session).await?,

@@ -108,6 +108,7 @@ fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
             response:
                 Response::Created { .. }
                 | Response::Forked { .. }
+                | Response::Merged { .. }
                 | Response::Compacted { .. }
                 | Response::Cancelling { .. }
                 | Response::Withdrawn { .. }

@@ -34,7 +34,7 @@ impl Engine {
     /// The entries that these stand for.
     pub(crate) async fn entries_of(&self, segments: &[Segment]) -> Result<Vec<Placed>, Error> {
         let mut entries = Vec::new();
-        for Segment { session, from, to } in segments {
+        for Segment { session, from, to, .. } in segments {
             let wanted = to.saturating_sub(*from);
             let limit = usize::try_from(wanted).unwrap_or(usize::MAX);
             let found = self.shared.log.own_entries(*session, *from, limit).await?;
@@ -50,14 +50,15 @@ impl Engine {
 /// The events of a segment's session that lie behind the entry before it, up to its last entry: after the first of the two, up
 /// to the second. A reset behind the entry before it is among them.
 pub(crate) async fn events_of(log: &dyn Log, segment: Segment) -> Result<(Seq, Seq), Error> {
-    let Segment { session, from, to } = segment;
-    let end_of = async |number: u64| match log.own_entries(session, number, 1).await?.pop() {
+    let Segment { session, from, to, .. } = segment;
+    Ok((end_of(log, session, from).await?, end_of(log, session, to).await?))
+}
+
+/// The last event of a session's first so many entries; the beginning where there are none.
+pub(crate) async fn end_of(log: &dyn Log, session: SessionId, entries: u64) -> Result<Seq, Error> {
+    let Some(number) = entries.checked_sub(1) else { return Ok(Seq::ZERO) };
+    match log.own_entries(session, number, 1).await?.pop() {
         Some(placed) if placed.number == number => Ok(placed.last),
         Some(_) | None => Err(Error::EntryDamaged { session, number }),
-    };
-    let after = match from.checked_sub(1) {
-        Some(before) => end_of(before).await?,
-        None => Seq::ZERO,
-    };
-    Ok((after, end_of(to.saturating_sub(1)).await?))
+    }
 }

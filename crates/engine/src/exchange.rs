@@ -3,6 +3,7 @@
 use mainstay_log::NewEvent;
 use mainstay_model::command::validate_code;
 use mainstay_model::exchange::{Collector, Header, Imported, Item, Placing, Said, placed};
+use mainstay_model::transcript::total;
 use mainstay_model::{
     CreateSession, Error, Event, EventBody, Metadata, Segment, Seq, Session, SessionId, Source,
 };
@@ -10,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
 use crate::engine::Engine;
-use crate::entries::events_of;
+use crate::entries::{end_of, events_of};
 use crate::session::now;
+use crate::warm_up::is_no_reset;
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
@@ -51,9 +53,9 @@ impl Client {
     ) -> Result<ExportPage, Error> {
         let session = self.status(session).await?.session;
         let all = self.engine().segments_of(&session).await?;
-        let mut segments = all.clone();
-        // Its own events count to the last: a reset may be behind the last entry.
-        segments.retain(|segment| segment.session != session.id);
+        let segments = session.transcript.inherited();
+        // Behind them its own events count to the last: a reset may be behind the last entry.
+        let own = session.transcript.own(session.id, total(&all));
         let header = Header::new(
             session.name.clone(),
             session.kind.clone(),
@@ -62,8 +64,8 @@ impl Client {
         );
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut at = cursor;
-        while let Some((of, after, up_to)) = self.stretch(&session.id, &segments, at.segment).await? {
-            if at.after.is_none() && is_dropped_before(&session, &segments, at.segment) {
+        while let Some((of, after, up_to)) = self.stretch(own, segments, at.segment).await? {
+            if at.after.is_none() && is_dropped_before(&session, segments, at.segment) {
                 items.push(Item::Reset { at: session.created_at });
             }
             let mut collector = Collector::new(session.kind.clone());
@@ -72,7 +74,9 @@ impl Client {
                 let page = self.engine().events(of, after, PAGE).await?;
                 let Some(last) = page.last() else { break };
                 after = last.seq;
-                for event in page.iter().filter(|event| event.seq <= up_to) {
+                let is_brought = segments.get(at.segment).is_some_and(|segment| segment.kept);
+                let is_wanted = |event: &&Event| event.seq <= up_to && (!is_brought || is_no_reset(event));
+                for event in page.iter().filter(is_wanted) {
                     let Some(item) = collector.push(event) else { continue };
                     let item = item.in_file(&all);
                     bytes += serde_json::to_string(&item).map_or(0, |json| json.len());
@@ -88,11 +92,11 @@ impl Client {
         Ok(ExportPage { header, items, next: None })
     }
 
-    /// The events that a segment comes from: of which session, after which, up to which. Behind the inherited segments come all
+    /// The events that a segment comes from: of which session, after which, up to which. Behind the inherited segments come all other
     /// events of the session itself.
     async fn stretch(
         &self,
-        session: &SessionId,
+        own: Segment,
         inherited: &[Segment],
         index: usize,
     ) -> Result<Option<(SessionId, Seq, Seq)>, Error> {
@@ -101,7 +105,10 @@ impl Client {
                 let (after, up_to) = events_of(self.engine().shared.log.as_ref(), *segment).await?;
                 Ok(Some((segment.session, after, up_to)))
             }
-            None if index == inherited.len() => Ok(Some((*session, Seq::ZERO, Seq(u64::MAX)))),
+            None if index == inherited.len() => {
+                let after = end_of(self.engine().shared.log.as_ref(), own.session, own.from).await?;
+                Ok(Some((own.session, after, Seq(u64::MAX))))
+            }
             None => Ok(None),
         }
     }

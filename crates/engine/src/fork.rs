@@ -48,13 +48,18 @@ impl Engine {
     }
 
     /// What a session's definitions are made of now.
-    async fn definitions_of(&self, session: &Session, segments: &[Segment]) -> Result<Vec<Segment>, Error> {
+    pub(crate) async fn definitions_of(
+        &self,
+        session: &Session,
+        segments: &[Segment],
+    ) -> Result<Vec<Segment>, Error> {
         let mut definitions = session.inherited();
-        if let Some(own) = segments.last().filter(|last| last.session == session.id) {
-            let (_, last) = events_of(self.shared.log.as_ref(), *own).await?;
+        let own = session.transcript.own(session.id, total(segments));
+        if !own.is_empty() {
+            let (_, last) = events_of(self.shared.log.as_ref(), own).await?;
             // A reset before its last entry is among the events that are replayed.
             if session.definitions_since < last {
-                definitions.push(*own);
+                definitions.push(own);
             }
         }
         Ok(definitions)
@@ -75,7 +80,7 @@ impl Engine {
     }
 
     /// How many entries there are from the first, where `wanted` are wanted and no answer is to lose what it answers.
-    async fn whole_end(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
+    pub(crate) async fn whole_end(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
         let before = wanted.saturating_sub(UNIT);
         let around = self.entries_of(&slice(segments, before..wanted.saturating_add(UNIT))).await?;
         Ok(before + whole_units(&bonds(&around), 0..wanted - before).end)
@@ -109,7 +114,12 @@ pub(crate) fn bonds(entries: &[Placed]) -> Vec<Bond<'_>> {
 fn replay_of(session: &Session, segments: &[Segment], entries: u64) -> Vec<Segment> {
     let inherited = total(session.transcript.inherited());
     if entries <= inherited {
-        return slice(segments, 0..entries);
+        let dropped = inherited.saturating_sub(total(&session.begins_with));
+        return match session.merged_at {
+            // What the merge found there is the end of what stood there.
+            Some(_) if entries > dropped => slice(&session.begins_with, 0..entries - dropped),
+            Some(_) | None => slice(segments, 0..entries),
+        };
     }
     // What had been dropped before its first own entry stays dropped.
     let mut replay = session.begins_with.clone();

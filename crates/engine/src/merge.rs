@@ -10,11 +10,11 @@ use std::ops::Range;
 use mainstay_model::transcript::{slice, total, whole_units};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EvalOutcome, Origin, Outcome, Placed, Response, Role,
-    SessionCommand, SessionId,
+    Segment, SessionCommand, SessionId,
 };
 
 use crate::client::Client;
-use crate::fork::bonds;
+use crate::fork::{UNIT, bonds};
 use crate::sync::task;
 
 /// What is brought into a session.
@@ -132,25 +132,33 @@ impl Client {
         Ok(SessionCommand::Eval { code, file, origin: Some(Origin { session, number }), withheld: false })
     }
 
+    /// The entries with these indices, and what belongs to them.
+    pub(crate) async fn whole_range(
+        &self,
+        segments: &[Segment],
+        wanted: Range<u64>,
+    ) -> Result<Range<u64>, Error> {
+        let Range { start, end } = wanted;
+        let all = total(segments);
+        if start >= end || end > all {
+            let reason = format!("it has {all} entries; {start}..{end} is not a range of them");
+            return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
+        }
+        let first = start.saturating_sub(UNIT);
+        let around = self.engine().entries_of(&slice(segments, first..end.saturating_add(UNIT))).await?;
+        let whole = whole_units(&bonds(&around), start - first..end - first);
+        Ok(first + whole.start..first + whole.end)
+    }
+
     /// The inputs among what is to be brought, by their indices.
     async fn inputs(&self, merge: &Merge) -> Result<Inputs, Error> {
         let other = self.status(merge.from).await?.session;
         let segments = self.engine().segments_of(&other).await?;
-        let all = total(&segments);
         let mut inputs = Inputs::new();
         for Range { start, end } in merge.entries.iter().cloned() {
-            if start >= end || end > all {
-                let reason = format!("it has {all} entries; {start}..{end} is not a range of them");
-                return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
-            }
-            // With one before, where an output is asked for without its input.
-            let first = start.saturating_sub(1);
-            let entries = self.engine().entries_of(&slice(&segments, first..end)).await?;
-            let wanted = whole_units(&bonds(&entries), start - first..end - first);
-            let brought = (first..).zip(entries).filter(|(index, placed)| {
-                wanted.contains(&(index - first)) && placed.entry.role == Role::Input
-            });
-            inputs.extend(brought);
+            let Range { start, end } = self.whole_range(&segments, start..end).await?;
+            let entries = self.engine().entries_of(&slice(&segments, start..end)).await?;
+            inputs.extend((start..).zip(entries).filter(|(_, placed)| placed.entry.role == Role::Input));
         }
         if inputs.is_empty() {
             let reason = match other.kind.is_agent() {

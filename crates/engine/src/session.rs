@@ -389,6 +389,7 @@ impl SessionTask {
             | SessionCommand::Reset
             | SessionCommand::Start
             | SessionCommand::Rename { .. }
+            | SessionCommand::Merge { .. }
             | SessionCommand::Compact { .. }
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. } => {}

@@ -7,8 +7,8 @@ use mainstay_log::Log;
 use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
-    Blame, Divergence, DivergenceKind, Error, JobId, JobReport, Limits, Notice, RunnerInfo, RunnerNotice,
-    Segment, Seq, Session, SessionId, WorkerExit,
+    Blame, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport, Limits, Notice, RunnerInfo,
+    RunnerNotice, Segment, Seq, Session, SessionId, WorkerExit,
 };
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -161,9 +161,11 @@ impl WarmUp {
         let mut list = ReplayList::default();
         for segment in &self.inherited {
             let (after, up_to) = events_of(log, *segment).await?;
-            push_events(&mut list, log, segment.session, after, up_to).await?;
+            let is_wanted: fn(&Event) -> bool = if segment.kept { is_no_reset } else { |_| true };
+            push_events(&mut list, log, segment.session, after, up_to, is_wanted).await?;
         }
-        push_events(&mut list, log, self.spec.session, self.definitions_since, Seq(u64::MAX)).await?;
+        push_events(&mut list, log, self.spec.session, self.definitions_since, Seq(u64::MAX), |_| true)
+            .await?;
         Ok(list.finish())
     }
 
@@ -232,14 +234,22 @@ async fn push_events(
     session: SessionId,
     mut after: Seq,
     up_to: Seq,
+    is_wanted: fn(&Event) -> bool,
 ) -> Result<(), Error> {
     while after < up_to {
         let page = log.events(session, after, PAGE).await?;
         let Some(last) = page.last() else { return Ok(()) };
         after = last.seq;
-        page.into_iter().filter(|event| event.seq <= up_to).for_each(|event| list.push(event));
+        page.into_iter()
+            .filter(|event| event.seq <= up_to && is_wanted(event))
+            .for_each(|event| list.push(event));
     }
     Ok(())
+}
+
+/// What was brought from a session is not dropped by its resets.
+pub(crate) fn is_no_reset(event: &Event) -> bool {
+    !matches!(event.body, EventBody::SessionReset | EventBody::SessionHardReset)
 }
 
 /// Runs one submission again, and says how it differs from its first run. What it prints was recorded

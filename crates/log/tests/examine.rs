@@ -490,7 +490,7 @@ async fn a_line_of_the_history_without_its_text_is_named_and_can_be_removed() {
     drop(log);
     let sound = report(home.path());
     assert_eq!((sound.findings, sound.history), (vec![], 2));
-    change(&home, "DELETE FROM object WHERE size = 20001");
+    change(&home, "DELETE FROM object WHERE size = 30000");
     let findings = findings(&home);
     let [finding @ Finding::HistoryWrong { number: 2, .. }] = findings.as_slice() else {
         panic!("{findings:?}")

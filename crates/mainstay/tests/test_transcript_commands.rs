@@ -133,3 +133,24 @@ fn a_session_is_handed_over_as_one_file() {
     count + 1
     "#);
 }
+
+#[test]
+fn entries_are_put_at_a_place_and_the_session_is_built_anew_with_them() {
+    let world = World::new();
+    ok(world.run(["session", "new", "--name", "lab"]));
+    eval(&world, "lab", "let rate = 2");
+    eval(&world, "lab", "let total = rate * 21");
+    ok(world.run(["session", "new", "--name", "idea"]));
+    eval(&world, "idea", "let rate = 4");
+    let put = ok(world.run(["session", "merge", "idea", "1", "--at", "1", "--into", "lab", "--id", "once"]));
+    insta::assert_snapshot!(put.stdout, @"2 entries put behind the first 2, not 1: what belongs together stays so");
+    assert!(put.stderr.contains("not quite what it was"), "another value is told: {put:?}");
+    assert_eq!(eval(&world, "lab", "total"), "84");
+    let shown = ok(world.run(["session", "transcript", "lab"])).stdout;
+    assert!(shown.contains("   3 > let rate = 4"), "{shown}");
+    let again =
+        ok(world.run(["session", "merge", "idea", "1", "--at", "1", "--into", "lab", "--id", "once"]));
+    assert_eq!(again.stdout, put.stdout);
+    let nowhere = world.run(["session", "merge", "idea", "1", "--at", "99", "--into", "lab"]);
+    assert_eq!(nowhere.code, 1, "{nowhere:?}");
+}

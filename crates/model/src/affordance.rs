@@ -47,6 +47,8 @@ pub enum Action {
     Stop,
     /// Give the session another name.
     Rename,
+    /// Put entries of another session into the transcript.
+    Merge,
     /// Delete the session.
     Delete,
     /// Have a summary stand for the beginning of the transcript.
@@ -71,7 +73,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Answer,
         Self::Cancel,
         Self::Eval,
@@ -85,6 +87,7 @@ impl Action {
         Self::Start,
         Self::Stop,
         Self::Rename,
+        Self::Merge,
         Self::Delete,
         Self::Compact,
         Self::Ask,
@@ -105,6 +108,7 @@ impl Action {
             Self::Start => "start",
             Self::Stop => "stop",
             Self::Rename => "rename",
+            Self::Merge => "merge",
             Self::Delete => "delete",
             Self::Compact => "compact",
             Self::Ask => "ask",
@@ -127,6 +131,9 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
     match (state, action) {
         (_, A::Status) => Offered,
         (_, A::Stop | A::Rename | A::Compact | A::Delete | A::Ask) => Permitted,
+
+        (S::Uninitialized | S::Ready, A::Merge) => Permitted,
+        (S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Merge) => Refused,
 
         (S::Waiting(_), A::Answer) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Ready | S::Evaluating | S::Faulted, A::Answer) => Permitted,

@@ -8,7 +8,7 @@ use crate::affordance::Action;
 use crate::ask::Question;
 use crate::entry::Origin;
 use crate::error::Error;
-use crate::event::Source;
+use crate::event::{MergePoint, Source};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
@@ -64,7 +64,7 @@ impl Command {
             if_version: Option<Version>,
         }
         let said =
-            Said { body: &self.body.stored(), depends_on: &self.depends_on, if_version: self.if_version };
+            Said { body: &self.body.said(), depends_on: &self.depends_on, if_version: self.if_version };
         CommandFingerprint::of(&session.to_string(), &said)
     }
 
@@ -145,6 +145,13 @@ pub enum SessionCommand {
         /// The new one.
         name: String,
     },
+    /// Put entries of another session into the transcript.
+    Merge {
+        /// Which, and where.
+        point: Box<MergePoint>,
+        /// The version of the session for which that was found out.
+        planned: Version,
+    },
     /// Have a summary stand for the beginning of the transcript.
     Compact {
         /// The entries it stands for.
@@ -206,6 +213,7 @@ impl SessionCommand {
             Self::HardReset => Action::HardReset,
             Self::Start => Action::Start,
             Self::Stop => Action::Stop,
+            Self::Merge { .. } => Action::Merge,
             Self::Delete => Action::Delete,
             Self::Rename { .. } => Action::Rename,
             Self::Compact { .. } => Action::Compact,
@@ -224,6 +232,7 @@ impl SessionCommand {
             | Self::Stop
             | Self::Delete
             | Self::Rename { .. }
+            | Self::Merge { .. }
             | Self::Compact { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
@@ -241,17 +250,33 @@ impl SessionCommand {
             | Self::Stop
             | Self::Delete
             | Self::Rename { .. }
+            | Self::Merge { .. }
             | Self::Compact { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
         }
     }
 
-    /// What may be stored of it.
-    fn stored(&self) -> Cow<'_, Self> {
-        match self.is_withheld() {
-            true => Cow::Owned(Self::Eval { code: String::new(), file: None, origin: None, withheld: true }),
-            false => Cow::Borrowed(self),
+    /// What a fingerprint of it is of: of what is withheld nothing, and of a merge what was asked for, whatever that comes to.
+    fn said(&self) -> Cow<'_, Self> {
+        match self {
+            Self::Eval { withheld: true, .. } => {
+                Cow::Owned(Self::Eval { code: String::new(), file: None, origin: None, withheld: true })
+            }
+            Self::Merge { point, .. } => {
+                Cow::Owned(Self::Merge { point: Box::new(point.asked()), planned: Version::ZERO })
+            }
+            Self::Eval { withheld: false, .. }
+            | Self::Cancel { .. }
+            | Self::Reset
+            | Self::HardReset
+            | Self::Start
+            | Self::Stop
+            | Self::Delete
+            | Self::Rename { .. }
+            | Self::Compact { .. }
+            | Self::Ask(_)
+            | Self::Answer { .. } => Cow::Borrowed(self),
         }
     }
 
@@ -267,9 +292,13 @@ impl SessionCommand {
             Self::Compact { summary, .. } => validate_summary(summary, limits),
             Self::Ask(question) => question.validate(limits),
             Self::Answer { value, .. } => validate_answer(value, limits),
-            Self::Cancel { .. } | Self::Reset | Self::HardReset | Self::Start | Self::Stop | Self::Delete => {
-                Ok(())
-            }
+            Self::Cancel { .. }
+            | Self::Reset
+            | Self::HardReset
+            | Self::Start
+            | Self::Stop
+            | Self::Merge { .. }
+            | Self::Delete => Ok(()),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Kinds are only ever added. An old shape that can no longer be read as it is gets a pure upcast here.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
@@ -17,7 +19,7 @@ use crate::id::{
 use crate::message::{Compaction, Message};
 use crate::object::ObjectHash;
 use crate::replay::Divergence;
-use crate::transcript::Segment;
+use crate::transcript::{Segment, Transcript};
 
 /// One fact, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +111,8 @@ pub enum WarmUpReason {
     WorkerLost,
     /// The daemon was lost, and its workers with it.
     DaemonLost,
+    /// Entries were put into the transcript: the session is built anew with what they define.
+    Merged,
 }
 
 /// How a cancelled job ended.
@@ -161,6 +165,43 @@ pub struct ForkPoint {
     pub replay: Vec<Segment>,
 }
 
+/// Where entries of another session were put into a transcript. Source: seed 004, "MergeRecord".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergePoint {
+    /// The session they are from.
+    pub from: SessionId,
+    /// Which entries of its transcript were asked for, by their indices.
+    pub entries: Vec<Range<u64>>,
+    /// The entries: those, and what belongs to them.
+    pub brought: Vec<Segment>,
+    /// How many entries they stand behind.
+    pub at: u64,
+    /// Behind how many they were to stand, which may have parted what belongs together; at the end where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<u64>,
+    /// The transcript since then.
+    pub transcript: Transcript,
+    /// What runs to rebuild the session as it was then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replay: Vec<Segment>,
+}
+
+impl MergePoint {
+    /// What was asked for, without what that comes to.
+    pub fn asked(&self) -> Self {
+        Self {
+            from: self.from,
+            entries: self.entries.clone(),
+            brought: Vec::new(),
+            at: 0,
+            wanted: self.wanted,
+            transcript: Transcript::default(),
+            replay: Vec::new(),
+        }
+    }
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "body", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -179,6 +220,8 @@ pub enum EventBody {
     },
     /// It began with entries of another session. Always its second event.
     SessionForked(ForkPoint),
+    /// Entries of another session were put into its transcript.
+    EntriesMerged(Box<MergePoint>),
     /// It was read from a file, whose cells follow. Always its second event.
     SessionImported {
         /// The file's hash, without its last line.
@@ -488,6 +531,7 @@ impl EventBody {
             Self::EvalInterrupted { job } => Some((*job, JobPart::Interrupted)),
             Self::SessionCreated { .. }
             | Self::SessionForked(_)
+            | Self::EntriesMerged(_)
             | Self::SessionImported { .. }
             | Self::SessionRenamed { .. }
             | Self::WarmUpStarted { .. }
@@ -511,6 +555,7 @@ impl EventBody {
     pub fn brings(&self) -> &[Segment] {
         match self {
             Self::SessionForked(point) => &point.segments,
+            Self::EntriesMerged(point) => &point.brought,
             Self::SessionCreated { .. }
             | Self::SessionImported { .. }
             | Self::SessionRenamed { .. }
@@ -621,6 +666,7 @@ macro_rules! kinds {
 kinds! {
     SessionCreated => "sessionCreated",
     SessionForked => "sessionForked",
+    EntriesMerged => "entriesMerged",
     SessionImported => "sessionImported",
     SessionRenamed => "sessionRenamed",
     WarmUpStarted => "warmUpStarted",

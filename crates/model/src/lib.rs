@@ -45,8 +45,8 @@ pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
 pub use event::{
-    Blame, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart, Kept, Metadata, OutputStream,
-    QueuedCommand, Source, WarmUpReason,
+    Blame, Deadline, Event, EventBody, EventKind, ForkPoint, JobEnd, JobPart, Kept, MergePoint, Metadata,
+    OutputStream, QueuedCommand, Source, WarmUpReason,
 };
 pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};

@@ -75,6 +75,18 @@ pub enum Response {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asked: Option<u64>,
     },
+    /// Entries of another session are in the transcript.
+    Merged {
+        /// Its last event for this command.
+        seq: Seq,
+        /// How many.
+        entries: u64,
+        /// Behind how many they stand.
+        at: u64,
+        /// Behind how many they were to stand, where that would have parted what belongs together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked: Option<u64>,
+    },
     /// An eval ended, well or not.
     Evaluated(EvalOutcome),
     /// The running job was asked to stop; its own outcome tells how it ended.

@@ -257,6 +257,7 @@ impl ReplayList {
             EventBody::SessionReset | EventBody::SessionHardReset => *self = Self::default(),
             EventBody::SessionCreated { .. }
             | EventBody::SessionForked(_)
+            | EventBody::EntriesMerged(_)
             | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::WarmUpStarted { .. }

@@ -66,12 +66,16 @@ pub struct Session {
     /// What its transcript consists of.
     #[serde(default, skip_serializing_if = "Transcript::is_plain")]
     pub transcript: Transcript,
-    /// The entries of other sessions whose code its definitions begin with, while it was not reset.
+    /// The entries whose code its definitions begin with, while it was not reset: of the sessions it comes from, and since a merge its
+    /// own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub begins_with: Vec<Segment>,
     /// The session it was forked off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Parent>,
+    /// The last event that put entries of another session into its transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_at: Option<Seq>,
     /// When it was deleted. It is only there for those that begin with its entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
@@ -258,6 +262,7 @@ impl Session {
             transcript: Transcript::default(),
             begins_with: Vec::new(),
             forked_from: None,
+            merged_at: None,
             deleted_at: None,
             usage: TokenUsage::default(),
         })
@@ -300,10 +305,14 @@ impl Session {
         }
     }
 
-    /// The entries of other sessions that its definitions begin with; none once it was reset.
+    /// The entries that its definitions begin with; none once it was reset.
     pub fn inherited(&self) -> Vec<Segment> {
-        let was_reset = self.definitions_since > Seq::ZERO.next();
-        if was_reset { Vec::new() } else { self.begins_with.clone() }
+        if self.was_reset() { Vec::new() } else { self.begins_with.clone() }
+    }
+
+    /// Whether what its definitions began with was dropped.
+    pub fn was_reset(&self) -> bool {
+        self.definitions_since > self.merged_at.unwrap_or(Seq::ZERO.next())
     }
 
     /// Takes in one more event. Total: an event that does not fit the state leaves it as it is.
@@ -321,6 +330,12 @@ impl Session {
                 self.transcript = Transcript::beginning_with(point.segments.clone());
                 self.begins_with.clone_from(&point.replay);
                 self.forked_from = Some(Parent { session: point.from, entries: point.entries });
+            }
+            EventBody::EntriesMerged(point) => {
+                self.transcript.clone_from(&point.transcript);
+                self.begins_with.clone_from(&point.replay);
+                (self.definitions_since, self.merged_at) = (event.seq, Some(event.seq));
+                self.version = self.version.next();
             }
             EventBody::CommandQueued(queued) => self.lane.push(Waiting {
                 principal: event.metadata.source.principal(),
@@ -532,7 +547,7 @@ impl Session {
         let change = match reason {
             WarmUpReason::Started => Transition::StartWarmUp,
             WarmUpReason::Reset => Transition::Reset,
-            WarmUpReason::HardReset => Transition::HardReset,
+            WarmUpReason::HardReset | WarmUpReason::Merged => Transition::HardReset,
             WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => {
                 Transition::WorkerLost
             }

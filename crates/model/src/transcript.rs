@@ -20,9 +20,17 @@ pub struct Segment {
     pub from: u64,
     /// The one after the last.
     pub to: u64,
+    /// Whether its entries count whatever their session dropped: those that a merge brought.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
 }
 
 impl Segment {
+    /// Entries that are in a transcript as they came to be.
+    pub const fn new(session: SessionId, from: u64, to: u64) -> Self {
+        Self { session, from, to, kept: false }
+    }
+
     /// How many entries it has.
     pub const fn len(&self) -> u64 {
         self.to.saturating_sub(self.from)
@@ -31,6 +39,11 @@ impl Segment {
     /// Whether it has the entry with this number of this session's own.
     pub fn has(&self, session: SessionId, number: u64) -> bool {
         self.session == session && (self.from..self.to).contains(&number)
+    }
+
+    /// Whether another begins where it ends.
+    fn goes_on_with(&self, other: &Self) -> bool {
+        self.session == other.session && self.to == other.from && self.kept == other.kept
     }
 
     /// Whether it has none.
@@ -70,6 +83,12 @@ impl Transcript {
         &self.before
     }
 
+    /// The session's own entries at its end, where it has so many entries in all.
+    pub fn own(&self, session: SessionId, entries: u64) -> Segment {
+        let own = entries.saturating_sub(total(&self.before));
+        Segment::new(session, self.own_from, self.own_from.saturating_add(own))
+    }
+
     /// Whether it is nothing but the session's own entries.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
@@ -77,7 +96,7 @@ impl Transcript {
 
     /// All of it, where `session` has so many entries of its own.
     pub fn segments(&self, session: SessionId, own: u64) -> Vec<Segment> {
-        let last = Segment { session, from: self.own_from, to: own };
+        let last = Segment::new(session, self.own_from, own);
         let mut all = self.before.clone();
         all.push(last);
         joined(all)
@@ -101,15 +120,20 @@ impl Transcript {
         Some(begins.saturating_add(nth_of_last))
     }
 
-    /// Puts entries before the one with the index `at`, or at the end; what `session` says next comes at the end.
+    /// Puts entries of others before the one with the index `at`, or at the end; what `session` says next comes at the end.
     pub fn insert(&mut self, session: SessionId, own: u64, at: u64, segments: &[Segment]) {
         let all = self.segments(session, own);
         let mut after = slice(&all, at..u64::MAX);
         let mut before = slice(&all, 0..at);
-        before.extend_from_slice(segments);
+        before.extend(kept(segments));
         before.append(&mut after);
         (self.before, self.own_from) = (joined(before), own);
     }
+}
+
+/// The same, whatever their sessions dropped.
+pub fn kept(segments: &[Segment]) -> impl Iterator<Item = Segment> {
+    segments.iter().map(|segment| Segment { kept: true, ..*segment })
 }
 
 /// The entries with these indices.
@@ -121,7 +145,7 @@ pub fn slice(segments: &[Segment], indices: Range<u64>) -> Vec<Segment> {
         let (from, to) = (indices.start.max(begins), indices.end.min(ends));
         if from < to {
             let at = |index: u64| segment.from + (index - begins);
-            found.push(Segment { session: segment.session, from: at(from), to: at(to) });
+            found.push(Segment { from: at(from), to: at(to), ..*segment });
         }
         begins = ends;
     }
@@ -133,7 +157,7 @@ pub(crate) fn joined(segments: Vec<Segment>) -> Vec<Segment> {
     let mut joined: Vec<Segment> = Vec::with_capacity(segments.len());
     for segment in segments.into_iter().filter(|segment| !segment.is_empty()) {
         match joined.last_mut() {
-            Some(last) if last.session == segment.session && last.to == segment.from => last.to = segment.to,
+            Some(last) if last.goes_on_with(&segment) => last.to = segment.to,
             Some(_) | None => joined.push(segment),
         }
     }
@@ -435,7 +459,7 @@ mod tests {
     #[test]
     fn an_agent_is_shown_the_newest_summary_and_what_it_does_not_stand_for() {
         let said = |number| placed(number, Role::User, &[]);
-        let covers = |to| Segment { session: session(1), from: 0, to };
+        let covers = |to| Segment::new(session(1), 0, to);
         let entries = [
             said(0),
             said(1),

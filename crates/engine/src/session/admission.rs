@@ -223,6 +223,7 @@ const fn starts(command: &SessionCommand) -> bool {
         | SessionCommand::Stop
         | SessionCommand::Delete
         | SessionCommand::Rename { .. }
+        | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
         | SessionCommand::Ask(_)
         | SessionCommand::Answer { .. } => false,
@@ -236,6 +237,7 @@ const fn counts(command: &SessionCommand) -> bool {
         SessionCommand::Eval { .. }
         | SessionCommand::Reset
         | SessionCommand::Rename { .. }
+        | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
         | SessionCommand::Ask(_) => true,
         SessionCommand::Cancel { .. }
@@ -255,6 +257,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
         | SessionCommand::HardReset
         | SessionCommand::Start
         | SessionCommand::Rename { .. }
+        | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
         | SessionCommand::Ask(_) => true,
         SessionCommand::Cancel { .. }

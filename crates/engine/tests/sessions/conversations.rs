@@ -330,3 +330,24 @@ async fn follow(steps: Vec<Step>) {
         }
     }
 }
+
+#[tokio::test]
+async fn entries_are_put_into_a_conversation_and_no_call_loses_its_result() {
+    let daemon = Daemon::start().await;
+    let import = async |text: &str| {
+        let items = [vec![said(PartRole::User, text)], with_calls()].concat();
+        created(daemon.local.import(next_id(), file(items)).await.unwrap())
+    };
+    let (one, other) = (import("one").await, import("other").await);
+    let merge = Merge { from: other, entries: std::iter::once(4..5).collect() };
+    let put = daemon.local.insert(one, next_id(), merge, Some(3)).await.unwrap();
+    assert_eq!((put.entries, put.at, put.asked), (4, 6, Some(3)), "both calls and both results, behind both");
+    let entries = daemon.local.entries(one, 0, 99).await.unwrap();
+    let roles: Vec<Role> = entries.iter().map(|placed| placed.entry.role).collect();
+    let calls = [Role::ToolCall, Role::ToolCall, Role::ToolResult, Role::ToolResult];
+    let expected = [&[Role::User, Role::User][..], &calls, &calls, &[Role::Assistant]].concat();
+    assert_eq!(roles, expected);
+    let merge = Merge { from: other, entries: std::iter::once(0..1).collect() };
+    let put = daemon.local.insert(one, next_id(), merge, None).await.unwrap();
+    assert_eq!((put.entries, put.at, put.asked), (1, 11, None));
+}

@@ -14,6 +14,7 @@ mod evals;
 mod exchange;
 mod following;
 mod forks;
+mod insertions;
 mod lanes;
 mod losses;
 mod merges;

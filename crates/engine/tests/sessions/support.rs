@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mainstay_engine::Engine;
 use mainstay_log::Log;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::transcript::total;
 use mainstay_model::{
     Access, Admission, AskEnding, Command, CommandId, CreateSession, Error, EvalEnding, EvalOutcome,
     EventBody, Failure, Limits, Outcome, Principal, Response, Rights, Seq, SessionCommand, SessionId,
@@ -305,6 +306,7 @@ fn told(body: &EventBody) -> String {
         EventBody::SessionHardReset => "hard reset".to_owned(),
         EventBody::SessionStopped => "stopped".to_owned(),
         EventBody::SessionDeleted => "deleted".to_owned(),
+        EventBody::EntriesMerged(point) => format!("merged {} at {}", total(&point.brought), point.at),
         EventBody::WorkerExited { exit, attempt, .. } => {
             format!("lost the worker by {exit}, {attempt} in a row")
         }

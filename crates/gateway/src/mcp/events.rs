@@ -100,6 +100,12 @@ impl From<Event> for EventLine {
 fn summary(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated { kind, working_directory, .. } => format!("{kind} in {working_directory}"),
+        EventBody::EntriesMerged(point) => format!(
+            "{} entries of {} behind the first {}",
+            total(&point.brought),
+            point.from.short(),
+            point.at
+        ),
         EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
             format!("off {} with {entries} of its entries", from.short())
         }
@@ -165,6 +171,7 @@ const fn reason_name(reason: WarmUpReason) -> &'static str {
         WarmUpReason::Cancelled => "the cancelled code did not yield",
         WarmUpReason::WorkerLost => "the worker was lost",
         WarmUpReason::DaemonLost => "the daemon was lost",
+        WarmUpReason::Merged => "entries were merged",
     }
 }
 

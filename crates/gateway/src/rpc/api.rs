@@ -144,6 +144,22 @@ methods! {
         entries: Vec<Range<u64>>,
     } -> MergeView;
 
+    /// Puts entries of another session into a session's transcript, at a place. Nothing is copied; what is live is built anew with them.
+    "session/insert" InsertEntries {
+        /// The session whose transcript it is: its id, the end of it, or its name.
+        session: String,
+        /// The client's name for the command: sent again under it, it gets the first answer.
+        #[serde(default)]
+        command: Option<CommandId>,
+        /// The other session.
+        from: String,
+        /// Which entries of its transcript, each by the first index and the one after the last.
+        entries: Vec<Range<u64>>,
+        /// Behind how many entries; at the end where it does not say.
+        #[serde(default)]
+        at: Option<u64>,
+    } -> Inserted;
+
     /// Has a summary stand for the beginning of a session's transcript. What it stands for stays readable.
     "session/compact" CompactSession {
         /// Its id, the end of it, or its name.
@@ -636,6 +652,21 @@ pub struct Cancelling {
     pub session: SessionView,
     /// The job that was asked to stop; none where the command still waited, and will not run.
     pub job: Option<JobId>,
+}
+
+/// Entries that were put into a transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inserted {
+    /// The session.
+    pub session: SessionView,
+    /// How many.
+    pub entries: u64,
+    /// Behind how many they stand.
+    pub at: u64,
+    /// Behind how many they were to stand, where that would have parted what belongs together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
 }
 
 /// A session that was deleted.

@@ -7,9 +7,10 @@ use super::api::{
     CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
     DeleteSession, Deleted, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
     GetHistory, GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded,
-    HistoryRemoved, HistoryText, ImportSession, Imported, ListAllEvents, ListAsks, ListEntries, ListEvents,
-    ListHistory, ListSessions, MergeSession, Method, Nothing, RaiseAsk, RemoveHistory, RenameSession,
-    ResetSession, SearchEntries, Sent, SettleSession, StartSession, StopDaemon, StopSession,
+    HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, ListAllEvents, ListAsks,
+    ListEntries, ListEvents, ListHistory, ListSessions, MergeSession, Method, Nothing, RaiseAsk,
+    RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession, StopDaemon,
+    StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -62,6 +63,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             })
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
+        InsertEntries::NAME => written(call.insert(params(request)?).await?),
         CompactSession::NAME => written(call.compact(params(request)?).await?),
         ExportSession::NAME => written(call.export(params(request)?).await?),
         ImportSession::NAME => written(call.import(params(request)?).await?),
@@ -261,6 +263,15 @@ impl Call<'_> {
         let (session, from) = (self.resolve(&session).await?, self.resolve(&from).await?);
         let merged = self.client.merge(session, id_of(command)?, Merge { from, entries }).await?;
         MergeView::load(self.client, session, merged).await
+    }
+
+    async fn insert(&self, insert: InsertEntries) -> Result<Inserted, Error> {
+        let InsertEntries { session, command, from, entries, at } = insert;
+        let (session, from) = (self.resolve(&session).await?, self.resolve(&from).await?);
+        let merge = Merge { from, entries };
+        let mainstay_engine::Inserted { entries, at, asked } =
+            self.client.insert(session, id_of(command)?, merge, at).await?;
+        Ok(Inserted { session: self.view(session).await?, entries, at, asked })
     }
 
     async fn compact(&self, compact: CompactSession) -> Result<Compacted, Error> {

@@ -51,7 +51,7 @@ pub async fn every_kind_of_event_and_outcome_comes_back_as_it_was(store: &dyn St
         bodies,
         append.events.into_iter().map(|event| (event.metadata, event.body)).collect::<Vec<_>>()
     );
-    let version = append.projection.version;
+    let version = append.version;
     assert_eq!(log.session(line.id).await, Ok(Some(append.projection)));
     for answer in append.outcomes {
         let stored = StoredOutcome {

@@ -8,10 +8,10 @@ use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Diagnostic, Divergence,
     DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind,
-    Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Message, Metadata, ObjectHash, Outcome,
-    OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError, Raiser,
-    Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition, Timestamp,
-    TokenUsage, Version, WaitReason, WarmUpReason, WorkerExit,
+    Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, MergePoint, Message, Metadata, ObjectHash,
+    Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError,
+    Raiser, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition,
+    Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -22,12 +22,21 @@ use super::{answer, command_id, created, fingerprint, output, session_id, warm_u
 pub fn bodies() -> Vec<EventBody> {
     let bodies = vec![
         created("again", "/work"),
+        EventBody::EntriesMerged(Box::new(MergePoint {
+            from: session_id(9),
+            entries: std::iter::once(2..4).collect(),
+            brought: vec![Segment { kept: true, ..Segment::new(session_id(9), 2, 4) }],
+            at: 1,
+            wanted: Some(0),
+            transcript: Transcript::beginning_with(vec![Segment::new(session_id(9), 0, 4)]),
+            replay: vec![Segment::new(session_id(9), 2, 4)],
+        })),
         EventBody::SessionForked(ForkPoint {
             from: session_id(9),
             entries: 4,
             asked: Some(3),
-            segments: vec![Segment { session: session_id(9), from: 0, to: 4 }],
-            replay: vec![Segment { session: session_id(9), from: 2, to: 4 }],
+            segments: vec![Segment::new(session_id(9), 0, 4)],
+            replay: vec![Segment::new(session_id(9), 2, 4)],
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },
@@ -75,7 +84,7 @@ pub fn bodies() -> Vec<EventBody> {
         EventBody::EvalInterrupted { job: job() },
         EventBody::MessageAdded(Box::new(message())),
         EventBody::TranscriptCompacted(Box::new(Compaction {
-            covers: vec![Segment { session: session_id(9), from: 0, to: 4 }],
+            covers: vec![Segment::new(session_id(9), 0, 4)],
             summary: "So far.".to_owned(),
             metadata: BTreeMap::new(),
         })),
@@ -194,6 +203,7 @@ pub fn answers() -> Vec<Answer> {
     let outcomes = [
         Outcome::Done { response: Response::Created { session: session_id(1) } },
         Outcome::Done { response: Response::Forked { session: session_id(1), entries: 4, asked: Some(3) } },
+        Outcome::Done { response: Response::Merged { seq: Seq(4), entries: 2, at: 4, asked: Some(3) } },
         Outcome::Done { response: Response::Compacted { seq: Seq(4), entries: 4, asked: Some(5) } },
         Outcome::Done { response: Response::Evaluated(EvalOutcome { ending: exited, ..eval.clone() }) },
         Outcome::Done { response: Response::Evaluated(eval) },

@@ -8,6 +8,7 @@ use mainstay_gateway::view::{CommandState, CommandView};
 use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response};
 
 use super::events::who;
+use super::merge::inserted_text;
 use crate::connect::connect;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, printable};
@@ -80,6 +81,7 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
                 format!("created session {} with {entries} entries of another", session.short())
             }
             Response::Compacted { entries, .. } => format!("a summary stands for {entries} entries"),
+            Response::Merged { entries, at, asked, .. } => inserted_text(*entries, *at, *asked),
             Response::Cancelling { .. } => "asked the running job to stop".to_owned(),
             Response::Withdrawn { command } => {
                 format!("took {} back", printable(command.as_str()))

@@ -24,7 +24,7 @@ use super::story::Story;
 use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, printable};
+use crate::terminal::{Paint, Tone, counted, printable};
 
 /// A line that has not gone on for this long, at most twice as long, is told before its end.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -215,6 +215,10 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionForked(ForkPoint { from, entries, .. }) => {
             (None, format!("forked off {} with {entries} of its entries", from.short()))
         }
+        EventBody::EntriesMerged(point) => {
+            let (from, entries) = (point.from.short(), counted(total(&point.brought), "entry"));
+            (None, format!("{entries} of {from} merged behind the first {}", point.at))
+        }
         EventBody::SessionImported { .. } => (None, "read from a file".to_owned()),
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
@@ -323,6 +327,7 @@ const fn reason_words(reason: WarmUpReason) -> &'static str {
         WarmUpReason::Cancelled => "the worker was killed to end a cancelled job",
         WarmUpReason::WorkerLost => "the worker was lost",
         WarmUpReason::DaemonLost => "the daemon was lost",
+        WarmUpReason::Merged => "with what was merged",
     }
 }
 
@@ -409,7 +414,7 @@ mod tests {
             "assistant: I look. Now. · toolCall read: {\"path\":\"a.txt\"}"
         );
         let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
-        let covers = vec![Segment { session, from: 2, to: 6 }];
+        let covers = vec![Segment::new(session, 2, 6)];
         let compaction = Compaction { covers, summary: "A file.".to_owned(), metadata: Default::default() };
         assert_eq!(
             words(&EventBody::TranscriptCompacted(Box::new(compaction))),

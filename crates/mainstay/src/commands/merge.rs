@@ -1,22 +1,26 @@
-//! `mainstay session merge` and `mainstay session cherry-pick`: cells of another session, run in this one.
+//! `mainstay session merge` and `mainstay session cherry-pick`: entries of another session, run in this one or put into its
+//! transcript.
 
 use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::MergeSession;
+use mainstay_gateway::rpc::api::{InsertEntries, Inserted, MergeSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{BroughtView, MergeView};
 use mainstay_model::{CommandId, Error};
 
 use super::session::named;
 use super::target::settle;
-use crate::terminal::{Paint, Tone, eval_summary, note, printable};
+use crate::terminal::{Paint, Tone, counted, eval_summary, note, printable, tell_news};
 
-/// Runs cells of another session in this one, in their order, up to the first that fails.
+/// Brings entries of another session into this one
+///
+/// Its cells run here, in their order, up to the first that fails. With --at they are put into the transcript at that place instead, and the
+/// session is built anew with them. Where nothing runs, as in an agent's conversation, they always are.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay session merge ideas 5-8\n  mainstay session merge ideas 3,7 --into lab\n\nThe numbers are those of `mainstay session transcript FROM`. An output brings its input.\n\nExit codes: 0 all of it ran to its end, 1 it did not; what was and was not run is said."
+    after_help = "Examples:\n  mainstay session merge ideas 5-8\n  mainstay session merge ideas 3,7 --into lab\n  mainstay session merge ideas 1-2 --at 4    # behind the first four entries\n\nThe numbers are those of `mainstay session transcript FROM`. An output brings its input.\n\nExit codes: 0 all of it ran to its end, 1 it did not; what was and was not run is said."
 )]
 pub(super) struct MergeArgs {
     /// The session they are brought from
@@ -25,6 +29,10 @@ pub(super) struct MergeArgs {
     /// The numbers of its entries: 3,4,7-9
     #[arg(value_parser = entries)]
     entries: Entries,
+
+    /// Put them behind the first so many entries of the transcript
+    #[arg(long, value_name = "ENTRIES")]
+    at: Option<u64>,
 
     #[command(flatten)]
     into: Into,
@@ -46,6 +54,10 @@ pub(super) struct CherryPick {
     /// With so many entries before it
     #[arg(long, value_name = "ENTRIES", default_value_t = 0)]
     context: u64,
+
+    /// Put them behind the first so many entries of the transcript
+    #[arg(long, value_name = "ENTRIES")]
+    at: Option<u64>,
 
     #[command(flatten)]
     into: Into,
@@ -69,20 +81,41 @@ struct Into {
 
 impl MergeArgs {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
-        self.into.bring(client, self.from, self.entries.0).await
+        self.into.bring(client, self.from, self.entries.0, self.at).await
     }
 }
 
 impl CherryPick {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
         let range = with_context(self.entry, self.context);
-        self.into.bring(client, self.from, vec![range]).await
+        self.into.bring(client, self.from, vec![range], self.at).await
     }
 }
 
 impl Into {
-    async fn bring(self, client: &Client, from: String, entries: Vec<Range<u64>>) -> Result<ExitCode, Error> {
-        let session = settle(client, named(client, self.into).await?).await?;
+    async fn bring(
+        self,
+        client: &Client,
+        from: String,
+        entries: Vec<Range<u64>>,
+        at: Option<u64>,
+    ) -> Result<ExitCode, Error> {
+        let into = named(client, self.into).await?;
+        if at.is_some() || into.kind.is_agent() {
+            let session = into.session.to_string();
+            let insert = InsertEntries { session, command: self.id, from, entries, at };
+            let Inserted { session, entries, at, asked } = client.call(insert).await?;
+            let session = settle(client, session).await?;
+            match self.json {
+                true => super::print_json(&Inserted { session, entries, at, asked })?,
+                false => {
+                    println!("{}", inserted_text(entries, at, asked));
+                    tell_news(&session);
+                }
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let session = settle(client, into).await?;
         let session = session.session.to_string();
         let merged = client.call(MergeSession { session, command: self.id, from, entries }).await?;
         if self.json {
@@ -92,6 +125,13 @@ impl Into {
         }
         Ok(if merged.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Where entries were put.
+pub(crate) fn inserted_text(entries: u64, at: u64, asked: Option<u64>) -> String {
+    let moved =
+        asked.map_or_else(String::new, |asked| format!(", not {asked}: what belongs together stays so"));
+    format!("{} put behind the first {at}{moved}", counted(entries, "entry"))
 }
 
 /// Shows what came of a merge: each cell's output, then what did not run.

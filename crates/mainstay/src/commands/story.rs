@@ -48,6 +48,7 @@ impl Story {
             // The job goes on, and its line with it.
             EventBody::CancelRequested { .. }
             | EventBody::SessionForked(_)
+            | EventBody::EntriesMerged(_)
             | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::CommandQueued(_)

@@ -245,11 +245,7 @@ mod tests {
             result,
         ];
         let entries = Message { parts, ..Message::default() }.entries();
-        let covers = vec![Segment {
-            session: "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(),
-            from: 0,
-            to: 4,
-        }];
+        let covers = vec![Segment::new("019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap(), 0, 4)];
         let summary = Compaction { covers, summary: "A file.".to_owned(), metadata: Default::default() };
         let all = entries.into_iter().chain([summary.entry()]);
         let told: String = all.map(|(entry, text)| entry_told(entry, &text)).collect();

@@ -2,8 +2,8 @@
 
 use mainstay_gateway::rpc::api::{
     CancelSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession, GetSessionStatistics,
-    GetStatus, ListAsks, ListEvents, ListHistory, ListSessions, RenameSession, ResetSession, SearchEntries,
-    Sent,
+    GetStatus, InsertEntries, Inserted, ListAsks, ListEvents, ListHistory, ListSessions, RenameSession,
+    ResetSession, SearchEntries, Sent,
 };
 use mainstay_model::{Error, Placed, Seq, Timestamp};
 
@@ -18,6 +18,7 @@ use crate::commands::delete::question;
 use crate::commands::fork::moved;
 use crate::commands::history::{newest, show_history};
 use crate::commands::lineage::picture;
+use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::search::show_found;
 use crate::commands::session::session_line;
 use crate::commands::status::status_text;
@@ -46,7 +47,10 @@ impl Repl {
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
             Command::Fork { entries, name } => self.fork(entries, name).await?,
-            Command::Merge { from, entries } => self.evaluate(Submission::merge(from, entries)).await?,
+            Command::Merge { from, entries, at } => match at {
+                Some(at) => self.insert(from, entries, at).await?,
+                None => self.evaluate(Submission::merge(from, entries)).await?,
+            },
             Command::Lineage => self.lineage().await?,
             Command::Transcript(from) => self.transcript(from).await?,
             Command::History(words) => self.history(words).await?,
@@ -97,6 +101,14 @@ impl Repl {
         let forked = self.link.client.call(fork).await?;
         moved(&forked).iter().for_each(|moved| note(moved));
         self.switch(forked.session.session.to_string()).await
+    }
+
+    async fn insert(&mut self, from: String, entries: Entries, at: u64) -> Result<(), Error> {
+        let session = self.link.reference();
+        let insert = InsertEntries { session, command: None, from, entries: entries.0, at: Some(at) };
+        let Inserted { entries, at, asked, .. } = self.link.client.call(insert).await?;
+        println!("{}", inserted_text(entries, at, asked));
+        self.settle().await
     }
 
     async fn lineage(&self) -> Result<(), Error> {

@@ -43,6 +43,8 @@ pub(super) enum Command {
         from: String,
         /// Which entries of its transcript.
         entries: Entries,
+        /// Put them behind the first so many instead of running them at the end.
+        at: Option<u64>,
     },
     /// Show the transcript, from the entry with this number on.
     Transcript(u64),
@@ -103,7 +105,13 @@ pub(super) const TABLE: &[Entry] = &[
         "go on apart, in a new session with all or so many of these entries",
         |text| Some(fork(text)),
     ),
-    entry(":merge", &[], "SESSION ENTRIES", "run entries of another session here: 3,4,7-9", merge),
+    entry(
+        ":merge",
+        &[],
+        "SESSION ENTRIES [--at N]",
+        "run entries of another session here: 3,4,7-9; or put them behind the first N",
+        merge,
+    ),
     entry(
         ":cherry-pick",
         &[],
@@ -174,9 +182,13 @@ fn fork(text: &str) -> Command {
 
 /// The name of a session may have blanks in it, and so may the numbers of entries.
 fn merge(text: &str) -> Option<Command> {
-    text.match_indices(char::is_whitespace).find_map(|(at, _)| {
-        let (from, numbers) = text.split_at(at);
-        Some(Command::Merge { from: name(from)?, entries: entries(numbers).ok()? })
+    let (text, at) = match text.split_once("--at") {
+        Some((text, at)) => (text.trim_end(), Some(at.trim_start_matches('=').trim().parse().ok()?)),
+        None => (text, None),
+    };
+    text.match_indices(char::is_whitespace).find_map(|(begins, _)| {
+        let (from, numbers) = text.split_at(begins);
+        Some(Command::Merge { from: name(from)?, entries: entries(numbers).ok()?, at })
     })
 }
 
@@ -187,7 +199,7 @@ fn cherry_pick(text: &str) -> Option<Command> {
     };
     let (from, entry) = picked.trim_end().rsplit_once(char::is_whitespace)?;
     let entries = Entries(vec![with_context(number(entry)?, context)]);
-    Some(Command::Merge { from: name(from)?, entries })
+    Some(Command::Merge { from: name(from)?, entries, at: None })
 }
 
 /// The seed has a word of its own for a search.
@@ -328,7 +340,10 @@ mod tests {
         let merge = |from: &str, entries: &[(u64, u64)]| Command::Merge {
             from: from.to_owned(),
             entries: Entries(entries.iter().map(|(start, end)| *start..*end).collect()),
+            at: None,
         };
+        let at = |at| Command::Merge { from: "lab".to_owned(), entries: entries("3").unwrap(), at: Some(at) };
+        assert_eq!((done(":merge lab 3 --at 4"), done(":merge lab 3 --at=0")), (at(4), at(0)));
         assert_eq!(done(":merge lab 3, 7-9"), merge("lab", &[(2, 3), (6, 9)]));
         assert_eq!(done(":merge the lab 2 3"), merge("the lab 2", &[(2, 3)]));
         assert_eq!(done(":merge \"the lab\" 3"), merge("the lab", &[(2, 3)]));
@@ -380,7 +395,7 @@ mod tests {
         assert_eq!(read(":transcript 0"), usage(":transcript [FROM]"));
         assert_eq!(read(":search"), usage(":search WORDS"));
         for line in [":merge", ":merge lab", ":merge 3", ":merge lab 0", ":merge lab 4-3"] {
-            assert_eq!(read(line), usage(":merge SESSION ENTRIES"), "{line}");
+            assert_eq!(read(line), usage(":merge SESSION ENTRIES [--at N]"), "{line}");
         }
         for line in
             [":cherry-pick lab", ":cherry-pick 7", ":cherry-pick lab 0", ":cherry-pick lab 7 --context x"]

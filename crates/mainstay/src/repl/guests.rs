@@ -69,6 +69,7 @@ impl Guests {
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }
             | EventBody::SessionForked(_)
+            | EventBody::EntriesMerged(_)
             | EventBody::SessionImported { .. }
             | EventBody::SessionRenamed { .. }
             | EventBody::SessionReset

@@ -44,7 +44,7 @@ mod tests {
           :switch SESSION                           attach to another session: its name, or the end of its id
           :new [NAME]                               create a session in this folder and attach to it
           :fork [ENTRIES] [NAME]                    go on apart, in a new session with all or so many of these entries
-          :merge SESSION ENTRIES                    run entries of another session here: 3,4,7-9
+          :merge SESSION ENTRIES [--at N]           run entries of another session here: 3,4,7-9; or put them behind the first N
           :cherry-pick SESSION ENTRY [--context N]  run one of them, with N before it
           :rename NAME                              give the session another name
           :delete-session [SESSION]                 delete another session, or this one

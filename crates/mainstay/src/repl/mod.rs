@@ -304,6 +304,7 @@ impl Repl {
                 EventBody::SessionReset
                     | EventBody::SessionHardReset
                     | EventBody::SessionForked(_)
+                    | EventBody::EntriesMerged(_)
                     | EventBody::SessionImported { .. }
                     | EventBody::SessionRenamed { .. }
                     | EventBody::SessionStopped

@@ -97,6 +97,21 @@ impl Draft<'_> {
                 self.effect(Effect::KillWorker);
                 Response::Recorded { seq }
             }
+            SessionCommand::Merge { planned, .. } if planned != self.session.version => {
+                // Nothing is accepted: it is found out anew what the merge comes to.
+                return Err(Error::VersionMismatch { expected: planned, actual: self.session.version });
+            }
+            SessionCommand::Merge { point, .. } => {
+                let (at, entries) = (point.at, total(&point.brought));
+                let asked = point.wanted.filter(|wanted| *wanted != at);
+                let mut seq = self.record(metadata.clone(), EventBody::EntriesMerged(point));
+                if state != SessionState::Uninitialized {
+                    seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Merged });
+                    self.effect(Effect::KillWorker);
+                    self.effect(Effect::StartWorker { after: Duration::ZERO });
+                }
+                Response::Merged { seq, entries, at, asked }
+            }
             SessionCommand::Delete => {
                 self.end_running_by_kill();
                 self.end_client_asks();

@@ -343,14 +343,14 @@ const OF_THE_FILE: SessionId = SessionId::from_uuid(uuid::Uuid::nil());
 
 /// Entries that are numbered in a file.
 pub const fn numbered(from: u64, to: u64) -> Segment {
-    Segment { session: OF_THE_FILE, from, to }
+    Segment::new(OF_THE_FILE, from, to)
 }
 
 /// The indices at which these entries stand in a transcript, as segments of a file.
 fn indices_of(transcript: &[Segment], entries: &[Segment]) -> Vec<Segment> {
     let mut begins = 0;
     let mut indices = Vec::new();
-    for Segment { session, from, to } in transcript {
+    for Segment { session, from, to, .. } in transcript {
         for entries in entries.iter().filter(|entries| entries.session == *session) {
             let (first, last) = (entries.from.max(*from), entries.to.min(*to));
             if first < last {

@@ -13,7 +13,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         EventBody::WarmUpStarted { reason } => Some(match reason {
             WarmUpReason::Started => Transition::StartWarmUp,
             WarmUpReason::Reset => Transition::Reset,
-            WarmUpReason::HardReset => Transition::HardReset,
+            WarmUpReason::HardReset | WarmUpReason::Merged => Transition::HardReset,
             WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => {
                 Transition::WorkerLost
             }
@@ -41,6 +41,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         }
         EventBody::SessionCreated { .. }
         | EventBody::SessionForked(_)
+        | EventBody::EntriesMerged(_)
         | EventBody::SessionImported { .. }
         | EventBody::SessionRenamed { .. }
         | EventBody::SessionDeleted

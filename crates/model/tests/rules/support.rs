@@ -6,8 +6,8 @@ use mainstay_model::session::{Parent, Rebuilt, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, Compaction, CreateSession,
     Deadline, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, Message, Metadata,
-    ObjectHash, Outcome, OutputStream, Part, PartRole, PendingAsk, Position, Principal, Question,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, MergePoint, Message,
+    Metadata, ObjectHash, Outcome, OutputStream, Part, PartRole, PendingAsk, Position, Principal, Question,
     QueuedCommand, RaisedError, Raiser, RateScope, Response, RunningJob, Segment, Seq, Session,
     SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
     Transition, Version, WaitReason, WarmUpReason, WorkerExit,
@@ -299,6 +299,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
     prop_oneof![
         1 => created,
         1 => any_fork_point().prop_map(EventBody::SessionForked),
+        1 => any_merge_point().prop_map(|point| EventBody::EntriesMerged(Box::new(point))),
         1 => Just(EventBody::SessionImported { hash: ObjectHash::of(b"file") }),
         1 => any_text().prop_map(|name| EventBody::SessionRenamed { name }),
         3 => any_reason().prop_map(|reason| EventBody::WarmUpStarted { reason }),
@@ -384,8 +385,7 @@ pub(crate) fn any_message() -> impl Strategy<Value = Message> {
 }
 
 fn any_compaction() -> impl Strategy<Value = Compaction> {
-    let segment =
-        (any_count(), any_count()).prop_map(|(from, to)| Segment { session: session_id(), from, to });
+    let segment = (any_count(), any_count()).prop_map(|(from, to)| Segment::new(session_id(), from, to));
     let metadata = Default::default();
     (vec(segment, 0..3), any_text()).prop_map(move |(covers, summary)| Compaction {
         covers,
@@ -608,10 +608,23 @@ fn any_life() -> impl Strategy<Value = Life> {
 }
 
 fn any_segment() -> impl Strategy<Value = Segment> {
-    (any::<u128>(), 0..100_u64, 0..100_u64).prop_map(|(session, from, count)| Segment {
+    (any::<u128>(), 0..100_u64, 0..100_u64, any::<bool>()).prop_map(|(session, from, count, kept)| Segment {
         session: SessionId::from_uuid(Uuid::from_u128(session)),
         from,
         to: from + count,
+        kept,
+    })
+}
+
+fn any_merge_point() -> impl Strategy<Value = MergePoint> {
+    (any_fork_point(), vec(any_segment(), 0..4)).prop_map(|(fork, brought)| MergePoint {
+        from: fork.from,
+        entries: std::iter::once(0..fork.entries).collect(),
+        brought,
+        at: fork.entries,
+        wanted: fork.asked,
+        transcript: Transcript::beginning_with(fork.segments),
+        replay: fork.replay,
     })
 }
 
@@ -684,6 +697,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
                 .unwrap_or_default(),
             begins_with: fork.clone().map(|fork| fork.replay).unwrap_or_default(),
             forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
+            merged_at: None,
             deleted_at: None,
             usage: TokenUsage { input: evals, ..TokenUsage::default() },
         },

@@ -12,9 +12,10 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Diagnostic,
     Divergence, DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody,
-    Failure, ForkPoint, IdempotencyKey, Kept, Limits, Message, Metadata, ObjectHash, Outcome, OutputStream,
-    Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser, Segment, Seq, Session,
-    SessionCommand, SessionKind, SessionState, Source, TokenUsage, Version, WarmUpReason, WorkerExit,
+    Failure, ForkPoint, IdempotencyKey, Kept, Limits, MergePoint, Message, Metadata, ObjectHash, Outcome,
+    OutputStream, Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser, Segment, Seq,
+    Session, SessionCommand, SessionKind, SessionState, Source, TokenUsage, Transcript, Version,
+    WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -159,10 +160,11 @@ fn the_shape_of_every_command() {
         SessionCommand::HardReset,
         SessionCommand::Start,
         SessionCommand::Stop,
+        SessionCommand::Merge { point: Box::new(merge_point()), planned: Version(2) },
         SessionCommand::Delete,
         SessionCommand::Rename { name: "demo".to_owned() },
         SessionCommand::Compact {
-            covers: vec![Segment { session: session_id(), from: 0, to: 4 }],
+            covers: vec![Segment::new(session_id(), 0, 4)],
             asked: Some(5),
             summary: "So far.".to_owned(),
         },
@@ -211,6 +213,7 @@ fn the_shape_of_every_outcome() {
     let responses = [
         Response::Created { session: session_id() },
         Response::Forked { session: session_id(), entries: 4, asked: Some(3) },
+        Response::Merged { seq: Seq(9), entries: 2, at: 4, asked: Some(3) },
         Response::Compacted { seq: Seq(9), entries: 4, asked: Some(5) },
         Response::Cancelling { job: job_id(1) },
         Response::Withdrawn { command: command_id(1) },
@@ -290,12 +293,13 @@ fn event_examples() -> Vec<EventBody> {
             working_directory: text("/home/ada/demo"),
             project: Some(text("/home/ada/demo/demo.fsproj")),
         },
+        EventBody::EntriesMerged(Box::new(merge_point())),
         EventBody::SessionForked(ForkPoint {
             from: session_id(),
             entries: 4,
             asked: Some(3),
-            segments: vec![Segment { session: session_id(), from: 0, to: 4 }],
-            replay: vec![Segment { session: session_id(), from: 2, to: 4 }],
+            segments: vec![Segment::new(session_id(), 0, 4)],
+            replay: vec![Segment::new(session_id(), 2, 4)],
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: text("other") },
@@ -416,9 +420,18 @@ fn event_examples() -> Vec<EventBody> {
             usage: Some(TokenUsage { input: 10, output: 5, cache_read: 3, cache_write: 1 }),
         })),
         EventBody::TranscriptCompacted(Box::new(Compaction {
-            covers: vec![Segment { session: session_id(), from: 0, to: 4 }],
+            covers: vec![Segment::new(session_id(), 0, 4)],
             summary: text("So far."),
             metadata: Default::default(),
         })),
     ]
+}
+
+fn merge_point() -> MergePoint {
+    let brought = vec![Segment { kept: true, ..Segment::new(session_id(), 2, 4) }];
+    let mut transcript = Transcript::default();
+    transcript.insert(session_id(), 4, 2, &brought);
+    let replay = transcript.inherited().to_vec();
+    let from = session_id();
+    MergePoint { from, entries: vec![3..4, 7..9], brought, at: 2, wanted: Some(1), transcript, replay }
 }
