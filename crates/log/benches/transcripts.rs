@@ -9,9 +9,11 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mainstay_log::{Append, EntryFilter, Log, SessionFilter, SqliteLog, SqliteOptions};
+use mainstay_log::{
+    Append, Collected, Collection, EntryFilter, Log, SessionFilter, SqliteLog, SqliteOptions,
+};
 use mainstay_model::search::Words;
-use mainstay_model::{Access, NamePattern, Principal, Rights, Role};
+use mainstay_model::{Access, EventBody, NamePattern, Principal, Rights, Role};
 use rusqlite::{Connection, OpenFlags};
 use support::Line;
 use tempfile::TempDir;
@@ -51,6 +53,7 @@ fn main() {
         cells(&mut short, &mut store);
         store.sizes();
     }
+    store.collect();
 }
 
 /// A store with one session.
@@ -128,6 +131,30 @@ impl<'r> Store<'r> {
     fn search(&self, what: &str, filter: EntryFilter) {
         let search = || drop(black_box(self.runtime.block_on(self.log.search(filter.clone())).unwrap()));
         tell(&format!("search: {what}"), &repeat(15, search));
+    }
+
+    /// Deletes the session and collects it.
+    fn collect(&mut self) {
+        let deletion = self.line.append(vec![EventBody::SessionDeleted]);
+        self.append(deletion);
+        let (mut all, mut next) = (Collected::default(), Some(Collection::default()));
+        let mut times = Vec::new();
+        while let Some(from) = next {
+            let is_rows = matches!(from, Collection::Sessions { .. });
+            let (took, part) = time(|| self.runtime.block_on(self.log.collect(from)).unwrap());
+            all += part.0;
+            next = part.1;
+            if is_rows {
+                times.push(took);
+            }
+        }
+        let took: Duration = times.iter().sum();
+        let rate = (all.entries + all.events) as f64 / took.as_secs_f64();
+        println!(
+            "\ncollected {} entries and {} events in {took:.1?}: {rate:.0} a second",
+            all.entries, all.events
+        );
+        tell("a step of a collection", &times);
     }
 
     fn sizes(&self) {

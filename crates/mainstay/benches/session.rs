@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mainstay_engine::runner::{StartedRunner, Submission};
-use mainstay_gateway::rpc::api::{CreateSession, Eval, GetStatus, Sent, SettleSession};
+use mainstay_gateway::rpc::api::{
+    CreateSession, Eval, ForkSession, GetStatus, Sent, SettleSession, StopSession,
+};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_kernel::fsharp::{Search, prepare};
 use mainstay_kernel::{Launch, worker};
@@ -43,7 +45,41 @@ async fn main() -> Result<(), Failure> {
     let fresh = folder.path().join("fresh");
     std::fs::create_dir(&fresh)?;
     std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
-    roads(&Daemon::start(&fresh)?, folder.path(), disk).await
+    roads(&Daemon::start(&fresh)?, folder.path(), disk).await?;
+    live_fork(&Daemon::start(&fresh)?, folder.path()).await
+}
+
+/// How many definitions a session has that is forked live, and how often it is.
+const DEFINITIONS: usize = 200;
+const FORKS: usize = 5;
+
+/// A fork of a live session with many definitions: until it is answered, and until its worker has the values.
+async fn live_fork(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
+    let client = daemon.connect().await?;
+    let session = create(&client, folder).await?;
+    let mut evals = Vec::new();
+    for number in 0..DEFINITIONS {
+        let began = Instant::now();
+        client.call(eval(&session, &format!("let value{number} = {number} * 2"))).await?;
+        evals.push(began.elapsed());
+    }
+    println!(
+        "| {DEFINITIONS} definitions, one eval each | {:.2} s in all | |",
+        evals.iter().sum::<Duration>().as_secs_f64()
+    );
+    let (mut answered, mut ready) = (Vec::new(), Vec::new());
+    for _ in 0..FORKS {
+        let began = Instant::now();
+        let fork = ForkSession { command: None, session: session.clone(), entries: None, name: None };
+        let child = client.call(fork).await?.session.session.to_string();
+        answered.push(began.elapsed());
+        client.call(SettleSession { session: child.clone(), timeout_ms: 600_000 }).await?;
+        ready.push(began.elapsed());
+        client.call(StopSession { session: child, sent: Sent::default() }).await?;
+    }
+    print_row("a fork of them, answered", spread(answered));
+    print_row("the same, with all values", spread(ready));
+    Ok(())
 }
 
 /// Middle and near-worst of a series.

@@ -119,9 +119,18 @@ fn remove_events(
     if room == 0 {
         return Ok(0);
     }
-    let held: i64 = statements
-        .get("SELECT coalesce((SELECT last_seq FROM place WHERE session = ?1 AND number = ?2 - 1), 0)")?
-        .query_row([deleted.number, deleted.held], |row| row.get(0))?;
+    let held = match deleted.held {
+        0 => 0,
+        held => {
+            let place = statements
+                .get("SELECT last_seq FROM place WHERE session = ?1 AND number = ?2")?
+                .query_row([deleted.number, held - 1], |row| row.get(0))
+                .optional()?;
+            // Where the transcript is damaged nothing is taken from what it may be made of again.
+            let Some(seq) = place else { return Ok(room) };
+            seq
+        }
+    };
     // Cheap where there is nothing to be done: what is wanted then is found by the index alone.
     index::complete(statements)?;
     let events: Vec<(i64, i64)> = statements
