@@ -50,8 +50,21 @@ impl Engine {
 /// The events of a segment's session that lie behind the entry before it, up to its last entry: after the first of the two, up
 /// to the second. A reset behind the entry before it is among them.
 pub(crate) async fn events_of(log: &dyn Log, segment: Segment) -> Result<(Seq, Seq), Error> {
-    let Segment { session, from, to, .. } = segment;
-    Ok((end_of(log, session, from).await?, end_of(log, session, to).await?))
+    let Segment { session, from, to, kept } = segment;
+    let after = match kept {
+        // What stood before them may be gone.
+        true => Seq(first_of(log, session, from).await?.0.saturating_sub(1)),
+        false => end_of(log, session, from).await?,
+    };
+    Ok((after, end_of(log, session, to).await?))
+}
+
+/// The first event of an entry.
+async fn first_of(log: &dyn Log, session: SessionId, number: u64) -> Result<Seq, Error> {
+    match log.own_entries(session, number, 1).await?.pop() {
+        Some(placed) if placed.number == number => Ok(placed.first),
+        Some(_) | None => Err(Error::EntryDamaged { session, number }),
+    }
 }
 
 /// The last event of a session's first so many entries; the beginning where there are none.

@@ -1,7 +1,9 @@
 //! Forks: what a session begins with that is forked off another. Nothing is copied: it gets the other's segments.
 
+use std::ops::Range;
+
 use mainstay_log::SessionFilter;
-use mainstay_model::transcript::{slice, total, whole_units};
+use mainstay_model::transcript::{leaves_open, slice, total, whole_units};
 use mainstay_model::{
     Bond, CreateSession, Error, ForkPoint, ForkSession, Placed, Segment, Session, SessionId,
 };
@@ -12,7 +14,7 @@ use crate::entries::events_of;
 /// Characters that a name keeps before its number.
 const STEM_CHARACTERS: usize = 108;
 
-/// How far an answer may be from what it answers, in entries.
+/// How many entries on each side of a cut are looked at first.
 pub(crate) const UNIT: u64 = 64;
 
 impl Engine {
@@ -81,9 +83,34 @@ impl Engine {
 
     /// How many entries there are from the first, where `wanted` are wanted and no answer is to lose what it answers.
     pub(crate) async fn whole_end(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
-        let before = wanted.saturating_sub(UNIT);
-        let around = self.entries_of(&slice(segments, before..wanted.saturating_add(UNIT))).await?;
-        Ok(before + whole_units(&bonds(&around), 0..wanted - before).end)
+        self.whole_around(segments, wanted..wanted).await.map(|whole| whole.end)
+    }
+
+    /// The entries around these that part nothing which belongs together. It looks at those around them, and at more where that is not
+    /// enough.
+    pub(crate) async fn whole_around(
+        &self,
+        segments: &[Segment],
+        wanted: Range<u64>,
+    ) -> Result<Range<u64>, Error> {
+        let all = total(segments);
+        let is_place = wanted.is_empty();
+        let mut reach = UNIT;
+        loop {
+            let first = wanted.start.saturating_sub(reach);
+            let last = wanted.end.saturating_add(reach).min(all);
+            let around = self.entries_of(&slice(segments, first..last)).await?;
+            let bonds = bonds(&around);
+            // A place is where what comes before it ends.
+            let start = if is_place { 0 } else { wanted.start - first };
+            let whole = whole_units(&bonds, start..wanted.end - first);
+            let begins_here = is_place || first == 0 || whole.start > 0;
+            let ends_here = last == all || whole.end < last - first && !leaves_open(&bonds, whole.end);
+            if begins_here && ends_here {
+                return Ok(first + whole.start..first + whole.end);
+            }
+            reach = reach.saturating_mul(2);
+        }
     }
 
     /// A name that no session has: this one, or this one numbered.

@@ -65,7 +65,11 @@ impl Client {
         }
     }
 
-    async fn answered_before(&self, id: &CommandId) -> Result<bool, Error> {
+    /// Whether a command of this id was carried out.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn answered_before(&self, id: &CommandId) -> Result<bool, Error> {
         match self.command(id).await {
             Ok(CommandStatus::Ended(_)) => Ok(true),
             Ok(CommandStatus::Waits { .. } | CommandStatus::Runs { .. })

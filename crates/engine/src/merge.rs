@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use mainstay_model::transcript::{slice, total, whole_units};
+use mainstay_model::transcript::{slice, total};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EvalOutcome, Origin, Outcome, Placed, Response, Role,
     Segment, SessionCommand, SessionId,
 };
 
 use crate::client::Client;
-use crate::fork::{UNIT, bonds};
 use crate::sync::task;
 
 /// What is brought into a session.
@@ -144,10 +143,7 @@ impl Client {
             let reason = format!("it has {all} entries; {start}..{end} is not a range of them");
             return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
         }
-        let first = start.saturating_sub(UNIT);
-        let around = self.engine().entries_of(&slice(segments, first..end.saturating_add(UNIT))).await?;
-        let whole = whole_units(&bonds(&around), start - first..end - first);
-        Ok(first + whole.start..first + whole.end)
+        self.engine().whole_around(segments, start..end).await
     }
 
     /// The inputs among what is to be brought, by their indices.

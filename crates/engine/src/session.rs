@@ -146,12 +146,6 @@ impl Shared {
         }
     }
 
-    /// Notes that so many outcomes are stored no more.
-    pub(crate) fn uncount_outcomes(&self, count: u64) {
-        let fewer = |stored: u64| Some(stored.saturating_sub(count));
-        self.outcomes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer).ok();
-    }
-
     /// Whether sessions of a kind can be started here.
     pub(crate) fn serves(&self, kind: &SessionKind) -> bool {
         self.factories.iter().any(|factory| factory.serves(kind))

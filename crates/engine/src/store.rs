@@ -27,10 +27,7 @@ impl Client {
     /// [`Error::NotPermitted`] for who may not do everything, [`Error::StoreFailed`].
     pub async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
         self.require_all("collect what deleted sessions left")?;
-        let shared = &self.engine().shared;
-        let (collected, next) = shared.log.collect(from).await?;
-        shared.uncount_outcomes(collected.outcomes);
-        Ok((collected, next))
+        self.engine().shared.log.collect(from).await
     }
 
     /// Writes a backup of all that is stored now into a folder that is empty or not there.

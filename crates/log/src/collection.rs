@@ -13,7 +13,7 @@ pub enum Collection {
         /// After the session of this number in the tables.
         after: i64,
     },
-    /// The outcomes of their commands.
+    /// What the outcomes of their commands say.
     Outcomes {
         /// After this principal's command.
         after: Option<(String, String)>,
@@ -41,7 +41,7 @@ pub struct Collected {
     pub entries: u64,
     /// How many objects.
     pub objects: u64,
-    /// How many outcomes.
+    /// Of how many outcomes all but that the session is gone.
     pub outcomes: u64,
     /// About how many bytes all of it took.
     pub bytes: u64,

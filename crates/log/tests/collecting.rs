@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use mainstay_log::{Collection, Finding, Log, SqliteLog, SqliteOptions, examine};
-use mainstay_model::transcript::slice;
-use mainstay_model::{EventBody, ForkPoint, Seq, SessionId};
+use mainstay_model::transcript::{kept, slice};
+use mainstay_model::{EventBody, ForkPoint, MergePoint, Seq, SessionId};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::Line;
@@ -28,6 +28,13 @@ enum Step {
         session: usize,
         cells: usize,
     },
+    /// A cell of another's transcript is put into this one's.
+    Insert {
+        session: usize,
+        from: usize,
+        cell: usize,
+        at: usize,
+    },
     Delete {
         session: usize,
     },
@@ -43,6 +50,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => (session(), 0..12_u8).prop_map(|(session, code)| Step::Cell { session, code }),
         5 => (session(), 0..8_usize).prop_map(|(session, cells)| Step::Fork { session, cells }),
+        4 => (session(), session(), session(), session())
+            .prop_map(|(session, from, cell, at)| Step::Insert { session, from, cell, at }),
         4 => session().prop_map(|session| Step::Delete { session }),
         2 => (0..4_usize).prop_map(|steps| Step::Collect { steps }),
         1 => Just(Step::OpenAnew),
@@ -65,6 +74,9 @@ struct Known {
     /// Whose entry each is, and what it says.
     transcript: Vec<(SessionId, u64, String)>,
     own: u64,
+    /// What its own entries say, and the event with which each ended.
+    said: Vec<String>,
+    ends: Vec<u64>,
 }
 
 struct Store<'a> {
@@ -86,7 +98,9 @@ impl Store<'_> {
                 let known = &mut self.sessions[index];
                 let appends = [known.line.request(&text), known.line.finish("done")];
                 for said in [text, "done".to_owned()] {
-                    known.transcript.push((known.line.id, known.own, said));
+                    known.transcript.push((known.line.id, known.own, said.clone()));
+                    known.said.push(said);
+                    known.ends.push(known.line.last_seq().0);
                     known.own += 1;
                 }
                 for append in appends {
@@ -96,6 +110,10 @@ impl Store<'_> {
             Step::Fork { session, cells } => {
                 let Some(index) = self.there(session) else { return };
                 self.fork(index, cells).await;
+            }
+            Step::Insert { session, from, cell, at } => {
+                let (Some(index), Some(from)) = (self.there(session), self.there(from)) else { return };
+                self.insert(index, from, cell, at).await;
             }
             Step::Delete { session } => {
                 let Some(index) = self.there(session) else { return };
@@ -134,7 +152,44 @@ impl Store<'_> {
         append.first = create.first;
         append.events.splice(0..0, create.events);
         self.log().append(append).await.unwrap();
-        self.sessions.push(Known { line, is_deleted: false, transcript, own: 0 });
+        self.sessions.push(Known {
+            line,
+            is_deleted: false,
+            transcript,
+            own: 0,
+            said: Vec::new(),
+            ends: Vec::new(),
+        });
+    }
+
+    async fn insert(&mut self, index: usize, from: usize, cell: usize, at: usize) {
+        let cells = self.sessions[from].transcript.len() / 2;
+        if cells == 0 {
+            return;
+        }
+        let first = 2 * (cell % cells) as u64;
+        let Known { line, own, transcript, .. } = &self.sessions[from];
+        let all = line.session.clone().unwrap().transcript.segments(line.id, *own);
+        let brought: Vec<_> = kept(&slice(&all, first..first + 2)).collect();
+        let said = transcript[first as usize..first as usize + 2].to_vec();
+        let from = line.id;
+        let known = &mut self.sessions[index];
+        let at = 2 * (at % (known.transcript.len() / 2 + 1));
+        let mut transcript = known.line.session.clone().unwrap().transcript;
+        transcript.insert(known.line.id, known.own, at as u64, &brought);
+        let entries = std::iter::once(first..first + 2).collect();
+        let point = MergePoint {
+            from,
+            entries,
+            brought,
+            at: at as u64,
+            wanted: None,
+            transcript,
+            replay: Vec::new(),
+        };
+        let append = known.line.append(vec![EventBody::EntriesMerged(Box::new(point))]);
+        known.transcript.splice(at..at, said);
+        self.log().append(append).await.unwrap();
     }
 
     async fn collect(&self, steps: usize) {
@@ -168,28 +223,27 @@ impl Store<'_> {
     /// transcript of another has.
     async fn assert_nothing_else_is_there(&self) {
         let there = || self.sessions.iter().filter(|known| !known.is_deleted);
-        let has = |of: &Known| {
-            let all = there().flat_map(|known| &known.transcript);
-            let last = all.filter(|(session, ..)| *session == of.line.id).map(|(_, number, _)| number + 1);
-            if of.is_deleted { last.max().unwrap_or(0) } else { of.own }
+        let has = |of: &Known, number: u64| {
+            let is_it =
+                |(session, said, _): &(SessionId, u64, String)| *session == of.line.id && *said == number;
+            !of.is_deleted || there().any(|known| known.transcript.iter().any(is_it))
         };
         let (mut places, mut entries) = (0, BTreeSet::new());
         for known in &self.sessions {
-            let own = known.transcript.iter().filter(|(session, ..)| *session == known.line.id);
-            for (_, number, said) in own {
-                if *number < has(known) {
-                    places += 1;
-                    entries.insert(said.clone());
-                }
+            let mut last = None;
+            for (number, said) in (0..).zip(&known.said).filter(|(number, _)| has(known, *number)) {
+                places += 1;
+                entries.insert(said.clone());
+                last = Some(number);
             }
             let events = self.log().events(known.line.id, Seq::ZERO, usize::MAX).await.unwrap();
-            // Created, a request and an end for each cell, and deleted.
-            let forked = u64::from(known.line.session.as_ref().unwrap().forked_from.is_some());
-            let beginning = match (known.is_deleted, has(known)) {
-                (true, 0) => 0,
-                (_, entries) => 1 + forked + entries,
+            // Of one that was deleted all up to the last that someone has.
+            let expected = match (known.is_deleted, last) {
+                (false, _) => known.line.last_seq().0,
+                (true, None) => 1,
+                (true, Some(number)) => known.ends[number as usize] + 1,
             };
-            assert_eq!(events.len() as u64, beginning + u64::from(known.is_deleted));
+            assert_eq!(events.len() as u64, expected);
         }
         let stored = self.log().statistics().await.unwrap();
         let objects = entries.iter().filter(|said| said.len() > 10_000).count();
@@ -229,7 +283,7 @@ proptest! {
             for number in 0..2 {
                 let mut line = Line::new(number);
                 known.log().append(line.create()).await.unwrap();
-                known.sessions.push(Known { line, is_deleted: false, transcript: Vec::new(), own: 0 });
+                known.sessions.push(Known { line, is_deleted: false, transcript: Vec::new(), own: 0, said: Vec::new(), ends: Vec::new() });
             }
             for step in steps {
                 known.take(step).await;

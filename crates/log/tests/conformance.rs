@@ -67,7 +67,7 @@ macro_rules! conformance_of {
                 deletions::a_deleted_session_is_not_found_and_takes_nothing,
                 deletions::what_a_fork_has_of_a_deleted_session_stays_and_is_found_in_it,
                 deletions::a_collection_leaves_the_last_event_and_takes_what_nobody_else_says,
-                deletions::outcomes_go_but_for_the_creations_and_the_deletions,
+                deletions::outcomes_are_emptied_but_for_the_creations_and_the_deletions,
                 deletions::an_object_goes_with_the_last_that_says_it,
                 history::lines_are_each_principals_own_and_come_newest_first,
                 history::lines_are_chosen_by_folder_session_words_and_place,

@@ -12,7 +12,7 @@ use crate::event::{MergePoint, Source};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::limits::Limits;
-use crate::transcript::Segment;
+use crate::transcript::{Segment, total};
 
 /// A client's request to change a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,9 +274,13 @@ impl SessionCommand {
             | Self::Stop
             | Self::Delete
             | Self::Rename { .. }
-            | Self::Compact { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => Cow::Borrowed(self),
+            Self::Compact { covers, asked, summary } => Cow::Owned(Self::Compact {
+                covers: Vec::new(),
+                asked: Some(asked.unwrap_or_else(|| total(covers))),
+                summary: summary.clone(),
+            }),
         }
     }
 

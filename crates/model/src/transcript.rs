@@ -186,6 +186,12 @@ pub fn whole_units(entries: &[Bond<'_>], wanted: Range<u64>) -> Range<u64> {
     start..end
 }
 
+/// Whether a call of the first so many of these entries has no result among them: it may have one among those behind.
+pub fn leaves_open(entries: &[Bond<'_>], count: u64) -> bool {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    !open_calls(entries.get(..count).unwrap_or(entries)).is_empty()
+}
+
 /// How many of these entries, at most `wanted` from the first, can be taken away so that nothing which stays, or is yet to
 /// come, belongs to them: a call that has no result yet stays.
 pub fn whole_beginning(entries: &[Bond<'_>], wanted: usize) -> usize {

@@ -351,3 +351,28 @@ async fn entries_are_put_into_a_conversation_and_no_call_loses_its_result() {
     let put = daemon.local.insert(one, next_id(), merge, None).await.unwrap();
     assert_eq!((put.entries, put.at, put.asked), (1, 11, None));
 }
+
+#[tokio::test]
+async fn calls_and_results_stay_together_however_many_they_are() {
+    let daemon = Daemon::start().await;
+    let names: Vec<String> = (0..100).map(|number| format!("call-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let results = names.iter().map(|call| result(call)).collect();
+    let items = [vec![said(PartRole::User, "all")], vec![calls(&names)], results].concat();
+    let talk = created(daemon.local.import(next_id(), file(items)).await.unwrap());
+    for at in [2, 50, 101, 102, 180] {
+        let fork = ForkSession { from: talk, entries: Some(at), name: None };
+        let Ok(Outcome::Done { response: Response::Forked { entries, asked, .. } }) =
+            daemon.local.fork(next_id(), fork).await
+        else {
+            panic!("it is not forked")
+        };
+        assert_eq!((entries, asked), (201, Some(at)));
+    }
+    let into = created(daemon.local.import(next_id(), file(with_calls())).await.unwrap());
+    for index in [1, 60, 180] {
+        let merge = Merge { from: talk, entries: std::iter::once(index..index + 1).collect() };
+        let put = daemon.local.insert(into, next_id(), merge, None).await.unwrap();
+        assert_eq!(put.entries, 200);
+    }
+}

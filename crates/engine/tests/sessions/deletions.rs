@@ -124,6 +124,23 @@ async fn a_fork_goes_on_without_those_it_comes_from() {
 }
 
 #[tokio::test]
+async fn what_ran_in_it_runs_nowhere_else_once_it_is_collected() {
+    let daemon = Daemon::start().await;
+    let (session, other) = (daemon.session().await, daemon.session().await);
+    let command = || command(id("once"), Admission::Queue, eval("define a"));
+    session.give(command()).await.unwrap();
+    session.submit(DELETE).await.unwrap();
+    for _ in 0..2 {
+        let elsewhere = other.give(command()).await;
+        assert_eq!(elsewhere, Err(Error::CommandConflict { command: id("once") }));
+        assert_eq!(other.eval("names").await.value.unwrap_or_default(), "");
+        collect(&daemon).await;
+    }
+    let error = Error::SessionNotFound { reference: session.id.to_string() };
+    assert_eq!(session.give(command()).await, Ok(Outcome::Failed { error }));
+}
+
+#[tokio::test]
 async fn who_follows_it_hears_that_and_nothing_more() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;

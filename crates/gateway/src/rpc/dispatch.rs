@@ -197,6 +197,14 @@ impl Call<'_> {
         }
     }
 
+    /// The same, also one that was deleted, by its whole id: a command that is sent again is answered all the same.
+    async fn resolve_known(&self, reference: &str) -> Result<SessionId, Error> {
+        match (self.resolve(reference).await, reference.parse()) {
+            (Err(Error::SessionNotFound { .. }), Ok(session)) => Ok(session),
+            (resolved, _) => resolved,
+        }
+    }
+
     async fn view(&self, session: SessionId) -> Result<SessionView, Error> {
         self.client.status(session).await.map(SessionView::from)
     }
@@ -267,7 +275,7 @@ impl Call<'_> {
 
     async fn insert(&self, insert: InsertEntries) -> Result<Inserted, Error> {
         let InsertEntries { session, command, from, entries, at } = insert;
-        let (session, from) = (self.resolve(&session).await?, self.resolve(&from).await?);
+        let (session, from) = (self.resolve_known(&session).await?, self.resolve_known(&from).await?);
         let merge = Merge { from, entries };
         let mainstay_engine::Inserted { entries, at, asked } =
             self.client.insert(session, id_of(command)?, merge, at).await?;
@@ -277,7 +285,15 @@ impl Call<'_> {
     async fn compact(&self, compact: CompactSession) -> Result<Compacted, Error> {
         let CompactSession { session, before, summary, sent } = compact;
         let session = self.resolve(&session).await?;
-        let body = self.client.compaction(session, before, summary).await?;
+        let is_known = match &sent.command {
+            Some(command) => self.client.answered_before(command).await?,
+            None => false,
+        };
+        let body = match is_known {
+            // What it came to then is not looked at.
+            true => SessionCommand::Compact { covers: Vec::new(), asked: Some(before), summary },
+            false => self.client.compaction(session, before, summary).await?,
+        };
         match self.submit(session, body, sent).await? {
             Outcome::Done { response: Response::Compacted { entries, asked, .. } } => {
                 Ok(Compacted { session: self.view(session).await?, entries, asked })
@@ -366,12 +382,7 @@ impl Call<'_> {
 
     async fn delete(&self, delete: DeleteSession) -> Result<Deleted, Error> {
         let DeleteSession { session: reference, sent } = delete;
-        let session = match (self.resolve(&reference).await, reference.parse()) {
-            (Ok(session), _) => session,
-            // Sent again, it finds no session and is answered all the same.
-            (Err(Error::SessionNotFound { .. }), Ok(session)) => session,
-            (Err(error), _) => return Err(error),
-        };
+        let session = self.resolve_known(&reference).await?;
         match self.submit(session, SessionCommand::Delete, sent).await? {
             Outcome::Done { response: Response::Recorded { seq } } => Ok(Deleted { session, seq }),
             outcome => Err(unexpected(&outcome)),

@@ -132,15 +132,19 @@ fn must_be_sound(from: &Path, copy: &Path) -> Result<(), Error> {
     }
 }
 
-/// Puts the copy in the store's place in one step, and the store aside.
+/// Puts the copy in the store's place, and the store in the copy's, in one step. From then on nothing is removed: the copy has the name
+/// under which the store is to be found by then.
 fn exchange(copy: &Path, store: &Path, now: Timestamp) -> Result<PathBuf, Error> {
     let aside = beside(store, &format!("before-{}", now.strftime("%Y%m%d-%H%M%S")));
     if aside.exists() {
         return Err(failed(format!("{} is there already; try again in a second", aside.display())));
     }
-    renameat_with(CWD, copy, CWD, store, RenameFlags::EXCHANGE)
-        .map_err(|error| files::at(store, error.into()))?;
     rename(copy, &aside)?;
+    if let Err(error) = renameat_with(CWD, &aside, CWD, store, RenameFlags::EXCHANGE) {
+        remove_folder(&aside)?;
+        return Err(files::at(store, error.into()));
+    }
+    store.parent().map_or(Ok(()), files::sync_folder)?;
     Ok(aside)
 }
 

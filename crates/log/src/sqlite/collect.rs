@@ -1,13 +1,14 @@
 //! Collecting: the steps of a collection, each a transaction of some hundred rows. What a session said and did goes from its end,
 //! so that what is left of it is always its beginning and its deletion.
 
-use mainstay_model::Error;
+use mainstay_model::{Error, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
 
 use super::index;
 use super::objects::{self, Objects};
 use super::queries::rows;
-use super::rows::count;
+use super::rows::{count, to_json};
 use super::statements::Statements;
 use super::writer::Unwritten;
 use crate::{Collected, Collection};
@@ -24,7 +25,7 @@ struct Deleted {
     number: i64,
     /// Its deletion.
     last_seq: i64,
-    /// How many of its entries other sessions have.
+    /// Behind the last of its entries that another session has.
     held: i64,
 }
 
@@ -69,9 +70,12 @@ fn remove_entries(
 ) -> Result<usize, Unwritten> {
     let places: Vec<(i64, i64)> = statements
         .get(
-            "SELECT number, entry FROM place WHERE session = ?1 AND number >= ?2 ORDER BY number DESC LIMIT ?3",
+            "SELECT number, entry FROM place
+             WHERE session = ?1 AND NOT EXISTS
+                 (SELECT 1 FROM held WHERE held.session = ?1 AND first <= number AND number < until)
+             ORDER BY number DESC LIMIT ?2",
         )?
-        .query_map(params![deleted.number, deleted.held, rows(room)], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![deleted.number, rows(room)], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     for (number, entry) in &places {
         statements
@@ -159,8 +163,8 @@ fn remove_events(
     Ok(room - events.len())
 }
 
-/// Removes outcomes of commands that ended in deleted sessions, but for those that created and deleted them: what is sent once
-/// more must neither create it again nor be refused.
+/// Empties outcomes of commands that ended in deleted sessions, but for those that created and deleted them: what is sent once more
+/// is known, runs nowhere, and is answered that the session is gone.
 pub(super) fn outcomes(
     statements: &mut Statements<'_>,
     after: Option<&(String, String)>,
@@ -173,37 +177,34 @@ pub(super) fn outcomes(
     let (principal, command) = after.cloned().unwrap_or_default();
     let outcomes: Vec<Outcome> = statements
         .get(
-            "SELECT principal, command, outcome.session,
-                 deleted_at IS NOT NULL
+            "SELECT principal, command, octet_length(response),
+                 CASE WHEN deleted_at IS NOT NULL
                      AND response ->> '$.response.response' IS NOT 'created'
                      AND response ->> '$.response.response' IS NOT 'forked'
                      AND response ->> '$.response.seq' IS NOT last_seq
+                     AND response ->> '$.error.error' IS NOT 'session_not_found' THEN session.id END
              FROM outcome LEFT JOIN head ON head.session = outcome.session
+                 LEFT JOIN session ON session.number = outcome.session
              WHERE (principal, command) > (?1, ?2) ORDER BY principal, command LIMIT ?3",
         )?
         .query_map(params![principal, command, rows(OUTCOMES)], |row| {
             Ok(Outcome {
                 principal: row.get(0)?,
                 command: row.get(1)?,
-                session: row.get(2)?,
-                is_left_over: row.get(3)?,
+                bytes: count(row, 2)?,
+                left_by: row.get::<_, Option<[u8; 16]>>(3)?,
             })
         })?
         .collect::<Result<_, _>>()?;
-    for Outcome { principal, command, session, .. } in outcomes.iter().filter(|outcome| outcome.is_left_over)
-    {
-        let bytes: Option<u64> = statements
-            .get(
-                "DELETE FROM outcome WHERE principal = ?1 AND command = ?2 RETURNING octet_length(response)",
-            )?
-            .query_row(params![principal, command], |row| count(row, 0))
-            .optional()?;
-        collected.outcomes += u64::from(bytes.is_some());
-        collected.bytes += bytes.unwrap_or_default();
-        // All keys of the session at once: each leads to an outcome that goes too.
+    for Outcome { principal, command, bytes, left_by } in &outcomes {
+        let Some(session) = left_by.map(|id| SessionId::from_uuid(Uuid::from_bytes(id))) else { continue };
+        let error = Error::SessionNotFound { reference: session.to_string() };
+        let gone = to_json(&mainstay_model::Outcome::Failed { error }).map_err(Unwritten::Refused)?;
         statements
-            .get("DELETE FROM idempotency WHERE principal = ?1 AND session = ?2")?
-            .execute(params![principal, session])?;
+            .get("UPDATE outcome SET response = ?1 WHERE principal = ?2 AND command = ?3")?
+            .execute(params![gone, principal, command])?;
+        collected.outcomes += 1;
+        collected.bytes += bytes.saturating_sub(gone.len() as u64);
     }
     let next = match outcomes.into_iter().nth(OUTCOMES - 1) {
         Some(last) => Collection::Outcomes { after: Some((last.principal, last.command)) },
@@ -215,8 +216,9 @@ pub(super) fn outcomes(
 struct Outcome {
     principal: String,
     command: String,
-    session: Option<i64>,
-    is_left_over: bool,
+    bytes: u64,
+    /// The deleted session that it is left by.
+    left_by: Option<[u8; 16]>,
 }
 
 /// Removes files that are no objects any more.

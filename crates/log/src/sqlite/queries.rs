@@ -59,7 +59,7 @@ pub(super) const EVENTS_NOT_INDEXED: &str = "
     FROM event WHERE position > (SELECT position FROM indexed) AND session = ?1 AND seq > ?2
     ORDER BY position LIMIT ?3";
 
-/// Those of all sessions. The one writer commits in the order of the positions, so a snapshot has all up to its newest.
+/// Those of all sessions; of one that was deleted only that. The one writer commits in the order of the positions, so a snapshot has all up to its newest.
 pub(super) fn all_events(
     connection: &Connection,
     after: Position,
@@ -69,7 +69,9 @@ pub(super) fn all_events(
         connection,
         "SELECT position, seq, at, event.kind, body, source, correlation, causation, environment, session.id
          FROM event CROSS JOIN session ON session.number = event.session
-         WHERE position > ?1 ORDER BY position LIMIT ?2",
+             CROSS JOIN head ON head.session = event.session
+         WHERE position > ?1 AND (deleted_at IS NULL OR event.kind = 'sessionDeleted')
+         ORDER BY position LIMIT ?2",
         params![integer(after.0), rows(limit)],
         |row| decode_event(decode_session_id(row, 9)?, row),
     )

@@ -112,7 +112,7 @@ fn places_of(connection: &Connection, best: &[Ranked], filter: &EntryFilter) -> 
         "SELECT CASE WHEN (SELECT deleted_at IS NULL FROM head WHERE head.session = place.session)
                 THEN (SELECT head.session FROM head WHERE head.session = place.session AND {of_session})
                 ELSE (SELECT min(head.session) FROM held JOIN head ON head.session = held.holder
-                      WHERE held.session = place.session AND until > place.number AND {of_session}) END AS shown,
+                      WHERE held.session = place.session AND first <= place.number AND until > place.number AND {of_session}) END AS shown,
             place.session, place.number
          FROM json_each(:best) AS best CROSS JOIN place ON place.entry = best.value ->> 1
          WHERE {} AND shown IS NOT NULL

@@ -53,7 +53,7 @@ const SESSION: &str = "
            (SELECT count(*) FROM place WHERE session = ?1),
            (SELECT coalesce(sum(coalesce(bytes, octet_length(text))), 0)
             FROM place JOIN entry ON entry.number = place.entry WHERE session = ?1),
-           (SELECT count(*) FROM held WHERE session = ?1)
+           (SELECT count(DISTINCT holder) FROM held WHERE session = ?1)
     FROM of_session";
 
 /// Of one session.

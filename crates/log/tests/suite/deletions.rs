@@ -101,7 +101,7 @@ pub async fn a_collection_leaves_the_last_event_and_takes_what_nobody_else_says(
     assert_eq!(again.entry.content.beginning().len(), 1024, "the same object comes to be again");
 }
 
-pub async fn outcomes_go_but_for_the_creations_and_the_deletions(store: &dyn Store) {
+pub async fn outcomes_are_emptied_but_for_the_creations_and_the_deletions(store: &dyn Store) {
     let log = store.open().await;
     let mut lines = Vec::new();
     for number in 1..=2 {
@@ -124,15 +124,15 @@ pub async fn outcomes_go_but_for_the_creations_and_the_deletions(store: &dyn Sto
     log.append(deletion).await.unwrap();
     assert_eq!(collect(&*log).await.outcomes, 1);
     let local = Principal::local();
-    for (command, is_there) in
+    for (command, is_kept) in
         [("create-1", true), ("rename-1", false), ("delete-1", true), ("create-2", true), ("rename-2", true)]
     {
-        let command = crate::support::command_id(command);
-        assert_eq!(log.outcome(&local, &command).await.unwrap().is_some(), is_there, "{command}");
+        let stored = log.outcome(&local, &crate::support::command_id(command)).await.unwrap().unwrap();
+        assert_eq!(stored.fingerprint, crate::support::fingerprint(command), "it is known for ever");
+        let error = Error::SessionNotFound { reference: lines[0].id.to_string() };
+        assert_eq!(stored.outcome != Outcome::Failed { error }, is_kept, "{command}");
     }
-    let key = IdempotencyKey::new("key").unwrap();
-    assert_eq!(log.outcome_of_key(&local, lines[0].id, &key).await, Ok(None));
-    assert!(log.outcome_of_key(&local, lines[1].id, &key).await.unwrap().is_some());
+    assert_eq!(collect(&*log).await, Collected::default());
 }
 
 pub async fn an_object_goes_with_the_last_that_says_it(store: &dyn Store) {

@@ -11,7 +11,7 @@ use super::events::who;
 use super::merge::inserted_text;
 use crate::connect::connect;
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, printable};
+use crate::terminal::{Paint, Tone, counted, printable};
 
 /// Shows what became of a command.
 #[derive(Debug, Args)]
@@ -80,7 +80,9 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
             Response::Forked { session, entries, .. } => {
                 format!("created session {} with {entries} entries of another", session.short())
             }
-            Response::Compacted { entries, .. } => format!("a summary stands for {entries} entries"),
+            Response::Compacted { entries, .. } => {
+                format!("a summary stands for {}", counted(*entries, "entry"))
+            }
             Response::Merged { entries, at, asked, .. } => inserted_text(*entries, *at, *asked),
             Response::Cancelling { .. } => "asked the running job to stop".to_owned(),
             Response::Withdrawn { command } => {

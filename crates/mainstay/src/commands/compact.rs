@@ -9,7 +9,7 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_model::Error;
 
 use super::conditions::SentArgs;
-use crate::terminal::note;
+use crate::terminal::{counted, note};
 
 /// Has a summary stand for the beginning of a session's transcript.
 ///
@@ -66,7 +66,7 @@ fn standard_input() -> Result<String, Error> {
 
 /// What was compacted, and whether the cut is where it was asked for.
 fn told(Compacted { session, entries, asked }: &Compacted) -> String {
-    let told = format!("the summary stands for {entries} entries of {}", session.name);
+    let told = format!("the summary stands for {} of {}", counted(*entries, "entry"), session.name);
     match asked {
         Some(asked) => format!("{told}, not {asked}: a call stays with its result"),
         None => told,

@@ -290,7 +290,11 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::MessageAdded(message) => (None, first_line(&message.to_string())),
         EventBody::TranscriptCompacted(compaction) => (
             None,
-            format!("compacted {} entries: {}", total(&compaction.covers), first_line(&compaction.summary)),
+            format!(
+                "compacted {}: {}",
+                counted(total(&compaction.covers), "entry"),
+                first_line(&compaction.summary)
+            ),
         ),
     }
 }

@@ -90,7 +90,8 @@ pub(super) fn write(file: &Path, bytes: &[u8], force: bool) -> std::io::Result<(
         true => staged.persist(file).map(drop)?,
         false => staged.persist_noclobber(file).map(drop)?,
     }
-    Ok(())
+    // Its name must outlive the machine as well.
+    std::fs::File::open(folder)?.sync_all()
 }
 
 /// The error for what cannot be written.

@@ -14,7 +14,7 @@ use super::target::{settle, working_directory};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::kernels;
-use crate::terminal::note;
+use crate::terminal::{counted, note};
 
 /// Makes a session of a file that `mainstay export` wrote, or of a session file of Claude Code or pi.
 ///
@@ -90,7 +90,7 @@ impl Import {
 
 /// What came of a file, and what did not.
 fn came_of(Imported { format, entries, left_out, .. }: &Imported) -> String {
-    let mut told = format!("{entries} entries, from a file of {}", format.title());
+    let mut told = format!("{}, from a file of {}", counted(*entries, "entry"), format.title());
     for (index, (what, count)) in left_out.iter().enumerate() {
         let before = if index == 0 { "; left out: " } else { ", " };
         told.push_str(&format!("{before}{count} {what}"));

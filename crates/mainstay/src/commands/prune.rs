@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{Conditions, DeleteSession, ListSessions, Sent};
+use mainstay_gateway::rpc::api::{Conditions, DeleteSession, GetSession, ListSessions, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_log::Collected;
@@ -86,7 +86,14 @@ impl Prune {
         let mut archived = Vec::with_capacity(old.len());
         for session in old {
             let file = archive_session(&client, &session, &archive).await?;
-            delete(&client, &session).await?;
+            if !delete_unchanged(&client, &session).await? {
+                note(&format!(
+                    "{} was used meanwhile and stays; {} is of before",
+                    printable(&session.name),
+                    file.display()
+                ));
+                continue;
+            }
             if !self.json {
                 note(&format!("{} is in {}", printable(&session.name), file.display()));
             }
@@ -151,12 +158,20 @@ fn file_name(name: &str, session: SessionId) -> String {
     format!("{name}-{session}.jsonl")
 }
 
-/// Deletes it unless it was changed meanwhile.
-async fn delete(client: &Client, session: &SessionView) -> Result<(), Error> {
+/// Deletes it unless it was used since it was listed; says whether it did.
+async fn delete_unchanged(client: &Client, session: &SessionView) -> Result<bool, Error> {
+    let reference = session.session.to_string();
+    let now = client.call(GetSession { session: reference.clone() }).await?;
+    if (&now.state, now.last_seq) != (&session.state, session.last_seq) {
+        return Ok(false);
+    }
     let conditions = Conditions { if_version: Some(session.version), ..Conditions::default() };
     let sent = Sent { command: None, conditions };
-    client.call(DeleteSession { session: session.session.to_string(), sent }).await?;
-    Ok(())
+    match client.call(DeleteSession { session: reference, sent }).await {
+        Ok(_) => Ok(true),
+        Err(Error::VersionMismatch { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]

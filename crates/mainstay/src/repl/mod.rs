@@ -87,10 +87,12 @@ pub(crate) async fn run(
     }
     repl.update_recall();
     repl.recall.finish().await;
-    note(&format!(
-        "left {}; it goes on, and `mainstay` attaches to it again",
-        printable(&repl.link.session.name)
-    ));
+    if !repl.link.is_deleted() {
+        note(&format!(
+            "left {}; it goes on, and `mainstay` attaches to it again",
+            printable(&repl.link.session.name)
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,11 +11,14 @@ use crate::finding::{Finding, Stage};
 /// A session's places: whether some are without an entry, and whether their numbers have gaps.
 const PLACES: &str = "
     SELECT place.session, count(*), max(place.number) + 1, count(entry.number)
-    FROM place LEFT JOIN entry ON entry.number = place.entry GROUP BY place.session";
+    FROM place LEFT JOIN entry ON entry.number = place.entry
+    WHERE place.session NOT IN (SELECT head.session FROM head WHERE deleted_at IS NOT NULL)
+    GROUP BY place.session";
 
 /// What transcripts have of other sessions and is not there.
 const HELD: &str = "
-    SELECT holder, session, until, (SELECT count(*) FROM place WHERE place.session = held.session AND number < until)
+    SELECT holder, session, until - first,
+           (SELECT count(*) FROM place WHERE place.session = held.session AND number >= first AND number < until)
     FROM held";
 
 impl Examiner<'_> {

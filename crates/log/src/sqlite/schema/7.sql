@@ -1,3 +1,6 @@
+-- What is removed from the words is merged with what comes to them. By itself it would have large parts merged in one transaction.
+INSERT INTO entry_text (entry_text, rank) VALUES ('deletemerge', 0);
+
 -- What people submitted at prompts. Numbers are never given twice: clients read on from the last they know.
 CREATE TABLE history (
     number    INTEGER PRIMARY KEY AUTOINCREMENT,
