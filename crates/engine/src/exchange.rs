@@ -56,6 +56,7 @@ impl Client {
         let segments = session.transcript.inherited();
         // Behind them its own events count to the last: a reset may be behind the last entry.
         let own = session.transcript.own(session.id, total(&all));
+        let merged_at = session.merged_at.unwrap_or(Seq::ZERO);
         let header = Header::new(
             session.name.clone(),
             session.kind.clone(),
@@ -64,7 +65,7 @@ impl Client {
         );
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut at = cursor;
-        while let Some((of, after, up_to)) = self.stretch(own, segments, at.segment).await? {
+        while let Some((of, after, up_to)) = self.stretch(own, merged_at, segments, at.segment).await? {
             if at.after.is_none() && is_dropped_before(&session, segments, at.segment) {
                 items.push(Item::Reset { at: session.created_at });
             }
@@ -97,6 +98,7 @@ impl Client {
     async fn stretch(
         &self,
         own: Segment,
+        merged_at: Seq,
         inherited: &[Segment],
         index: usize,
     ) -> Result<Option<(SessionId, Seq, Seq)>, Error> {
@@ -107,7 +109,7 @@ impl Client {
             }
             None if index == inherited.len() => {
                 let after = end_of(self.engine().shared.log.as_ref(), own.session, own.from).await?;
-                Ok(Some((own.session, after, Seq(u64::MAX))))
+                Ok(Some((own.session, after.max(merged_at), Seq(u64::MAX))))
             }
             None => Ok(None),
         }
@@ -116,6 +118,10 @@ impl Client {
 
 /// Whether what comes before a segment was dropped before the session began, and the segment was not.
 fn is_dropped_before(session: &Session, inherited: &[Segment], index: usize) -> bool {
+    if session.merged_at.is_some() {
+        let dropped = total(inherited).saturating_sub(total(&session.begins_with));
+        return dropped > 0 && total(inherited.get(..index).unwrap_or(inherited)) == dropped;
+    }
     let counts =
         |segment: &Segment| session.begins_with.iter().any(|begins| begins.session == segment.session);
     let Some(before) = index.checked_sub(1).and_then(|before| inherited.get(before)) else { return false };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use mainstay_log::Log;
 use mainstay_model::transcript::{kept, slice, total};
 use mainstay_model::{
-    Answered, Command, CommandId, Error, MergePoint, Outcome, Response, Segment, Seq, Session,
+    Answered, Command, CommandId, Error, EventBody, MergePoint, Outcome, Response, Segment, Seq, Session,
     SessionCommand, SessionId, Transcript, Version,
 };
 
@@ -175,8 +175,14 @@ async fn last_reset(log: &dyn Log, segment: Segment) -> Result<Option<Seq>, Erro
         let page = log.events(segment.session, after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = last.seq;
-        let found = page.iter().rfind(|event| event.seq <= up_to && !is_no_reset(event));
-        reset = found.map(|event| event.seq).or(reset);
+        for event in page.iter().filter(|event| event.seq <= up_to) {
+            if matches!(event.body, EventBody::EntriesMerged(_)) {
+                // The merge knew what was dropped.
+                reset = None;
+            } else if !is_no_reset(event) {
+                reset = Some(event.seq);
+            }
+        }
     }
     Ok(reset)
 }

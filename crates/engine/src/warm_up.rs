@@ -236,14 +236,25 @@ async fn push_events(
     up_to: Seq,
     is_wanted: fn(&Event) -> bool,
 ) -> Result<(), Error> {
+    // A reset that a merge follows had dropped what was said before, not what was merged: the merge knew.
+    let mut reset = None;
     while after < up_to {
         let page = log.events(session, after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(()) };
+        let Some(last) = page.last() else { break };
         after = last.seq;
-        page.into_iter()
-            .filter(|event| event.seq <= up_to && is_wanted(event))
-            .for_each(|event| list.push(event));
+        for event in page.into_iter().filter(|event| event.seq <= up_to && is_wanted(event)) {
+            if !is_no_reset(&event) {
+                reset = Some(event);
+            } else if matches!(event.body, EventBody::EntriesMerged(_)) {
+                reset = None;
+            } else if event.body.job_part().is_some() {
+                reset.take().into_iter().chain([event]).for_each(|event| list.push(event));
+            } else {
+                list.push(event);
+            }
+        }
     }
+    reset.into_iter().for_each(|event| list.push(event));
     Ok(())
 }
 

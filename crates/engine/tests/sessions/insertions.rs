@@ -269,7 +269,7 @@ async fn take(daemon: &Daemon, all: &mut Vec<Known>, number: usize, step: Step) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
 
     #[test]
     fn transcripts_and_definitions_are_those_of_lists_that_are_copied(steps in vec(any_step(), 1..14)) {
