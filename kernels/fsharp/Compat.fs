@@ -25,6 +25,7 @@ type Symbol = FSharpSymbol
 type Entity = FSharpEntity
 type Member = FSharpMemberOrFunctionOrValue
 type DisplayContext = FSharpDisplayContext
+type SymbolUse = FSharpSymbolUse
 
 /// A value or function that a submission defined. `Content` is absent for a function.
 type DefinedValue =
@@ -68,6 +69,7 @@ type Proposal =
 type Checked =
     { Messages: CompilerMessage[]
       Propose: int -> string -> Proposal[]
+      Uses: unit -> SymbolUse[]
       SymbolsAt: int -> string -> (Symbol * DisplayContext) list }
 
 /// Runs an asynchronous computation on the calling thread, whose stack is large; the thread pool's stacks are not, and the type checker recurses.
@@ -293,6 +295,7 @@ let check (session: Session) (text: string) : Checked =
         fun line lineText ->
             let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
             results.GetDeclarationListInfo(Some parsed, line, lineText, name).Items |> Array.map proposalOf
+      Uses = fun () -> results.GetAllUsesOfAllSymbolsInFile() |> Seq.toArray
       SymbolsAt =
         fun line lineText ->
             let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
@@ -343,6 +346,7 @@ let check (session: Session) (text: string) : Checked =
         fun line lineText ->
             let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
             (results.GetDeclarationListInfo(Some parsed, line, lineText, name) |> runHere).Items |> Array.map proposalOf
+      Uses = fun () -> results.GetAllUsesOfAllSymbolsInFile() |> runHere
       SymbolsAt =
         fun line lineText ->
             let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)

@@ -14,6 +14,7 @@ open Mainstay.Worker.Faults
 open Mainstay.Worker.Names
 open Mainstay.Worker.Protocol
 open Mainstay.Worker.Splitter
+open Mainstay.Worker.Surroundings
 open Mainstay.Worker.Turns
 
 /// The stack of a thread that parses, checks or runs client code, in bytes. Only what is used of it takes memory.
@@ -32,6 +33,8 @@ type private Ran =
       ValueType: string option
       Bindings: Binding list
       Diagnostics: Diagnostic list
+      /// What it touched of the session's surroundings; None where that cannot be told.
+      Touched: string list option
       ChangesState: bool }
 
 let private nothingRan =
@@ -41,6 +44,7 @@ let private nothingRan =
       ValueType = None
       Bindings = []
       Diagnostics = []
+      Touched = Some []
       ChangesState = false }
 
 /// The service prints a name that is no plain identifier as `( +. )` or `( a b )` on SDK 3.1; this is how it is written in code.
@@ -58,6 +62,10 @@ let private analyse (own: Names) (session: Session) (text: string) : Lazy<bool> 
     let thread = Thread((fun () -> changes <- Purity.changesState own (parse session) text), stackSize, IsBackground = true)
     thread.Start()
     lazy (thread.Join(); changes)
+
+let private touchedBy (ran: Ran list) : string list option =
+    if ran |> List.exists (fun one -> one.Touched.IsNone) then None
+    else Some(ran |> List.collect (fun one -> defaultArg one.Touched []) |> List.distinct)
 
 /// How many bytes of the code hold the submissions that ran to their end, where one of them changed the session or gave it a value.
 let private keptOf (code: string) (submissions: Submission list) (ran: Ran list) =
@@ -84,6 +92,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let session =
         let references = hello.References |> List.map (fun path -> "-r:" + path)
         createSession (references @ hello.Arguments) printed complaints definitions.Add
+
+    let surroundings = Surroundings session
 
     let take (writer: StringWriter) =
         let text = writer.ToString()
@@ -145,6 +155,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let runOne (job: string) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
+        let named = if own.HasOthers then surroundings.Before submission.Text else None
         let analysis = analyse own session submission.Text
         let result, messages = runInterruptibly job file submission
         UserOutput.flush ()
@@ -161,6 +172,14 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
             |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column)
             |> List.map bindingOf
+        // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
+        // Printing a sequence evaluates the beginning of it, which may be the session's own code.
+        let changesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && (changes || isLazy valueType)
+        let touched =
+            if own.HasOthers then
+                let run = { Display = display; Changes = changesState; GivesValue = valueType.IsSome; IsComplete = (outcome = Completed) }
+                surroundings.After(submission.Text, named, run)
+            else Some []
         { Outcome = outcome
           Display = display
           Value = value
@@ -170,9 +189,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             (match messages |> Seq.map (diagnosticOf file submission) |> List.ofSeq with
              | [] when outcome = Rejected -> [ unexplained submission complaint ]
              | diagnostics -> diagnostics)
-          // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
-          // Printing a sequence evaluates the beginning of it, which may be the session's own code.
-          ChangesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && (changes || isLazy valueType) }
+          Touched = touched
+          ChangesState = changesState }
 
     let rec runAll (job: string) (file: string option) (submissions: Submission list) : Ran list =
         match submissions with
@@ -231,6 +249,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Diagnostics = ran |> List.collect (fun one -> one.Diagnostics)
           ChangesState = ran |> List.exists (fun one -> one.ChangesState)
           UsesLast = Purity.usesLast code
+          Surroundings = surroundings.News()
+          Touched = touchedBy ran
           Duration = watch.Elapsed }
 
     /// Asks an eval to stop if it is the one under way: it wakes up if it waits, and is aborted where the runtime can do that.

@@ -28,6 +28,9 @@ type Names() =
             elif name.StartsWith("(", System.StringComparison.Ordinal) then hasOperators <- true
             else names.Add(name.Trim '`') |> ignore
 
+    /// Whether the session has brought in what is not its own.
+    member _.HasOthers = hasOthers
+
     /// Whether this name may have been given another meaning.
     member _.Redefines(name: string) = hasOthers || names.Contains name
 

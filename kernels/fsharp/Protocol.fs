@@ -37,6 +37,13 @@ type Outcome =
     | Raised of Fault
     | Interrupted
 
+/// Something besides its own code that a session's code rests on: an assembly, or a script it loaded.
+type Reference =
+    { Name: string
+      Path: string
+      /// Of its content as it was when it came in.
+      Hash: string }
+
 type EvalResult =
     { Outcome: Outcome
       /// Of interrupted code: how many bytes of it had run to their end, where that changed the session; else 0.
@@ -48,6 +55,10 @@ type EvalResult =
       Diagnostics: Diagnostic list
       ChangesState: bool
       UsesLast: bool
+      /// All that the session rests on, where that is not what was told last.
+      Surroundings: Reference list option
+      /// The names of those of it that the code touched; None where that cannot be told.
+      Touched: string list option
       Duration: TimeSpan }
 
 type CompletionItem =
@@ -187,14 +198,26 @@ let encodeAttach (token: string) = message "attach" [ writeText "token" token; w
 let encodeProgress (id: int64) (phase: string) (text: string) =
     message "progress" [ writeInteger "id" id; writeText "phase" phase; writeText "message" text ]
 
+let private runtime = Runtime.InteropServices.RuntimeInformation.FrameworkDescription
+
+let private writeEnvironment (references: Reference list) =
+    let writeReference (reference: Reference) writer =
+        writeText "name" reference.Name writer
+        writeText "path" reference.Path writer
+        writeText "hash" reference.Hash writer
+    writeObject "environment" (fun writer ->
+        writeText "runtime" runtime writer
+        writeObjects "references" references writeReference writer)
+
 let encodeReady (id: int64) (languageVersion: string) =
     message "ready" [
         writeInteger "id" id
         writeText "kernel" "fsharp"
         writeText "version" languageVersion
-        writeText "runtime" Runtime.InteropServices.RuntimeInformation.FrameworkDescription
+        writeText "runtime" runtime
         writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
         writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset" ]
+        writeEnvironment []
     ]
 
 /// The diagnostics that are sent: where there are too many, errors before all else.
@@ -242,6 +265,8 @@ let encodeResult (id: int64) (whole: EvalResult) =
         (if result.Kept > 0 then writeInteger "kept" (int64 result.Kept) else ignore)
         writeFlag "changesState" result.ChangesState
         writeFlag "usesLast" result.UsesLast
+        (match result.Surroundings with Some references -> writeEnvironment references | None -> ignore)
+        (match result.Touched with Some names -> writeTexts "touched" names | None -> ignore)
         writeInteger "durationMs" (int64 result.Duration.TotalMilliseconds)
     ]
 

@@ -27,6 +27,7 @@ use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+use crate::watch::Watch;
 
 /// All sessions of one daemon.
 #[derive(Clone)]
@@ -98,6 +99,8 @@ impl Engine {
             rate: Mutex::new(rate),
             outcomes: AtomicU64::new(outcomes),
             clients: Arc::default(),
+            watch: Watch::default(),
+            records: Mutex::default(),
         };
         let engine = Self { shared: Arc::new(shared), tasks: Arc::default(), activation: Arc::default() };
         let unfinished = engine.unfinished().await?;
@@ -352,7 +355,7 @@ impl Engine {
         answer.await.map_err(|_| gone())
     }
 
-    async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {
+    pub(crate) async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {
         if let Some(handle) = self.live_handle(session)? {
             return Ok(handle);
         }

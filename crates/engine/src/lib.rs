@@ -29,7 +29,9 @@ mod search;
 mod session;
 mod store;
 mod sync;
+mod validity;
 mod warm_up;
+mod watch;
 mod worker;
 
 #[cfg(test)]

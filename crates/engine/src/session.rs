@@ -38,7 +38,9 @@ use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
+use crate::validity::KnownRecords;
 use crate::warm_up::FromWorker;
+use crate::watch::Watch;
 use crate::worker::{Order, Worker};
 
 /// How long output is held back to be joined with what follows.
@@ -62,6 +64,8 @@ pub(crate) enum Request {
     Explore { name: String, reply: oneshot::Sender<Result<Members, Error>> },
     /// What the worker uses.
     Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
+    /// Something became known from outside.
+    Hear { notice: Notice },
     /// The daemon is about to go down: what waits and what comes is turned away; answered when nothing runs any more.
     Drain { reply: oneshot::Sender<()> },
     /// The daemon goes down; answered when the session is at rest.
@@ -134,6 +138,10 @@ pub(crate) struct Shared {
     pub(crate) server_lane: ServerLane,
     /// Who is there.
     pub(crate) clients: Arc<Clients>,
+    /// How the files are that sessions' code rests on.
+    pub(crate) watch: Watch,
+    /// What their evals ran against.
+    pub(crate) records: KnownRecords,
 }
 
 impl Shared {
@@ -345,6 +353,7 @@ impl SessionTask {
                 let usage = self.runner().and_then(|runner| runner.usage());
                 reply.send(usage).ok();
             }
+            Request::Hear { notice } => self.notice(notice),
             Request::Drain { reply } => {
                 self.turn_away();
                 (self.is_draining, self.drained) = (true, Some(reply));

@@ -7,8 +7,8 @@ use mainstay_log::Log;
 use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
-    Blame, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport, Limits, Notice, RunnerInfo,
-    RunnerNotice, Segment, Seq, Session, SessionId, WorkerExit,
+    Blame, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport, Limits, Notice, References,
+    RunnerInfo, RunnerNotice, Segment, Seq, Session, SessionId, WorkerExit,
 };
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -70,8 +70,10 @@ impl WarmUp {
             return;
         }
         match self.replay(runner.as_ref(), &mut notices).await {
-            Ok(Replayed { count, diverged }) => {
-                self.tell(warmed_up(runner.info(), count, diverged, began)).await;
+            Ok(Replayed { count, diverged, references }) => {
+                let mut info = runner.info();
+                info.references = references.or(info.references);
+                self.tell(warmed_up(info, count, diverged, began)).await;
                 drop(runner);
                 while let Some(notice) = notices.recv().await {
                     self.tell(Notice::Runner(notice)).await;
@@ -141,16 +143,17 @@ impl WarmUp {
             |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::Withheld);
         let unknown = replay.withheld.into_iter().map(withheld);
         let diverged = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
-        let mut replayed = Replayed { count: 0, diverged };
+        let mut replayed = Replayed { count: 0, diverged, references: None };
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
         for item in replay.items {
             let requested = item.requested;
             let again = run_again(session, runner, notices, item, &self.limits);
-            let divergence = timeout_at(deadline.into(), again)
+            let again = timeout_at(deadline.into(), again)
                 .await
                 .unwrap_or_else(|_| Err(self.replay_took_too_long(requested)))?;
             replayed.count += 1;
-            replayed.diverged.extend(divergence);
+            replayed.diverged.extend(again.divergence);
+            replayed.references = again.references.or(replayed.references);
         }
         Ok(replayed)
     }
@@ -213,6 +216,14 @@ async fn within<T>(
 struct Replayed {
     count: u32,
     diverged: Vec<Divergence>,
+    /// What the worker said last that code rests on.
+    references: Option<References>,
+}
+
+/// A submission that ran again.
+struct Again {
+    divergence: Option<Divergence>,
+    references: Option<References>,
 }
 
 enum ReplayFailed {
@@ -271,12 +282,13 @@ async fn run_again(
     notices: &mut mpsc::Receiver<RunnerNotice>,
     mut item: ReplayItem,
     limits: &Limits,
-) -> Result<Option<Divergence>, ReplayFailed> {
+) -> Result<Again, ReplayFailed> {
     let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
     let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
     runner.run(Submission { job, code, file }).await;
-    let report = end_of(job, answers, runner, notices).await?;
-    Ok(item.divergence(session, report, limits))
+    let mut report = end_of(job, answers, runner, notices).await?;
+    let references = report.references.take();
+    Ok(Again { divergence: item.divergence(session, report, limits), references })
 }
 
 /// Hears of a job's end. What it asks is answered as it was the first time.

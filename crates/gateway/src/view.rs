@@ -9,8 +9,9 @@ use mainstay_model::outcome::Live;
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, EvalResult, Event,
-    JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Principal, Question, RaisedError, Raiser, Role,
-    Seq, Session, SessionId, SessionKind, Source, Timestamp, TokenUsage, Version,
+    JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
+    Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Timestamp, TokenUsage, Validity,
+    ValidityCounts, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,9 @@ pub struct SessionView {
     /// What its last rebuilding left otherwise than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
+    /// How many of its evals do not surely hold any more; none where its code rests on nothing that could change, or that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<ValidityCounts>,
     /// How many commands have changed it.
     #[serde(default)]
     pub version: Version,
@@ -113,6 +117,7 @@ impl SessionView {
             state: session.state().name().to_owned(),
             fault: fault(session).map(str::to_owned),
             rebuilt: session.rebuilt.clone(),
+            validity: None,
             version: session.version,
             waiting: session.lane.iter().map(|waiting| waiting.command.clone()).collect(),
             owner: session.owner.clone(),
@@ -137,6 +142,18 @@ impl SessionView {
             }),
         }
     }
+}
+
+/// An entry of a transcript, and how far it still holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EntryView {
+    /// The entry, and where it stands.
+    #[serde(flatten)]
+    pub placed: Placed,
+    /// How far it still holds; none of what is no cell's, and where nothing could change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<Validity>,
 }
 
 /// A session among those it is related to.
@@ -535,7 +552,8 @@ impl Printed {
             (Some(error), _) => EvalEnding::Raised { error },
             (None, ending) => ending,
         };
-        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
+        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _, touched: _ } =
+            result;
         EvalOutcome { ending, value, value_type, bindings, display, diagnostics, ..outcome }
     }
 

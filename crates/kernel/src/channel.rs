@@ -9,7 +9,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use uuid::Uuid;
 
-use crate::protocol::{FromWorker, PROTOCOL, ToWorker, decode, encode, frames};
+use crate::protocol::{FromWorker, PROTOCOL, ToWorker, WorkerEnvironment, decode, encode, frames};
 
 /// Frames from the worker.
 pub(crate) type Incoming = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
@@ -105,8 +105,9 @@ pub(crate) async fn greet(
             None => return Err(failed("it ended before it was ready".to_owned())),
         };
         match decode(&frame)? {
-            FromWorker::Ready { id: HELLO_ID, kernel, version, runtime, pid } => {
-                return Ok(RunnerInfo { kernel: kernel_name(&kernel, &version), runtime, pid });
+            FromWorker::Ready { id: HELLO_ID, kernel, version, runtime, pid, environment } => {
+                let references = environment.map(WorkerEnvironment::references);
+                return Ok(RunnerInfo { kernel: kernel_name(&kernel, &version), runtime, pid, references });
             }
             FromWorker::Failed { message, .. } => return Err(failed(message)),
             FromWorker::Progress { phase, message } => tracing::debug!(phase, message, "a worker starts"),

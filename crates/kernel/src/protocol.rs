@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use mainstay_engine::runner::{CompletionItem, Member};
-use mainstay_model::{AskId, Binding, Diagnostic, Error, JobId, Question, RaisedError, TextPosition};
+use mainstay_model::{
+    AskId, Binding, Diagnostic, Error, JobId, Question, RaisedError, Reference, References, TextPosition,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::codec::LengthDelimitedCodec;
@@ -53,7 +55,14 @@ pub(crate) enum FromWorker {
     /// Something slow is under way.
     Progress { phase: String, message: String },
     /// A fresh session accepts evals.
-    Ready { id: u64, kernel: String, version: String, runtime: String, pid: u32 },
+    Ready {
+        id: u64,
+        kernel: String,
+        version: String,
+        runtime: String,
+        pid: u32,
+        environment: Option<WorkerEnvironment>,
+    },
     /// An eval ended.
     Result(WorkerResult),
     /// The answer to a check.
@@ -76,6 +85,32 @@ pub(crate) enum FromWorker {
     Ending { job: JobId, reason: Option<String> },
     /// A request could not be served.
     Failed { id: Option<u64>, code: FailureCode, message: String },
+}
+
+/// What a session's code rests on besides itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorkerEnvironment {
+    /// All of it.
+    pub(crate) references: Vec<NamedReference>,
+}
+
+/// One thing that code rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NamedReference {
+    /// What it is called in this session.
+    pub(crate) name: String,
+    /// It.
+    #[serde(flatten)]
+    pub(crate) reference: Reference,
+}
+
+impl WorkerEnvironment {
+    /// By name.
+    pub(crate) fn references(self) -> References {
+        self.references.into_iter().map(|NamedReference { name, reference }| (name, reference)).collect()
+    }
 }
 
 /// Why a worker could not serve a request.
@@ -123,6 +158,10 @@ pub(crate) struct WorkerResult {
     /// Whether the code may use the value of the submission before it.
     #[serde(default)]
     pub(crate) uses_last: bool,
+    /// What the session's code rests on now, where that is not what was said last.
+    pub(crate) environment: Option<WorkerEnvironment>,
+    /// The names of what of it the code touched, where that can be told.
+    pub(crate) touched: Option<Vec<String>>,
     /// How long it ran, in milliseconds.
     pub(crate) duration_ms: u64,
 }

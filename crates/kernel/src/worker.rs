@@ -25,8 +25,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
 use crate::process::{Group, Launch, drain, exit_of, start};
 use crate::protocol::{
-    ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
-    encode,
+    ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerEnvironment, WorkerOutcome,
+    WorkerResult, decode, encode,
 };
 use crate::text::Utf8Stream;
 
@@ -223,9 +223,12 @@ impl Runner for Worker {
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         match self.query(|id| ToWorker::Reset { id }).await? {
-            FromWorker::Ready { kernel, version, runtime, pid, .. } => {
-                Ok(RunnerInfo { kernel: kernel_name(&kernel, &version), runtime, pid })
-            }
+            FromWorker::Ready { kernel, version, runtime, pid, environment, .. } => Ok(RunnerInfo {
+                kernel: kernel_name(&kernel, &version),
+                runtime,
+                pid,
+                references: environment.map(WorkerEnvironment::references),
+            }),
             other => Err(unexpected(&other)),
         }
     }
@@ -407,6 +410,8 @@ fn report(result: WorkerResult) -> JobReport {
         kept,
         changes_state,
         uses_last,
+        environment,
+        touched,
         duration_ms,
         ..
     } = result;
@@ -422,9 +427,10 @@ fn report(result: WorkerResult) -> JobReport {
     };
     JobReport {
         ending,
-        result: EvalResult { value, value_type, bindings, display, diagnostics, uses_last },
+        result: EvalResult { value, value_type, bindings, display, diagnostics, uses_last, touched },
         changes_state,
         took: Duration::from_millis(duration_ms),
+        references: environment.map(WorkerEnvironment::references),
     }
 }
 
@@ -436,7 +442,7 @@ fn unserved(code: FailureCode, message: String) -> JobReport {
         FailureCode::Busy | FailureCode::Internal => true,
     };
     let ending = JobEnding::Raised(RaisedError { kind: "WorkerError".to_owned(), message, stack: None });
-    JobReport { ending, result: EvalResult::default(), changes_state, took: Duration::ZERO }
+    JobReport { ending, result: EvalResult::default(), changes_state, took: Duration::ZERO, references: None }
 }
 
 #[cfg(test)]

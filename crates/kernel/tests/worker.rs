@@ -12,7 +12,7 @@ mod support;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use mainstay_model::{
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::process::{Child, Command};
@@ -529,4 +530,165 @@ thread.Start()";
     let process = watch(worker.process.id().unwrap());
     drop(worker.channel);
     assert!(has_ended(&process, PATIENCE));
+}
+
+/// Compiles a library with the compiler of the SDK under test.
+async fn compile(library: &Path, source: &str) {
+    let WorkerProgram { program, environment, .. } = program().await;
+    let sdk = program.parent().unwrap();
+    let compilers = ["fsc.dll", "fsc.exe"].map(|name| only(&sdk.join("sdk")).join("FSharp").join(name));
+    let fsc = compilers.into_iter().find(|compiler| compiler.exists()).unwrap();
+    let runtime = only(&sdk.join("shared/Microsoft.NETCore.App"));
+    let file = library.with_extension("fs");
+    std::fs::write(&file, source).unwrap();
+    let mut compiler = Command::new(&program);
+    compiler.envs(environment).arg("exec").arg(&fsc);
+    compiler.args([
+        "--target:library",
+        "--nologo",
+        "--targetprofile:netcore",
+        "--noframework",
+        "--debug-",
+        "--nocopyfsharpcore",
+    ]);
+    compiler.arg(format!("-o:{}", library.display()));
+    let assemblies = std::fs::read_dir(runtime).unwrap().map(|entry| entry.unwrap().path());
+    for path in assemblies.filter(|path| path.extension().is_some_and(|end| end == "dll")) {
+        compiler.arg(format!("-r:{}", path.display()));
+    }
+    compiler.arg(format!("-r:{}", fsc.with_file_name("FSharp.Core.dll").display())).arg(&file);
+    let output = compiler.output().await.unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// The one folder in a folder.
+fn only(folder: &Path) -> PathBuf {
+    std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+}
+
+/// What a worker says of each submission: what it touched, where it could tell.
+async fn touched(worker: &mut Bare, codes: &[&str]) -> Vec<Option<String>> {
+    let mut all = Vec::new();
+    for (code, id) in codes.iter().zip(100..) {
+        worker.send(json!({"type": "eval", "id": id, "code": code})).await;
+        let result = worker.receive().await;
+        assert_eq!(result["outcome"], "completed", "{code}: {result}");
+        let names = result["touched"].as_array();
+        all.push(
+            names.map(|names| names.iter().map(|name| name.as_str().unwrap()).collect::<Vec<_>>().join(" ")),
+        );
+    }
+    all
+}
+
+fn some(names: &[&str]) -> Vec<Option<String>> {
+    names.iter().map(|names| Some((*names).to_owned())).collect()
+}
+
+const LIBRARY: &str =
+    "module Lib\nlet rate () = 1\n[<Literal>]\nlet Limit = 7\ntype Box(x: int) =\n  member _.X = x";
+
+/// A worker that has used nothing of a library and two scripts yet, one of which loads the other.
+async fn with_library() -> Bare {
+    let worker = Bare::start().await;
+    let folder = worker.folder.path();
+    compile(&folder.join("lib.dll"), LIBRARY).await;
+    std::fs::write(folder.join("inner.fsx"), "let deep = 3").unwrap();
+    std::fs::write(folder.join("helpers.fsx"), "#load \"inner.fsx\"\nlet help x = x + Inner.deep").unwrap();
+    worker
+}
+
+#[tokio::test]
+async fn a_worker_says_what_code_touched_of_a_library_and_of_scripts() {
+    let mut worker = with_library().await;
+    let codes = [
+        ("let plain = 1", ""),
+        ("#r \"lib.dll\"\nlet a = Lib.rate ()", "lib.dll"),
+        ("plain + 1", ""),
+        ("a + plain", "lib.dll"),
+        ("Lib.Limit", "lib.dll"),
+        ("Lib.Box 2", "lib.dll"),
+        ("it.X", "lib.dll"),
+        ("#load \"helpers.fsx\"", "helpers.fsx inner.fsx"),
+        ("Helpers.help 1", "helpers.fsx inner.fsx"),
+        ("Inner.deep", "inner.fsx"),
+        ("type P = { V: int }", ""),
+        ("{ V = Lib.rate () }.V", "lib.dll"),
+        ("({ V = 3 }).V", ""),
+    ];
+    let said = touched(&mut worker, &codes.map(|(code, _)| code)).await;
+    assert_eq!(said, some(&codes.map(|(_, names)| names)));
+}
+
+#[tokio::test]
+async fn what_a_value_got_from_a_library_goes_on_with_it() {
+    let mut worker = with_library().await;
+    let codes = [
+        ("let early = ref 0", ""),
+        ("#r \"lib.dll\"\nlet a = Lib.rate ()", "lib.dll"),
+        ("let double y = y * 2", ""),
+        ("let b = double a", "lib.dll"),
+        ("double 2", ""),
+        ("b", "lib.dll"),
+        // What changes is followed to whatever was made of the same.
+        ("early.Value", ""),
+        ("let one, other = ref 1, ref 2", ""),
+        ("let alias = one", ""),
+        ("alias.Value <- Lib.rate ()", "lib.dll"),
+        ("one.Value", "lib.dll"),
+        ("early.Value <- Lib.rate ()", "lib.dll"),
+        ("early.Value", "lib.dll"),
+        ("let cache = System.Collections.Generic.List<int>()", ""),
+        ("let put x = cache.Add x", ""),
+        ("put (Lib.rate ())", "lib.dll"),
+        ("cache.Count", "lib.dll"),
+        // A name that is given anew is another.
+        ("let b = 5", ""),
+        ("b", ""),
+    ];
+    let said = touched(&mut worker, &codes.map(|(code, _)| code)).await;
+    assert_eq!(said, some(&codes.map(|(_, names)| names)));
+}
+
+#[tokio::test]
+async fn code_that_reflects_cannot_be_told_from_and_neither_can_what_came_of_it() {
+    let mut worker = with_library().await;
+    let reflects = "let found = System.Reflection.Assembly.GetExecutingAssembly().GetName().Name.Length";
+    let codes = ["#r \"lib.dll\"", reflects, "found", "1 + 1"];
+    let said = touched(&mut worker, &codes).await;
+    assert_eq!(said[1..], [None, None, Some(String::new())]);
+}
+
+#[tokio::test]
+async fn what_a_session_rests_on_is_told_with_its_content_when_it_changes() {
+    let mut worker = with_library().await;
+    let environment = async |worker: &mut Bare, code: &str| {
+        worker.send(json!({"type": "eval", "id": 2, "code": code})).await;
+        worker.receive().await["environment"].clone()
+    };
+    assert_eq!(environment(&mut worker, "1 + 1").await, Value::Null);
+    let library = worker.folder.path().join("lib.dll");
+    let script = worker.folder.path().join("helpers.fsx");
+    let of = |path: &Path| {
+        let digest = Sha256::digest(std::fs::read(path).unwrap());
+        let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        json!({"name": path.file_name().unwrap().to_str(), "path": path, "hash": hash})
+    };
+    let first = environment(&mut worker, "#r \"lib.dll\"\nLib.rate ()").await;
+    assert_eq!(first["references"], json!([of(&library)]));
+    assert_eq!(environment(&mut worker, "Lib.rate ()").await, Value::Null);
+    // An assembly stays as it is in its process, a script is read anew.
+    let had = of(&library);
+    compile(&worker.folder.path().join("other.dll"), "module Lib\nlet rate () = 2").await;
+    std::fs::rename(worker.folder.path().join("other.dll"), &library).unwrap();
+    assert_eq!(environment(&mut worker, "Lib.rate ()").await, Value::Null);
+    for text in ["let x = 1".to_owned(), "// ".to_owned() + &"é".repeat(40_000)] {
+        std::fs::write(&script, text).unwrap();
+        let loaded = environment(&mut worker, "#load \"helpers.fsx\"").await;
+        assert_eq!(loaded["references"], json!([had, of(&script)]));
+    }
 }

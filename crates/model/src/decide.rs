@@ -22,7 +22,7 @@ use crate::command::Command;
 use crate::error::Error;
 use crate::eval::{EvalResult, RaisedError, WorkerExit};
 use crate::event::{Blame, Deadline, EventBody, Metadata, OutputStream, QueuedCommand, Source};
-use crate::fingerprint::CommandFingerprint;
+use crate::fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
@@ -149,6 +149,11 @@ pub enum Notice {
         /// Which.
         ask: AskId,
     },
+    /// What the session's code rests on was looked at.
+    LookedAt {
+        /// It, by name, as it is now.
+        found: References,
+    },
     /// The daemon was lost with it, and is back.
     DaemonLost,
     /// The daemon goes down in order.
@@ -212,6 +217,8 @@ pub struct RunnerInfo {
     pub runtime: String,
     /// Its process id.
     pub pid: u32,
+    /// What code rests on in it, as far as it tells: all that it refers to, once it has the session's definitions.
+    pub references: Option<References>,
 }
 
 /// What came of a job.
@@ -225,6 +232,8 @@ pub struct JobReport {
     pub changes_state: bool,
     /// How long it ran.
     pub took: Duration,
+    /// All that the session's code rests on now, where that is not what the worker said last.
+    pub references: Option<References>,
 }
 
 /// How a worker says a job ended.
@@ -369,6 +378,37 @@ impl Draft<'_> {
 
     fn answer(&mut self, identity: Identity, outcome: Outcome) {
         self.decision.outcomes.push(identity.answer(outcome));
+    }
+}
+
+impl Draft<'_> {
+    /// Takes in what a worker says that the session's code rests on. Gives the name of what it runs against from here on.
+    fn rests_on(&mut self, runtime: &str, references: Option<References>) -> Option<EnvironmentFingerprint> {
+        let before = self.session.surroundings.clone().unwrap_or_default();
+        let references = match references {
+            Some(references) => references,
+            None => self.session.surroundings.as_ref()?.loaded.clone(),
+        };
+        if references != before.loaded {
+            self.found(before.present_with(&references));
+            self.record(of(Source::Worker), EventBody::EnvironmentChanged { references: references.clone() });
+        }
+        Some(Environment { runtime: runtime.to_owned(), references }.fingerprint())
+    }
+
+    /// Takes in how what the session's code rests on is now. What it had not rested on before is no change.
+    fn found(&mut self, new: References) {
+        let old = self.session.surroundings.as_ref().map(|known| known.present.clone()).unwrap_or_default();
+        let is_other = |(name, before): &(&String, &Reference)| {
+            new.get(*name).is_some_and(|now| now.hash != before.hash)
+        };
+        let changed: Vec<String> = old.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
+        if !changed.is_empty() {
+            let new =
+                old.iter().map(|(name, before)| (name.clone(), new.get(name).unwrap_or(before).clone()));
+            let new = new.collect();
+            self.record(of(Source::System), EventBody::AssembliesChanged { old, new, changed });
+        }
     }
 }
 

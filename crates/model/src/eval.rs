@@ -39,6 +39,9 @@ pub struct EvalResult {
     /// Whether the code may use the value of the submission before it (`it`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uses_last: bool,
+    /// The names of the references that the code touched, by itself or through what it used; none where that cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touched: Option<Vec<String>>,
 }
 
 impl EvalResult {

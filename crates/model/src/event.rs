@@ -12,7 +12,7 @@ use crate::command::SessionCommand;
 use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
-use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint};
+use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint, References};
 use crate::id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
@@ -53,7 +53,8 @@ pub struct Metadata {
     /// The earlier event of this session that led to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causation: Option<Seq>,
-    /// What the code ran against, where it is known.
+    /// What the code ran against, where it is known: the references of the last `environmentChanged`, and the runtime of the last
+    /// `warmUpCompleted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentFingerprint>,
 }
@@ -403,6 +404,21 @@ pub enum EventBody {
         job: JobId,
     },
 
+    /// What the session's code rests on is something else from here on: it referred to more, or a worker has it anew.
+    EnvironmentChanged {
+        /// All of it, by name, with the content that the worker has.
+        references: References,
+    },
+    /// Something that the session's code rests on, or did, has another content than before, wherever that was noticed.
+    AssembliesChanged {
+        /// All of it, by name, with the content it had.
+        old: References,
+        /// With the content it has.
+        new: References,
+        /// The names of what changed.
+        changed: Vec<String>,
+    },
+
     /// Something was said in a conversation with a model.
     MessageAdded(Box<Message>),
     /// A summary stands for the beginning of the transcript from now on.
@@ -546,6 +562,8 @@ impl EventBody {
             | Self::CommandLeft { .. }
             | Self::AskRaised(_)
             | Self::AskEnded { .. }
+            | Self::EnvironmentChanged { .. }
+            | Self::AssembliesChanged { .. }
             | Self::MessageAdded(_)
             | Self::TranscriptCompacted(_) => None,
         }
@@ -571,6 +589,8 @@ impl EventBody {
             | Self::CommandLeft { .. }
             | Self::AskRaised(_)
             | Self::AskEnded { .. }
+            | Self::EnvironmentChanged { .. }
+            | Self::AssembliesChanged { .. }
             | Self::MessageAdded(_)
             | Self::TranscriptCompacted(_)
             | Self::EvalRequested { .. }
@@ -690,6 +710,8 @@ kinds! {
     EvalFailed => "evalFailed",
     EvalCancelled => "evalCancelled",
     EvalInterrupted => "evalInterrupted",
+    EnvironmentChanged => "environmentChanged",
+    AssembliesChanged => "assembliesChanged",
     MessageAdded => "messageAdded",
     TranscriptCompacted => "transcriptCompacted",
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 over a command in canonical JSON, in hexadecimal. What only matters for a retry is left out.
@@ -71,15 +71,51 @@ fn write_canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// What code ran against. Source: seed 000, "The Dependency Fingerprint Model".
+/// What a session's code rests on besides itself, by name: assemblies that it refers to, scripts that it loaded.
+pub type References = BTreeMap<String, Reference>;
+
+/// One thing that code rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EnvironmentFingerprint {
-    /// A hash over all of it.
-    pub hash: String,
-    /// Each assembly or package and its content hash.
-    pub assemblies: BTreeMap<String, String>,
+pub struct Reference {
+    /// Its file, absolute, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// SHA-256 of its content, in hexadecimal; none where it is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
 }
+
+/// What code ran against. Source: seed 000, "The Dependency Fingerprint Model".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Environment {
+    /// The runtime under the language.
+    pub runtime: String,
+    /// What it rests on besides.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub references: References,
+}
+
+impl Environment {
+    /// Names it, by the content of all that is in it. Where a file lies does not matter.
+    pub fn fingerprint(&self) -> EnvironmentFingerprint {
+        let contents: BTreeMap<_, _> =
+            self.references.iter().map(|(name, reference)| (name, &reference.hash)).collect();
+        let digest = Sha256::digest(canonical(&json!([self.runtime, contents])).as_bytes());
+        EnvironmentFingerprint(
+            digest.iter().take(FINGERPRINT_BYTES).map(|byte| format!("{byte:02x}")).collect(),
+        )
+    }
+}
+
+/// Every event of a job's end has one, so it is short.
+const FINGERPRINT_BYTES: usize = 16;
+
+/// Names an [`Environment`]: the beginning of a SHA-256, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EnvironmentFingerprint(String);
 
 #[cfg(test)]
 mod tests {

@@ -32,6 +32,7 @@ pub mod state;
 pub mod supervision;
 pub mod transcribe;
 pub mod transcript;
+pub mod validity;
 
 pub use access::{Access, NamePattern, Rights};
 pub use affordance::{Action, Availability};
@@ -49,7 +50,7 @@ pub use event::{
     OutputStream, QueuedCommand, Source, WarmUpReason,
 };
 pub use filter::{EventFilter, SourceName};
-pub use fingerprint::{CommandFingerprint, EnvironmentFingerprint};
+pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
@@ -62,6 +63,7 @@ pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
 pub use state::{SessionState, Transition, WaitReason, transition};
 pub use transcript::{Bond, Segment, Transcript};
+pub use validity::{Validity, ValidityCounts};
 
 /// A moment, UTC, to the microsecond.
 pub use jiff::Timestamp;

@@ -234,7 +234,8 @@ impl EvalOutcome {
         result: EvalResult,
         duration_ms: u64,
     ) -> Self {
-        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
+        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _, touched: _ } =
+            result;
         Self {
             job,
             requested,

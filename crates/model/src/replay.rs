@@ -272,6 +272,8 @@ impl ReplayList {
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
+            | EventBody::EnvironmentChanged { .. }
+            | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_) => {}
         }
@@ -539,7 +541,13 @@ mod tests {
         let kept = Some(Kept { bytes: 6, bindings: result("1").bindings });
         list.push(event(EventBody::EvalCancelled { job: job(0), ending: CancelEnding::Yielded, kept }));
         let ending = JobEnding::Completed;
-        let report = JobReport { ending, result: result("7"), changes_state: true, took: Duration::ZERO };
+        let report = JobReport {
+            ending,
+            result: result("7"),
+            changes_state: true,
+            took: Duration::ZERO,
+            references: None,
+        };
         let divergence = list.finish().items[0].divergence(session(), report, &Limits::default()).unwrap();
         assert_eq!(divergence.kind, DivergenceKind::Values { names: vec!["x".to_owned()] });
     }
@@ -554,7 +562,8 @@ mod tests {
             changes_state: true,
             duration_ms: 0,
         }));
-        let report = JobReport { ending, result: after, changes_state: true, took: Duration::ZERO };
+        let report =
+            JobReport { ending, result: after, changes_state: true, took: Duration::ZERO, references: None };
         let limits = Limits { value_bytes: 40, ..Limits::default() };
         list.finish().items[0].divergence(session(), report, &limits).map(|divergence| divergence.kind)
     }

@@ -6,7 +6,7 @@ use crate::Timestamp;
 use crate::affordance::{Action, offered};
 use crate::ask::{Ask, PendingAsk, Raiser};
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
-use crate::fingerprint::CommandFingerprint;
+use crate::fingerprint::{CommandFingerprint, Environment, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::message::TokenUsage;
 use crate::replay::Divergence;
@@ -82,6 +82,46 @@ pub struct Session {
     /// How many tokens its own messages took.
     #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
     pub usage: TokenUsage,
+    /// What its code rests on besides itself; none where its worker does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surroundings: Option<Surroundings>,
+}
+
+/// What a session's code rests on besides itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Surroundings {
+    /// The runtime under the language.
+    pub runtime: String,
+    /// What its worker has, as it has it.
+    #[serde(default, skip_serializing_if = "References::is_empty")]
+    pub loaded: References,
+    /// All that it ever rested on, as it is now, as far as that was looked at.
+    #[serde(default, skip_serializing_if = "References::is_empty")]
+    pub present: References,
+}
+
+impl Surroundings {
+    /// What its worker runs code against.
+    pub fn loaded(&self) -> Environment {
+        Environment { runtime: self.runtime.clone(), references: self.loaded.clone() }
+    }
+
+    /// What a new worker would run it against.
+    pub fn present(&self) -> Environment {
+        Environment { runtime: self.runtime.clone(), references: self.present.clone() }
+    }
+
+    /// All that it ever rested on, once its worker has these: what a worker has anew is how it is now.
+    pub(crate) fn present_with(&self, loaded: &References) -> References {
+        let mut present = self.present.clone();
+        for (name, reference) in loaded {
+            if self.loaded.get(name) != Some(reference) || !present.contains_key(name) {
+                present.insert(name.clone(), reference.clone());
+            }
+        }
+        present
+    }
 }
 
 /// The session that another was forked off.
@@ -265,6 +305,7 @@ impl Session {
             merged_at: None,
             deleted_at: None,
             usage: TokenUsage::default(),
+            surroundings: None,
         })
     }
 
@@ -350,6 +391,10 @@ impl Session {
             }
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
             EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, .. } => {
+                self.surroundings = event.metadata.environment.as_ref().map(|_| Surroundings {
+                    runtime: runtime.clone(),
+                    ..self.surroundings.take().unwrap_or_default()
+                });
                 if self.step(Transition::WarmUpCompleted, Life::Ready) {
                     let diverged: Vec<_> = diverged.iter().take(DIVERGENCES_KEPT).cloned().collect();
                     self.rebuilt = (!diverged.is_empty()).then_some(Rebuilt { diverged, is_news: true });
@@ -445,6 +490,14 @@ impl Session {
                 if self.end_job(*job, Transition::EvalCancelled) {
                     self.failed(kept.is_some());
                 }
+            }
+            EventBody::EnvironmentChanged { references } => {
+                let surroundings = self.surroundings.get_or_insert_default();
+                surroundings.present = surroundings.present_with(references);
+                surroundings.loaded.clone_from(references);
+            }
+            EventBody::AssembliesChanged { new, .. } => {
+                self.surroundings.get_or_insert_default().present.clone_from(new);
             }
             EventBody::MessageAdded(message) => {
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());

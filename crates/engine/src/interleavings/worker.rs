@@ -53,8 +53,13 @@ struct Worker {
 
 impl Worker {
     async fn finish(&self, job: JobId, ending: JobEnding) {
-        let report =
-            JobReport { ending, result: EvalResult::default(), changes_state: false, took: Duration::ZERO };
+        let report = JobReport {
+            ending,
+            result: EvalResult::default(),
+            changes_state: false,
+            took: Duration::ZERO,
+            references: None,
+        };
         let say = self.say.lock().unwrap().clone();
         if let Some(say) = say {
             say.send(RunnerNotice::Finished { job, report }).await.ok();
@@ -65,7 +70,7 @@ impl Worker {
 #[async_trait]
 impl Runner for Worker {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "memory".to_owned(), runtime: "shuttle".to_owned(), pid: 1 }
+        RunnerInfo { kernel: "memory".to_owned(), runtime: "shuttle".to_owned(), pid: 1, references: None }
     }
 
     async fn run(&self, submission: Submission) {

@@ -13,6 +13,7 @@ use crate::output::Piece;
 use crate::runner::{Runner, RunnerSpec, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
+use crate::validity::differs;
 use crate::warm_up::{FromWorker, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
 
@@ -85,8 +86,30 @@ impl SessionTask {
                 let pieces = self.output.push(job, stream, &text);
                 self.record_output(pieces);
             }
+            FromWorker::Notice(
+                notice @ (Notice::WarmedUp { .. } | Notice::Runner(RunnerNotice::Finished { .. })),
+            ) => {
+                self.notice(notice);
+                self.look();
+            }
             FromWorker::Notice(notice) => self.notice(notice),
         }
+    }
+
+    /// Looks how the files are now that the session's code rests on, without waiting for it.
+    fn look(&self) {
+        let Some(known) = self.session.surroundings.as_ref().map(|known| &known.present) else { return };
+        if known.is_empty() {
+            return;
+        }
+        let (watch, known, tell) = (self.shared.watch.clone(), known.clone(), self.worker_in.clone());
+        spawn(async move {
+            let found = watch.look_at(known.clone()).await;
+            if differs(&known, &found) {
+                // The session's task may be gone; the next look finds the same.
+                tell.send(FromWorker::Notice(Notice::LookedAt { found })).await.ok();
+            }
+        });
     }
 
     /// Hears what the worker has said already, before it is killed for what it has not.

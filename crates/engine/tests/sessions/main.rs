@@ -27,4 +27,5 @@ mod store_double;
 mod stores;
 mod support;
 mod upstream;
+mod validity;
 mod withheld;

@@ -16,9 +16,11 @@
 //! | `haunt` | changes the session's state, and ends the worker as soon as it is given something else to run |
 //! | `ask PROMPT` | asks, and defines what it is answered; fails where nobody answers |
 //! | `tick` | changes the session's state, and gives as `tick` how often any worker ran it |
+//! | `refer PATH` | changes the session's state, and has the file as it is then |
+//! | `use NAME` | changes the session's state, and gives what it has of that file as `NAME` |
 //! | `again STATEMENT` | changes the session's state the first time, and does STATEMENT whenever it is run again |
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,9 +33,11 @@ use mainstay_engine::runner::{
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Binding, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
-    Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
+    Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice, SessionKind, Severity,
+    TextPosition, WorkerExit,
 };
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use uuid::Uuid;
@@ -148,6 +152,8 @@ impl RunnerFactory for Scripted {
             answered,
             current: Arc::clone(&current),
             names: Vec::new(),
+            references: References::new(),
+            files: BTreeMap::new(),
             haunter: None,
             ran: Arc::clone(&self.ran),
             gate: Arc::clone(&self.gate),
@@ -202,7 +208,12 @@ struct ScriptedRunner {
 
 impl ScriptedRunner {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "scripted 1".to_owned(), runtime: "tokio".to_owned(), pid: self.pid }
+        RunnerInfo {
+            kernel: "scripted 1".to_owned(),
+            runtime: "tokio".to_owned(),
+            pid: self.pid,
+            references: Some(References::new()),
+        }
     }
 }
 
@@ -284,6 +295,8 @@ struct Process {
     answered: mpsc::UnboundedReceiver<Answer>,
     current: Arc<Mutex<VecDeque<Arc<Notify>>>>,
     names: Vec<String>,
+    references: References,
+    files: BTreeMap<String, String>,
     haunter: Option<JobId>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
@@ -308,6 +321,7 @@ impl Process {
             match order {
                 Order::Reset(done) => {
                     self.names.clear();
+                    self.references.clear();
                     self.haunter = None;
                     done.send(()).ok();
                 }
@@ -331,9 +345,10 @@ impl Process {
         self.ran.lock().unwrap().push(code.clone());
         let mut report = JobReport {
             ending: JobEnding::Completed,
-            result: EvalResult::default(),
+            result: EvalResult { touched: Some(Vec::new()), ..EvalResult::default() },
             changes_state: false,
             took: Duration::from_millis(1),
+            references: None,
         };
         if let Some(haunter) = self.haunter {
             let words = LastWords {
@@ -410,6 +425,24 @@ impl Process {
                 let value = Some(ticks.to_string());
                 let value_type = "int".to_owned();
                 report.result.bindings.push(Binding { name: "tick".to_owned(), value_type, value });
+                report.changes_state = true;
+            }
+            "refer" => {
+                let content = std::fs::read_to_string(rest).unwrap();
+                let name = rest.rsplit('/').next().unwrap().to_owned();
+                let digest = Sha256::digest(&content);
+                let hash = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                let reference = Reference { path: Some(rest.to_owned()), hash: Some(hash) };
+                self.references.insert(name.clone(), reference);
+                self.files.insert(name, content);
+                report.references = Some(self.references.clone());
+                report.changes_state = true;
+            }
+            "use" => {
+                let (name, value) = (rest.to_owned(), self.files.get(rest).cloned());
+                let value_type = "string".to_owned();
+                report.result.bindings.push(Binding { name, value_type, value });
+                report.result.touched = Some(vec![rest.to_owned()]);
                 report.changes_state = true;
             }
             "raise" => return Err(raised(report)),

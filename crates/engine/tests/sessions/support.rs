@@ -332,6 +332,10 @@ fn told(body: &EventBody) -> String {
         EventBody::EvalCancelled { ending, .. } => format!("cancelled, {ending:?}"),
         EventBody::EvalInterrupted { .. } => "interrupted".to_owned(),
         EventBody::MessageAdded(message) => message.to_string(),
+        EventBody::EnvironmentChanged { references } => {
+            format!("rests on {}", references.keys().cloned().collect::<Vec<_>>().join(", "))
+        }
+        EventBody::AssembliesChanged { changed, .. } => format!("changed: {}", changed.join(", ")),
         EventBody::TranscriptCompacted(compaction) => format!("compacted: {}", compaction.summary),
     }
 }

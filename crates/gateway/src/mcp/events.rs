@@ -6,7 +6,7 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, ForkPoint, OutputStream,
-    Seq, Severity, Source, WarmUpReason,
+    Seq, Severity, Source, Validity, WarmUpReason,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,9 @@ struct EventLine {
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+    /// How far it still holds, where not surely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validity: Option<&'static str>,
 }
 
 impl Tool for GetRecentFsiEvents {
@@ -75,24 +78,32 @@ impl Tool for GetRecentFsiEvents {
             None => Seq(newest.0.saturating_sub(count as u64)),
         };
         let events = call.client().events(session, after, count).await?;
+        let seqs: Vec<Seq> = events.iter().map(|event| event.seq).collect();
+        let validities = call.client().validities(session, &seqs).await?;
         let cursor = events.last().map_or(after, |event| event.seq);
         Ok(EventsAnswer {
             session_id: session.short(),
             cursor: cursor.0,
-            events: events.into_iter().map(EventLine::from).collect(),
+            events: events.into_iter().zip(validities).map(EventLine::new).collect(),
             more: cursor < newest,
         })
     }
 }
 
-impl From<Event> for EventLine {
-    fn from(event: Event) -> Self {
+impl EventLine {
+    fn new((event, validity): (Event, Option<Validity>)) -> Self {
         let text = beginning(&summary(&event.body), TEXT_BYTES);
         let by = match event.metadata.source {
             Source::Client { name, .. } => Some(name),
             Source::Worker | Source::System => None,
         };
-        Self { seq: event.seq.0, kind: event.body.kind(), by, text: (!text.is_empty()).then_some(text) }
+        Self {
+            seq: event.seq.0,
+            kind: event.body.kind(),
+            by,
+            text: (!text.is_empty()).then_some(text),
+            validity: validity.filter(|validity| !validity.is_valid()).map(Validity::name),
+        }
     }
 }
 
@@ -150,6 +161,10 @@ fn summary(body: &EventBody) -> String {
         }
         EventBody::EvalCancelled { ending: CancelEnding::Yielded, .. } => "yielded".to_owned(),
         EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => "killed".to_owned(),
+        EventBody::EnvironmentChanged { references } => {
+            references.keys().cloned().collect::<Vec<_>>().join(", ")
+        }
+        EventBody::AssembliesChanged { changed, .. } => changed.join(", "),
         EventBody::MessageAdded(message) => message.to_string(),
         EventBody::TranscriptCompacted(compaction) => {
             format!("{} entries: {}", total(&compaction.covers), compaction.summary)
@@ -194,8 +209,11 @@ impl Answer for EventsAnswer {}
 
 impl Display for EventsAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        for EventLine { seq, kind, by, text } in &self.events {
+        for EventLine { seq, kind, by, text, validity } in &self.events {
             write!(f, "{seq} {kind}")?;
+            if let Some(validity) = validity {
+                write!(f, " ({validity})")?;
+            }
             if let Some(by) = by {
                 write!(f, " by {by}")?;
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mainstay_engine::SessionStatus;
 use mainstay_model::{
     Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionState, Source,
-    Timestamp, affordance,
+    Timestamp, ValidityCounts, affordance,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,9 @@ pub(super) struct StatusAnswer {
     asks: Vec<AskLine>,
     evals: u64,
     failures: u64,
+    /// How many evals used what has changed since, or is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale: Option<u64>,
     /// The newest event.
     cursor: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +118,8 @@ impl Tool for GetFsiStatus {
             idle(call, session, Duration::from_secs(seconds).min(LONGEST_WAIT)).await?;
         }
         let status = call.client().status(session).await?;
-        Ok(StatusAnswer::new(status, self.verbose.unwrap_or(false)))
+        let validity = call.client().validity(session).await?;
+        Ok(StatusAnswer::new(status, validity, self.verbose.unwrap_or(false)))
     }
 }
 
@@ -157,12 +161,13 @@ impl StatusAnswer {
             asks: Vec::new(),
             evals: 0,
             failures: 0,
+            stale: None,
             cursor: 0,
             details: None,
         }
     }
 
-    fn new(status: SessionStatus, verbose: bool) -> Self {
+    fn new(status: SessionStatus, validity: Option<ValidityCounts>, verbose: bool) -> Self {
         let session = &status.session;
         let now = Timestamp::now();
         Self {
@@ -175,6 +180,7 @@ impl StatusAnswer {
             asks: session.asks.iter().map(AskLine::new).collect(),
             evals: session.evals,
             failures: session.failures,
+            stale: validity.map(|counts| counts.stale + counts.invalid).filter(|stale| *stale > 0),
             cursor: session.last_seq.0,
             details: verbose.then(|| Details::new(&status, now)),
         }
@@ -239,6 +245,9 @@ impl Display for StatusAnswer {
         }
         if let Some(rebuilt) = &self.rebuilt {
             write!(f, "\n{rebuilt}")?;
+        }
+        if let Some(stale) = &self.stale {
+            write!(f, "\nstale evals: {stale}")?;
         }
         for AskLine { ask, prompt } in &self.asks {
             write!(f, "\nasks: {prompt} [ask {ask}]")?;

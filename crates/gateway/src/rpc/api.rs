@@ -9,15 +9,15 @@ use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
     Admission, AskId, CommandId, Event, EventFilter, HistoryPage, IdempotencyKey, JobId, Limits, LineNumber,
-    NewLine, Placed, Position, Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp,
-    Version,
+    NewLine, Position, Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp, Version,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::view::{
-    AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView, StatisticsView,
+    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
+    StatisticsView,
 };
 
 /// A request and what answers it.
@@ -128,7 +128,7 @@ methods! {
         /// Large ones with all that they say instead of an object, at most 16 of them.
         #[serde(default)]
         full: bool,
-    } -> Vec<Placed>;
+    } -> Vec<EntryView>;
 
     /// Runs the inputs of another session's entries in a session, up to the first that does not run to its end.
     "session/merge" MergeSession {

@@ -16,7 +16,8 @@ use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
 use crate::view::{
-    AskView, CommandView, EvalView, FoundView, MergeView, RelativeView, SessionView, StatisticsView,
+    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
+    StatisticsView,
 };
 use futures::future::try_join_all;
 use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, WaitingAsk};
@@ -57,10 +58,13 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             let ListEntries { session, from, limit, full } = params(request)?;
             let session = call.resolve(&session).await?;
             let limit = |most: usize| limit.unwrap_or(most).min(most);
-            page(&match full {
+            let entries = match full {
                 true => client.whole_entries(session, from, limit(WHOLE_ENTRIES)).await?,
                 false => client.entries(session, from, limit(PAGE_LIMIT)).await?,
-            })
+            };
+            let validities = client.validities_of_entries(&entries).await?;
+            let view = |(placed, validity)| EntryView { placed, validity };
+            page(&entries.into_iter().zip(validities).map(view).collect::<Vec<_>>())
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
         InsertEntries::NAME => written(call.insert(params(request)?).await?),
@@ -206,7 +210,9 @@ impl Call<'_> {
     }
 
     async fn view(&self, session: SessionId) -> Result<SessionView, Error> {
-        self.client.status(session).await.map(SessionView::from)
+        let validity = self.client.validity(session).await?;
+        let status = self.client.status(session).await?;
+        Ok(SessionView { validity, ..status.into() })
     }
 
     async fn status(&self) -> Result<DaemonStatus, Error> {
@@ -216,7 +222,9 @@ impl Call<'_> {
         let mut views = Vec::with_capacity(live.len());
         for session in live {
             let usage = client.usage(session.id).await;
-            views.push(SessionView::new(&session, usage));
+            // One that was deleted meanwhile has none.
+            let validity = client.validity(session.id).await.unwrap_or_default();
+            views.push(SessionView { validity, ..SessionView::new(&session, usage) });
         }
         Ok(DaemonStatus {
             version: self.daemon.version.to_owned(),

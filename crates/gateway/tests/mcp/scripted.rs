@@ -76,7 +76,12 @@ type Answer = Result<Value, Error>;
 #[async_trait]
 impl Runner for Handle {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "F# 4.7".to_owned(), runtime: ".NET Core 3.1.2".to_owned(), pid: 4711 }
+        RunnerInfo {
+            kernel: "F# 4.7".to_owned(),
+            runtime: ".NET Core 3.1.2".to_owned(),
+            pid: 4711,
+            references: None,
+        }
     }
 
     async fn run(&self, submission: Submission) {
@@ -132,7 +137,8 @@ impl Worker {
         let Submission { job, code, .. } = submission;
         let (ending, result) = self.outcome(job, &code).await;
         let changes_state = !result.bindings.is_empty();
-        let report = JobReport { ending, result, changes_state, took: Duration::from_millis(1) };
+        let report =
+            JobReport { ending, result, changes_state, took: Duration::from_millis(1), references: None };
         self.notices.send(RunnerNotice::Finished { job, report }).await.ok();
     }
 

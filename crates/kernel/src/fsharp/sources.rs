@@ -34,6 +34,8 @@ pub(super) const WORKER: &[SourceFile] = sources![
     "Faults.fs"
     "Blame.fs"
     "Input.fs"
+    "Sha256.fs"
+    "Surroundings.fs"
     "Evaluator.fs"
     "Documentation.fs"
     "Intellisense.fs"

@@ -7,11 +7,11 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Diagnostic, Divergence,
-    DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind,
-    Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, MergePoint, Message, Metadata, ObjectHash,
-    Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError,
-    Raiser, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition,
-    Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkerExit,
+    DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
+    ForkPoint, IdempotencyKey, JobId, Kept, Life, MergePoint, Message, Metadata, ObjectHash, Outcome,
+    OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError, Raiser,
+    Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source,
+    TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -83,6 +83,12 @@ pub fn bodies() -> Vec<EventBody> {
         },
         EventBody::EvalInterrupted { job: job() },
         EventBody::MessageAdded(Box::new(message())),
+        EventBody::EnvironmentChanged { references: references() },
+        EventBody::AssembliesChanged {
+            old: references(),
+            new: References::new(),
+            changed: vec!["a.dll".to_owned()],
+        },
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(9), 0, 4)],
             summary: "So far.".to_owned(),
@@ -124,8 +130,7 @@ pub fn ask() -> Ask {
 
 /// Every kind of source, with and without the rest.
 pub fn metadata() -> Vec<Metadata> {
-    let assemblies = BTreeMap::from([("FSharp.Core".to_owned(), "ab12".to_owned())]);
-    let environment = EnvironmentFingerprint { hash: "cd34".to_owned(), assemblies };
+    let environment = Environment { runtime: ".NET".to_owned(), references: references() }.fingerprint();
     let client =
         Source::Client { principal: Principal::new("ann").expect("a name"), name: "mcp:\"x\"".to_owned() };
     vec![
@@ -274,6 +279,11 @@ fn failed(failure: Failure) -> EventBody {
     EventBody::EvalFailed { job: job(), failure, result: result(), changes_state: false, duration_ms: 0 }
 }
 
+fn references() -> References {
+    let reference = Reference { path: Some("/p/a.dll".to_owned()), hash: Some("ab12".to_owned()) };
+    BTreeMap::from([("a.dll".to_owned(), reference)])
+}
+
 fn result() -> EvalResult {
     let binding = Binding { name: "x".to_owned(), value_type: "int".to_owned(), value: Some("2".to_owned()) };
     let diagnostic = Diagnostic {
@@ -290,6 +300,7 @@ fn result() -> EvalResult {
         display: "val it : int = 2".to_owned(),
         diagnostics: vec![diagnostic],
         uses_last: false,
+        touched: Some(vec!["a.dll".to_owned()]),
     }
 }
 

@@ -287,6 +287,20 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             (Some(Tone::Warning), cancelled_words(*ending, kept.as_ref()))
         }
         EventBody::EvalInterrupted { .. } => (Some(Tone::Warning), "interrupted".to_owned()),
+        EventBody::EnvironmentChanged { references } => {
+            let names: Vec<&str> = references.keys().map(String::as_str).collect();
+            (
+                None,
+                if names.is_empty() {
+                    "rests on nothing else".to_owned()
+                } else {
+                    format!("rests on {}", names.join(", "))
+                },
+            )
+        }
+        EventBody::AssembliesChanged { changed, .. } => {
+            (Some(Tone::Warning), format!("{} changed: what used it may be out of date", changed.join(", ")))
+        }
         EventBody::MessageAdded(message) => (None, first_line(&message.to_string())),
         EventBody::TranscriptCompacted(compaction) => (
             None,

@@ -9,7 +9,7 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp};
+use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp, ValidityCounts};
 
 use super::compact::Compact;
 use super::conditions::SentArgs;
@@ -245,6 +245,9 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     if let Some(rebuilt) = &session.rebuilt {
         println!("  {}", paint.tone(Tone::Warning, &crate::terminal::printable(&rebuilt.to_string())));
     }
+    if let Some(words) = validity_words(session) {
+        println!("  {}", paint.tone(Tone::Warning, &words));
+    }
     print!("{}", fault_text(session, HardReset::Command, paint).unwrap_or_default());
     println!();
     let mut story = Story::new(paint);
@@ -252,6 +255,14 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
         .await?;
     print!("{}", story.end());
     Ok(())
+}
+
+/// How many of a session's evals may hold no longer; none where all do, or it cannot be told.
+pub(crate) fn validity_words(session: &SessionView) -> Option<String> {
+    let ValidityCounts { stale, invalid, unknown: _ } = session.validity?;
+    let part = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let parts: Vec<_> = part(stale, "stale").into_iter().chain(part(invalid, "invalid")).collect();
+    (!parts.is_empty()).then(|| format!("{} evals: what they used has changed", parts.join(" and ")))
 }
 
 fn print_line(session: &SessionView) {

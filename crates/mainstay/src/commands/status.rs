@@ -11,7 +11,7 @@ use mainstay_model::{Error, Limits, SessionId, SessionKind, Timestamp};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
-use super::session::session_line;
+use super::session::{session_line, validity_words};
 use crate::connect::connect_any_version;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, bytes, printable};
@@ -91,6 +91,9 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
         for command in &session.waiting {
             let waits = format!("    waits: {}\n", printable(command.as_str()));
             text.push_str(&paint.tone(Tone::Faint, &waits));
+        }
+        if let Some(words) = validity_words(session) {
+            text.push_str(&paint.tone(Tone::Warning, &format!("    {words}\n")));
         }
         text.push_str(&fault_text(session, HardReset::Command, paint).unwrap_or_default());
         if !session.usage.is_zero() {

@@ -54,6 +54,8 @@ impl Story {
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }
             | EventBody::EvalTimedOut { .. }
+            | EventBody::EnvironmentChanged { .. }
+            | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_) => self.row(event),
             EventBody::SessionCreated { .. }

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_gateway::rpc::api::ListEntries;
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::{EntryView, SessionView};
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
-use mainstay_model::{Content, Entry, Error, Placed, Role};
+use mainstay_model::{Content, Entry, Error, Placed, Role, Validity};
 
 use super::session::named;
 use crate::terminal::{Paint, Tone, note, printable};
@@ -49,12 +49,12 @@ impl Transcript {
         let lines = if self.full { usize::MAX } else { LINES };
         let mut shown = 0;
         let wanted = Wanted { from: self.from - 1, count: self.count, full: self.full };
-        for_each_entry(client, &session, wanted, |number, placed| {
+        for_each_entry(client, &session, wanted, |number, entry| {
             shown += 1;
             if self.json {
-                return super::print_json_line(placed);
+                return super::print_json_line(entry);
             }
-            print!("{}", entry_text(number, placed, lines, paint));
+            print!("{}", entry_text(number, entry, lines, paint));
             Ok(())
         })
         .await?;
@@ -86,7 +86,7 @@ pub(crate) async fn for_each_entry(
     client: &Client,
     session: &SessionView,
     wanted: Wanted,
-    mut show: impl FnMut(u64, &Placed) -> Result<(), Error>,
+    mut show: impl FnMut(u64, &EntryView) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let Wanted { from, count, full } = wanted;
     let end = count.map_or(u64::MAX, |count| from.saturating_add(count));
@@ -98,17 +98,17 @@ pub(crate) async fn for_each_entry(
         if entries.is_empty() {
             break;
         }
-        for placed in &entries {
+        for entry in &entries {
             next += 1;
-            show(next, placed)?;
+            show(next, entry)?;
         }
     }
     Ok(())
 }
 
 /// An entry as a person reads it.
-pub(crate) fn entry_text(number: u64, placed: &Placed, lines: usize, paint: Paint) -> String {
-    let Placed { entry, origin, .. } = placed;
+pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Paint) -> String {
+    let Placed { entry, origin, .. } = &view.placed;
     let shown = entry.shown(entry.content.beginning());
     let text = printable(shown.trim_end());
     let mut told = String::new();
@@ -143,7 +143,19 @@ pub(crate) fn entry_text(number: u64, placed: &Placed, lines: usize, paint: Pain
     for fact in more.map(|more| format!("… {more}")).into_iter().chain(brought) {
         told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &fact)));
     }
+    if let Some(mark) = view.validity.filter(|_| entry.role == Role::Output).and_then(validity_mark) {
+        told.push_str(&format!("       {}\n", paint.tone(Tone::Warning, mark)));
+    }
     told
+}
+
+/// What is said under an output that may hold no longer. Of what cannot be told nothing is said.
+const fn validity_mark(validity: Validity) -> Option<&'static str> {
+    match validity {
+        Validity::Valid | Validity::Unknown => None,
+        Validity::Stale => Some("stale: something it used has changed since"),
+        Validity::Invalid => Some("invalid: something it used is gone"),
+    }
 }
 
 /// Who says an entry, on a line of its own; gives what stands before what is said.
@@ -192,6 +204,10 @@ mod tests {
     }
 
     fn entry_told(entry: Entry, text: &str) -> String {
+        view_told(entry, text, None)
+    }
+
+    fn view_told(entry: Entry, text: &str, validity: Option<Validity>) -> String {
         let session = "019a0000-0000-7000-8000-0000a1b2c3d4".parse().unwrap();
         let placed = Placed {
             session,
@@ -203,7 +219,26 @@ mod tests {
             last: Seq(3),
             origin: (text == "brought").then_some(Origin { session, number: 1 }),
         };
-        entry_text(7, &placed, 3, Paint::plain())
+        entry_text(7, &EntryView { placed, validity }, 3, Paint::plain())
+    }
+
+    #[test]
+    fn an_output_that_may_hold_no_longer_is_marked() {
+        let marked = |role, validity| {
+            let entry = Entry { role, content: Content::Text("2".to_owned()), metadata: Default::default() };
+            view_told(entry, "2", Some(validity))
+        };
+        insta::assert_snapshot!(marked(Role::Output, Validity::Stale), @"
+        7   2
+            stale: something it used has changed since
+        ");
+        insta::assert_snapshot!(marked(Role::Output, Validity::Invalid), @"
+        7   2
+            invalid: something it used is gone
+        ");
+        assert_eq!(marked(Role::Output, Validity::Unknown), told(Role::Output, "2"));
+        assert_eq!(marked(Role::Output, Validity::Valid), told(Role::Output, "2"));
+        assert_eq!(marked(Role::Input, Validity::Stale), told(Role::Input, "2"));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use mainstay_gateway::rpc::api::{
     GetStatus, InsertEntries, Inserted, ListAsks, ListEvents, ListHistory, ListSessions, RenameSession,
     ResetSession, SearchEntries, Sent,
 };
-use mainstay_model::{Error, Placed, Seq, Timestamp};
+use mainstay_gateway::view::EntryView;
+use mainstay_model::{Error, Seq, Timestamp};
 
 use super::command::Command;
 use super::evaluation::Submission;
@@ -121,9 +122,9 @@ impl Repl {
     async fn transcript(&mut self, from: u64) -> Result<(), Error> {
         let (link, paint) = (&self.link, self.paint);
         let mut is_empty = true;
-        let show = |number, placed: &Placed| {
+        let show = |number, entry: &EntryView| {
             is_empty = false;
-            print!("{}", entry_text(number, placed, LINES, paint));
+            print!("{}", entry_text(number, entry, LINES, paint));
             Ok(())
         };
         let wanted = Wanted { from: from - 1, ..Wanted::default() };

@@ -90,6 +90,7 @@ mod tests {
             state: "Ready".to_owned(),
             fault: None,
             rebuilt: None,
+            validity: None,
             version: Version::ZERO,
             waiting: Vec::new(),
             owner: mainstay_model::Principal::local(),

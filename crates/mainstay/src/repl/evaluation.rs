@@ -345,9 +345,10 @@ impl Progress {
         self.begun.push(text);
     }
 
-    /// Whether an event follows from our Ctrl-C.
+    /// Whether an event follows from our code or our Ctrl-C.
     fn is_our_doing(&self, event: &Event) -> bool {
         match event.body {
+            EventBody::EnvironmentChanged { .. } => true,
             EventBody::CancelRequested { .. } => self.is_unwanted,
             EventBody::WarmUpStarted { .. } | EventBody::WarmUpCompleted { .. } => self.was_killed,
             _ => false,

@@ -61,8 +61,11 @@ impl Guests {
             ),
             // What waits is of interest when its turn has come.
             EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
+            // The code that brought it about says so itself.
+            EventBody::EnvironmentChanged { .. } => String::new(),
             EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::CancelRequested { .. }
+            | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
             | EventBody::AskEnded { .. }

@@ -3,7 +3,7 @@
 use super::{Draft, Effect, Identity, JobEnding, JobReport, milliseconds, of_job};
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
-use crate::event::{Blame, CancelEnding, Deadline, EventBody, Kept, Source};
+use crate::event::{Blame, CancelEnding, Deadline, EventBody, Kept, Metadata, Source};
 use crate::id::JobId;
 use crate::outcome::{EvalEnding, EvalOutcome, Live, Outcome, Response};
 use crate::session::RunningJob;
@@ -29,7 +29,11 @@ impl Draft<'_> {
     }
 
     pub(super) fn finish(&mut self, running: &RunningJob, report: JobReport) {
-        let JobReport { ending, result, changes_state, took } = report;
+        let JobReport { ending, result, changes_state, took, references } = report;
+        let runtime =
+            self.session.surroundings.as_ref().map(|known| known.runtime.clone()).unwrap_or_default();
+        // Withheld code names nothing, files included.
+        let environment = self.rests_on(&runtime, references.filter(|_| !running.withheld));
         let result = result.cut(self.limits.value_bytes);
         let (job, duration_ms) = (running.job, milliseconds(took));
         let (ending, result, live) = match running.withheld {
@@ -70,7 +74,8 @@ impl Draft<'_> {
                 (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
             }
         };
-        self.end_running(running, Source::Worker, body, ending, result, duration_ms);
+        let metadata = Metadata { environment, ..of_job(Source::Worker, running) };
+        self.end_running(running, metadata, body, ending, result, duration_ms);
         if let Some(live) = live {
             self.tell_live(live);
         }
@@ -107,7 +112,7 @@ impl Draft<'_> {
             };
             self.end_running(
                 running,
-                Source::System,
+                of_job(Source::System, running),
                 body,
                 EvalEnding::WorkerExited { exit },
                 EvalResult::default(),
@@ -121,7 +126,7 @@ impl Draft<'_> {
         let body = EventBody::EvalInterrupted { job: running.job };
         self.end_running(
             running,
-            Source::System,
+            of_job(Source::System, running),
             body,
             EvalEnding::Interrupted,
             EvalResult::default(),
@@ -136,7 +141,7 @@ impl Draft<'_> {
             let duration_ms = elapsed_ms(running.requested_at, self.now);
             self.end_running(
                 &running,
-                Source::System,
+                of_job(Source::System, &running),
                 body,
                 EvalEnding::Cancelled,
                 EvalResult::default(),
@@ -145,18 +150,18 @@ impl Draft<'_> {
         }
     }
 
-    /// `ender` brought the end about: the worker that ran the job, or the daemon that killed it or found it gone.
+    /// The metadata's source brought the end about: the worker that ran the job, or the daemon that killed it or found it gone.
     pub(super) fn end_running(
         &mut self,
         running: &RunningJob,
-        ender: Source,
+        metadata: Metadata,
         body: EventBody,
         ending: EvalEnding,
         result: EvalResult,
         duration_ms: u64,
     ) {
         self.drop_asks(running.job);
-        let completed = self.record(of_job(ender, running), body);
+        let completed = self.record(metadata, body);
         let outcome = EvalOutcome {
             withheld: running.withheld,
             live: running.withheld.then(Box::default),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::losses::Loss;
 use super::{Draft, Effect, LastWords, Notice, RunnerInfo, RunnerNotice, milliseconds, of, of_job};
 use crate::eval::WorkerExit;
-use crate::event::{EventBody, Source, WarmUpReason};
+use crate::event::{EventBody, Metadata, Source, WarmUpReason};
+use crate::fingerprint::Reference;
 use crate::session::Life;
 use crate::state::SessionState;
 
@@ -14,12 +15,24 @@ impl Draft<'_> {
         match notice {
             Notice::WarmedUp { runner, replayed, diverged, took } => {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {
-                    let RunnerInfo { kernel, runtime, pid } = runner;
+                    let RunnerInfo { kernel, runtime, pid, references } = runner;
+                    let environment = match references {
+                        Some(references) => self.rests_on(&runtime, Some(references)),
+                        None => None,
+                    };
                     let duration_ms = milliseconds(took);
                     let body =
                         EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
-                    self.record(of(Source::Worker), body);
+                    self.record(Metadata { environment, ..of(Source::Worker) }, body);
                 }
+            }
+            Notice::LookedAt { found } => {
+                // Where a reference is another file by now, what was looked at does not say how that one is.
+                let known = self.session.surroundings.as_ref().map(|known| &known.present);
+                let is_known = |name: &str, found: &Reference| {
+                    known.is_some_and(|known| known.get(name).is_some_and(|known| known.path == found.path))
+                };
+                self.found(found.into_iter().filter(|(name, found)| is_known(name, found)).collect());
             }
             Notice::WarmUpFailed { error } => {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {

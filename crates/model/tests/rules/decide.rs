@@ -9,8 +9,8 @@ use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AskId, Availability, Blame, Command, CommandFingerprint, CommandId, Deadline, Decision, Effect,
     Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome,
-    OutputStream, Position, Question, QueuedCommand, Response, RunnerInfo, RunnerNotice, Seq, Session,
-    SessionCommand, SessionState, Source, Version, decide,
+    OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq,
+    Session, SessionCommand, SessionState, Source, Version, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -18,8 +18,8 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use crate::support::{
-    any_exit, any_question, any_raised, any_result, any_session, any_session_command, any_source, any_value,
-    ask_id, client, command_id, creation, job_id, second,
+    any_exit, any_question, any_raised, any_references, any_result, any_session, any_session_command,
+    any_source, any_value, ask_id, client, command_id, creation, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -60,6 +60,7 @@ enum Step {
     GraceExpired {
         of_running: bool,
     },
+    LookedAt(References),
     DaemonLost,
     DaemonStopping,
 }
@@ -94,6 +95,7 @@ impl Step {
                     kernel: "F# 10.0".to_owned(),
                     runtime: ".NET 10.0.1".to_owned(),
                     pid: 1,
+                    references: Some(References::new()),
                 },
                 replayed: 0,
                 diverged: Vec::new(),
@@ -116,6 +118,7 @@ impl Step {
                 Notice::Runner(RunnerNotice::Exited { exit, last_words })
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
+            Self::LookedAt(found) => Notice::LookedAt { found },
             Self::DaemonLost => Notice::DaemonLost,
             Self::DaemonStopping => Notice::DaemonStopping,
         })
@@ -129,12 +132,16 @@ fn any_report() -> impl Strategy<Value = JobReport> {
         any_raised().prop_map(JobEnding::Raised),
         (0_usize..4).prop_map(|kept| JobEnding::Interrupted { kept }),
     ];
-    (ending, any_result(), any::<bool>()).prop_map(|(ending, result, changes_state)| JobReport {
-        ending,
-        result,
-        changes_state,
-        took: Duration::from_millis(3),
-    })
+    let references = option::weighted(0.2, any_references());
+    (ending, any_result(), any::<bool>(), references).prop_map(
+        |(ending, result, changes_state, references)| JobReport {
+            ending,
+            result,
+            changes_state,
+            took: Duration::from_millis(3),
+            references,
+        },
+    )
 }
 
 fn any_blame() -> impl Strategy<Value = Blame> {
@@ -161,6 +168,7 @@ fn any_step() -> impl Strategy<Value = Step> {
             .prop_map(|(of_running, report)| Step::Finished { of_running, report: Box::new(report) }),
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
+        2 => any_references().prop_map(Step::LookedAt),
         1 => Just(Step::DaemonLost),
         1 => Just(Step::DaemonStopping),
     ]
@@ -662,6 +670,7 @@ fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event()
         result: EvalResult::default(),
         changes_state: true,
         took: Duration::from_secs(6),
+        references: None,
     };
     story.take(Step::Finished { of_running: true, report: Box::new(report) });
     let kinds: Vec<&str> = story.events.iter().map(|event| event.body.kind()).collect();
@@ -680,6 +689,7 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
             result: EvalResult::default(),
             changes_state,
             took: Duration::ZERO,
+            references: None,
         }),
     };
     for step in [

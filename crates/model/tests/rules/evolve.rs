@@ -55,6 +55,8 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::OutputCut { .. }
         | EventBody::CancelRequested { .. }
         | EventBody::MessageAdded(_)
+        | EventBody::EnvironmentChanged { .. }
+        | EventBody::AssembliesChanged { .. }
         | EventBody::TranscriptCompacted(_) => None,
     }
 }

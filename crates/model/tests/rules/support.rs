@@ -2,15 +2,15 @@
 
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::session::{Parent, Rebuilt, Waiting, WorkerInfo};
+use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, Compaction, CreateSession,
-    Deadline, Diagnostic, Divergence, DivergenceKind, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
-    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life, MergePoint, Message,
-    Metadata, ObjectHash, Outcome, OutputStream, Part, PartRole, PendingAsk, Position, Principal, Question,
-    QueuedCommand, RaisedError, Raiser, RateScope, Response, RunningJob, Segment, Seq, Session,
-    SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
-    Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Deadline, Diagnostic, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding,
+    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life,
+    MergePoint, Message, Metadata, ObjectHash, Outcome, OutputStream, Part, PartRole, PendingAsk, Position,
+    Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References, Response,
+    RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState, Source,
+    Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -84,8 +84,13 @@ pub(crate) fn any_source() -> impl Strategy<Value = Source> {
 }
 
 fn any_environment() -> impl Strategy<Value = EnvironmentFingerprint> {
-    (any_text(), btree_map(any_text(), any_text(), 0..3))
-        .prop_map(|(hash, assemblies)| EnvironmentFingerprint { hash, assemblies })
+    (any_text(), any_references())
+        .prop_map(|(runtime, references)| Environment { runtime, references }.fingerprint())
+}
+
+pub(crate) fn any_references() -> impl Strategy<Value = References> {
+    let reference = (option::of(any_text()), option::of(any_text()));
+    btree_map(any_text(), reference.prop_map(|(path, hash)| Reference { path, hash }), 0..3)
 }
 
 pub(crate) fn any_metadata() -> impl Strategy<Value = Metadata> {
@@ -123,14 +128,16 @@ fn any_binding() -> impl Strategy<Value = Binding> {
 
 pub(crate) fn any_result() -> impl Strategy<Value = EvalResult> {
     let plain = (option::of(any_text()), option::of(any_text()), any_text());
-    (plain, vec(any_binding(), 0..3), vec(any_diagnostic(), 0..3), any::<bool>()).prop_map(
-        |((value, value_type, display), bindings, diagnostics, uses_last)| EvalResult {
+    let touched = option::of(vec(any_text(), 0..3));
+    (plain, vec(any_binding(), 0..3), vec(any_diagnostic(), 0..3), any::<bool>(), touched).prop_map(
+        |((value, value_type, display), bindings, diagnostics, uses_last, touched)| EvalResult {
             value,
             value_type,
             bindings,
             display,
             diagnostics,
             uses_last,
+            touched,
         },
     )
 }
@@ -366,6 +373,9 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
             .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept }),
         1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
         1 => any_message().prop_map(|message| EventBody::MessageAdded(Box::new(message))),
+        1 => any_references().prop_map(|references| EventBody::EnvironmentChanged { references }),
+        1 => (any_references(), any_references(), vec(any_text(), 0..3))
+            .prop_map(|(old, new, changed)| EventBody::AssembliesChanged { old, new, changed }),
         1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
     ]
 }
@@ -449,7 +459,8 @@ fn any_ending() -> impl Strategy<Value = EvalEnding> {
 fn any_response() -> impl Strategy<Value = Response> {
     let evaluated = (any_job(), any_seq(), any_seq(), any_ending(), any_result(), any_count()).prop_map(
         |(job, requested, completed, ending, result, duration_ms)| {
-            let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
+            let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _, touched: _ } =
+                result;
             Response::Evaluated(EvalOutcome {
                 job,
                 requested,
@@ -651,6 +662,8 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let numbers = (any_seq(), any_seq(), 0_u64..10, 0_u64..10);
     let rebuilt = (vec(any_divergence(), 1..3), any::<bool>())
         .prop_map(|(diverged, is_news)| Rebuilt { diverged, is_news });
+    let surroundings = (any_text(), any_references(), any_references())
+        .prop_map(|(runtime, loaded, present)| Surroundings { runtime, loaded, present });
     let waiting = (any_principal(), any_command_id(), any_seq())
         .prop_map(|(principal, command, queued)| Waiting { principal, command, queued });
     let history = (
@@ -660,6 +673,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
         vec(waiting, 0..3),
         vec(any_pending_ask(), 0..3),
         option::of(any_fork_point()),
+        option::of(surroundings),
     );
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
@@ -669,7 +683,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             life,
             (last_seq, definitions_since, evals, failures),
             worker,
-            (losses, rebuilt, version, lane, asks, fork),
+            (losses, rebuilt, version, lane, asks, fork, surroundings),
         )| Session {
             id: session_id(),
             kind,
@@ -700,6 +714,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             merged_at: None,
             deleted_at: None,
             usage: TokenUsage { input: evals, ..TokenUsage::default() },
+            surroundings,
         },
     )
 }

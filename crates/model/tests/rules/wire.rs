@@ -11,11 +11,11 @@ use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Diagnostic,
-    Divergence, DivergenceKind, EnvironmentFingerprint, Error, ErrorCode, EvalResult, Event, EventBody,
-    Failure, ForkPoint, IdempotencyKey, Kept, Limits, MergePoint, Message, Metadata, ObjectHash, Outcome,
-    OutputStream, Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser, Segment, Seq,
-    Session, SessionCommand, SessionKind, SessionState, Source, TokenUsage, Transcript, Version,
-    WarmUpReason, WorkerExit,
+    Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
+    ForkPoint, IdempotencyKey, Kept, Limits, MergePoint, Message, Metadata, ObjectHash, Outcome,
+    OutputStream, Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser, Reference,
+    References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Source, TokenUsage,
+    Transcript, Version, WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -100,10 +100,8 @@ fn the_shape_of_every_event() {
 #[test]
 fn the_shape_of_an_event_with_its_place() {
     let body = EventBody::OutputCut { job: job_id(1), limit: 1024 };
-    let environment = EnvironmentFingerprint {
-        hash: "ab12".to_owned(),
-        assemblies: [("a.dll".to_owned(), "cd34".to_owned())].into(),
-    };
+    let environment =
+        Environment { runtime: ".NET 10.0.1".to_owned(), references: references("cd34") }.fingerprint();
     let metadata = Metadata {
         source: client(),
         correlation: Some(command_id(1)),
@@ -192,7 +190,8 @@ fn shown_with_fingerprint(command: &impl Serialize) -> String {
 fn the_shape_of_every_outcome() {
     use mainstay_model::{EvalEnding, EvalOutcome, Response};
     let eval = |ending, result: EvalResult| {
-        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _ } = result;
+        let EvalResult { value, value_type, bindings, display, diagnostics, uses_last: _, touched: _ } =
+            result;
         let (job, requested, completed) = (job_id(1), Seq(4), Seq(6));
         let outcome = EvalOutcome {
             job,
@@ -263,6 +262,11 @@ fn raised() -> RaisedError {
     }
 }
 
+fn references(hash: &str) -> References {
+    let reference = Reference { path: Some("/p/a.dll".to_owned()), hash: Some(hash.to_owned()) };
+    [("a.dll".to_owned(), reference)].into()
+}
+
 fn result() -> EvalResult {
     EvalResult {
         value: Some("3".to_owned()),
@@ -281,6 +285,7 @@ fn result() -> EvalResult {
             end: TextPosition { line: 1, column: 9 },
         }],
         uses_last: false,
+        touched: Some(vec!["a.dll".to_owned()]),
     }
 }
 
@@ -419,6 +424,12 @@ fn event_examples() -> Vec<EventBody> {
             metadata: [("model".to_owned(), json!("a-model"))].into(),
             usage: Some(TokenUsage { input: 10, output: 5, cache_read: 3, cache_write: 1 }),
         })),
+        EventBody::EnvironmentChanged { references: references("ab12") },
+        EventBody::AssembliesChanged {
+            old: references("ab12"),
+            new: references("cd34"),
+            changed: vec!["a.dll".to_owned()],
+        },
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(), 0, 4)],
             summary: text("So far."),
