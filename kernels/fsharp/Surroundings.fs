@@ -79,7 +79,7 @@ let private typeName (m: Member) =
 let private mayHoldState (symbol: Symbol) =
     match symbol with
     | :? Member as m when m.IsModuleValueOrMember ->
-        m.IsMutable || (m.CurriedParameterGroups.Count = 0 && not (fixedTypes.Contains(typeName m)))
+        (try m.IsMutable || (m.CurriedParameterGroups.Count = 0 && not (fixedTypes.Contains(typeName m))) with _ -> true)
     | _ -> false
 
 /// Parameters and what else is named inside a definition.
@@ -88,6 +88,10 @@ let private isLocal (symbol: Symbol) =
     | :? Member as m -> not m.IsModuleValueOrMember
     | :? Entity -> false
     | other -> isNull (box other.Assembly)
+
+/// The assembly of a symbol; none of the session's own, which are emitted under this name.
+let private fileOf (symbol: Symbol) =
+    if symbol.Assembly.SimpleName.StartsWith("FSI-ASSEMBLY", StringComparison.Ordinal) then None else symbol.Assembly.FileName
 
 let private reflective = [ "System.Reflection."; "System.Activator"; "System.AppDomain"; "System.Type."; "System.Runtime.Loader." ]
 
@@ -178,7 +182,7 @@ type Surroundings(session: Session) =
                 for mention in looked.Uses() do
                     let symbol = mention.Symbol
                     if not (isLocal symbol) then
-                        match symbol.Assembly.FileName, symbol.DeclarationLocation with
+                        match fileOf symbol, symbol.DeclarationLocation with
                         | Some path, _ ->
                             rest path
                             if assemblies.Contains path then touched.Add path |> ignore

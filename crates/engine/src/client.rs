@@ -169,6 +169,7 @@ impl Client {
             SessionCommand::Eval { .. }
             | SessionCommand::Cancel { .. }
             | SessionCommand::Reset
+            | SessionCommand::Refresh
             | SessionCommand::HardReset
             | SessionCommand::Start
             | SessionCommand::Stop

@@ -48,3 +48,4 @@ pub use merge::{Brought, Merge, Merged, Stopped};
 pub use presence::ClientInfo;
 pub use search::Found;
 pub use store::Statistics;
+pub use validity::Outlook;

@@ -390,6 +390,7 @@ impl SessionTask {
             SessionCommand::Eval { .. }
             | SessionCommand::Cancel { .. }
             | SessionCommand::Reset
+            | SessionCommand::Refresh
             | SessionCommand::Start
             | SessionCommand::Rename { .. }
             | SessionCommand::Merge { .. }

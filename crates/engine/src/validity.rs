@@ -29,7 +29,45 @@ struct Known {
     present: Environment,
 }
 
+/// What a refresh of a session would be for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// Whether something would run again that has changed since it last ran.
+    pub is_outdated: bool,
+    /// The names of what its worker has otherwise than it is now.
+    pub changed: Vec<String>,
+    /// The names of what its worker has, and what is not there any more: code that uses it would fail.
+    pub gone: Vec<String>,
+}
+
+impl Outlook {
+    /// Whether running the definitions again could bring anything up to date.
+    pub fn is_due(&self) -> bool {
+        !self.changed.is_empty() || self.is_outdated
+    }
+}
+
 impl Client {
+    /// What a refresh of a session would be for.
+    ///
+    /// # Errors
+    /// As [`Client::validity`].
+    pub async fn outlook(&self, session: SessionId) -> Result<Outlook, Error> {
+        let session = self.status(session).await?.session;
+        let Some(Known { records, present }) = self.engine().known(&session).await? else {
+            return Ok(Outlook::default());
+        };
+        let loaded = session.surroundings.map(|known| known.loaded).unwrap_or_default();
+        let now = |name: &String| present.references.get(name).and_then(|now| now.hash.clone());
+        let (gone, there): (Vec<_>, Vec<_>) = loaded.into_iter().partition(|(name, _)| now(name).is_none());
+        let changed = there.into_iter().filter(|(name, had)| now(name) != had.hash);
+        Ok(Outlook {
+            is_outdated: records.is_outdated(&present),
+            changed: changed.map(|(name, _)| name).collect(),
+            gone: gone.into_iter().map(|(name, _)| name).collect(),
+        })
+    }
+
     /// How many evals of a session do not surely hold any more; none where its code rests on nothing that could change.
     ///
     /// # Errors

@@ -666,9 +666,13 @@ async fn code_that_reflects_cannot_be_told_from_and_neither_can_what_came_of_it(
 #[tokio::test]
 async fn what_a_session_rests_on_is_told_with_its_content_when_it_changes() {
     let mut worker = with_library().await;
-    let environment = async |worker: &mut Bare, code: &str| {
-        worker.send(json!({"type": "eval", "id": 2, "code": code})).await;
-        worker.receive().await["environment"].clone()
+    let mut id = 100;
+    let mut environment = async |worker: &mut Bare, code: &str| {
+        id += 1;
+        worker.send(json!({"type": "eval", "id": id, "code": code})).await;
+        let result = worker.receive().await;
+        assert_eq!(result["outcome"], "completed", "{code}: {result}");
+        result["environment"].clone()
     };
     assert_eq!(environment(&mut worker, "1 + 1").await, Value::Null);
     let library = worker.folder.path().join("lib.dll");

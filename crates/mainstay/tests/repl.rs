@@ -544,3 +544,25 @@ fn who_uses_a_session_hears_that_another_deleted_it() {
     terminal.wait_for("the session was deleted");
     assert_eq!(terminal.wait_for_end(), 0);
 }
+
+#[test]
+fn the_prompt_tells_once_that_a_script_has_changed_and_refreshes() {
+    let world = World::new();
+    let script = |text: &str| std::fs::write(world.work().join("helpers.fsx"), text).unwrap();
+    script("let rate = 1");
+    let terminal = open(&world);
+    terminal.enter("#load \"helpers.fsx\";; let a = Helpers.rate");
+    terminal.wait_for("val a : int = 1");
+    script("let rate = 22");
+    terminal.enter("1 + 1");
+    terminal.wait_for("helpers.fsx changed: what used it may be out of date");
+    terminal.enter(":transcript");
+    terminal.wait_for("stale: something it used has changed since");
+    terminal.enter(":refresh");
+    terminal.wait_for("gave another");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter("a");
+    terminal.wait_for("val it : int = 22");
+    terminal.enter(":quit");
+    assert_eq!(terminal.wait_for_end(), 0);
+}

@@ -4,12 +4,13 @@
 //! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
 //!
 //! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
-//! it, in five ways:
+//! it, in six ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
 //! - Stop, Rename, Compact and Delete, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
+//! - Refresh, which the seed does not know, is permitted where the session is Ready.
 //! - Ask and Answer, which the seed does not know, are permitted everywhere.
 //!
 //! Waiting, which the seed does not know either, affords what Evaluating does, since its job runs, and an answer. Elsewhere
@@ -41,6 +42,8 @@ pub enum Action {
     Reset,
     /// Start afresh in a new worker.
     HardReset,
+    /// Have a new worker, with the definitions run again against what is there now.
+    Refresh,
     /// Start a worker for a session that rests.
     Start,
     /// Put the session to rest.
@@ -73,7 +76,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Answer,
         Self::Cancel,
         Self::Eval,
@@ -84,6 +87,7 @@ impl Action {
         Self::Status,
         Self::Reset,
         Self::HardReset,
+        Self::Refresh,
         Self::Start,
         Self::Stop,
         Self::Rename,
@@ -105,6 +109,7 @@ impl Action {
             Self::Status => "status",
             Self::Reset => "reset",
             Self::HardReset => "hardReset",
+            Self::Refresh => "refresh",
             Self::Start => "start",
             Self::Stop => "stop",
             Self::Rename => "rename",
@@ -149,6 +154,9 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
 
         (S::Ready | S::Faulted, A::Reset) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_), A::Reset) => Refused,
+
+        (S::Ready, A::Refresh) => Permitted,
+        (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Refresh) => Refused,
 
         (S::Ready, A::Eval | A::Explore) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Eval) => Refused,

@@ -134,6 +134,8 @@ pub enum SessionCommand {
     Reset,
     /// Drop the definitions and the worker.
     HardReset,
+    /// Keep the definitions and drop the worker: a new one runs them again against the files that are there now.
+    Refresh,
     /// Start a worker for a session at rest.
     Start,
     /// Put the session to rest.
@@ -211,6 +213,7 @@ impl SessionCommand {
             Self::Cancel { .. } => Action::Cancel,
             Self::Reset => Action::Reset,
             Self::HardReset => Action::HardReset,
+            Self::Refresh => Action::Refresh,
             Self::Start => Action::Start,
             Self::Stop => Action::Stop,
             Self::Merge { .. } => Action::Merge,
@@ -225,7 +228,7 @@ impl SessionCommand {
     /// Whether it takes its turn in the session's serial lane, whatever it depends on.
     const fn is_serial(&self) -> bool {
         match self {
-            Self::Eval { .. } | Self::Reset => true,
+            Self::Eval { .. } | Self::Reset | Self::Refresh => true,
             Self::Cancel { .. }
             | Self::HardReset
             | Self::Start
@@ -246,6 +249,7 @@ impl SessionCommand {
             Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
+            | Self::Refresh
             | Self::Start
             | Self::Stop
             | Self::Delete
@@ -270,6 +274,7 @@ impl SessionCommand {
             | Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
+            | Self::Refresh
             | Self::Start
             | Self::Stop
             | Self::Delete
@@ -299,6 +304,7 @@ impl SessionCommand {
             Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
+            | Self::Refresh
             | Self::Start
             | Self::Stop
             | Self::Merge { .. }

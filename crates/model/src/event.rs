@@ -106,6 +106,8 @@ pub enum WarmUpReason {
     Reset,
     /// A hard reset: definitions and the worker are dropped.
     HardReset,
+    /// The definitions run again against the files that are there now.
+    Refreshed,
     /// The worker was killed to end a cancelled job.
     Cancelled,
     /// The worker was lost.

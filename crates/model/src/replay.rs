@@ -111,6 +111,9 @@ pub enum DivergenceKind {
     Values {
         /// Their names; `it` is the last expression's. At most [`NAMES_KEPT`].
         names: Vec<String>,
+        /// What those have now that still have a value, as it is printed, how it begins.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        now: BTreeMap<String, String>,
     },
     /// It was not run: it had ended a worker.
     LeftOut,
@@ -129,8 +132,14 @@ impl std::fmt::Display for Divergence {
         };
         match &self.kind {
             DivergenceKind::Ending => write!(f, "{requested} ended otherwise"),
-            DivergenceKind::Values { names } => {
-                write!(f, "{requested} gave another `{}`", names.join("`, `"))
+            DivergenceKind::Values { names, now } => {
+                for (index, name) in names.iter().enumerate() {
+                    let before =
+                        if index == 0 { format!("{requested} gave another ") } else { ", ".to_owned() };
+                    write!(f, "{before}`{name}`")?;
+                    now.get(name).map_or(Ok(()), |value| write!(f, " (now {value})"))?;
+                }
+                Ok(())
             }
             DivergenceKind::Withheld => write!(f, "{requested} was left out: its code was withheld"),
             DivergenceKind::LeftOut => write!(f, "{requested} was left out: it had ended a worker"),
@@ -142,18 +151,37 @@ impl ReplayItem {
     /// How its second run, in `session`, differs from the first.
     pub fn divergence(&self, session: SessionId, report: JobReport, limits: &Limits) -> Option<Divergence> {
         let succeeded = report.ending == JobEnding::Completed;
-        let names = || {
-            let gives = Given::of(&report.result.cut(limits.value_bytes));
-            self.gave.as_ref().map(|gave| gave.differing(&gives)).unwrap_or_default()
-        };
+        let result = report.result.cut(limits.value_bytes);
         let kind = if succeeded == self.succeeded {
-            let names = names();
-            (!names.is_empty()).then_some(DivergenceKind::Values { names })
+            let gives = Given::of(&result);
+            let names = self.gave.as_ref().map(|gave| gave.differing(&gives)).unwrap_or_default();
+            let now = values_of(&names, &result);
+            (!names.is_empty()).then_some(DivergenceKind::Values { names, now })
         } else {
             Some(DivergenceKind::Ending)
         };
         kind.map(|kind| Divergence::of(session, self.session, self.requested, kind))
     }
+}
+
+/// How many characters of a value a divergence has at most.
+const VALUE_CHARACTERS: usize = 80;
+
+/// What these names have in a result, on one line.
+fn values_of(names: &[String], result: &EvalResult) -> BTreeMap<String, String> {
+    let value_of = |name: &String| match name.as_str() {
+        "it" => result.value.as_ref(),
+        _ => result.bindings.iter().rfind(|binding| binding.name == *name)?.value.as_ref(),
+    };
+    let short = |value: &String| {
+        let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut short: String = line.chars().take(VALUE_CHARACTERS).collect();
+        if short.len() < line.len() {
+            short.push('…');
+        }
+        short
+    };
+    names.iter().filter_map(|name| Some((name.clone(), short(value_of(name)?)))).collect()
 }
 
 /// What a submission gave, by name, reduced to what it is compared by. Nothing here leaves the process.
@@ -549,7 +577,14 @@ mod tests {
             references: None,
         };
         let divergence = list.finish().items[0].divergence(session(), report, &Limits::default()).unwrap();
-        assert_eq!(divergence.kind, DivergenceKind::Values { names: vec!["x".to_owned()] });
+        assert_eq!(divergence.kind, values(&["x"], &[("x", "7")]));
+    }
+
+    fn values(names: &[&str], now: &[(&str, &str)]) -> DivergenceKind {
+        DivergenceKind::Values {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            now: now.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        }
     }
 
     /// What is said of code that gave `before` and then ends as `ending` with `after`.
@@ -572,23 +607,20 @@ mod tests {
     fn a_value_that_differs_is_named_and_one_that_is_the_same_is_not() {
         let completed = JobEnding::Completed;
         assert_eq!(divergence(result("1"), completed.clone(), result("1")), None);
-        let names = vec!["x".to_owned()];
         assert_eq!(
             divergence(result("1"), completed.clone(), result("7")),
-            Some(DivergenceKind::Values { names })
+            Some(values(&["x"], &[("x", "7")]))
         );
-        let names = vec!["x".to_owned(), "y".to_owned()];
         assert_eq!(
             divergence(result("1"), completed.clone(), EvalResult::default()),
-            Some(DivergenceKind::Values { names })
+            Some(values(&["x", "y"], &[]))
         );
         let last = |value: &str| EvalResult {
             value: Some(value.to_owned()),
             value_type: Some("int".to_owned()),
             ..EvalResult::default()
         };
-        let names = vec!["it".to_owned()];
-        assert_eq!(divergence(last("1"), completed, last("2")), Some(DivergenceKind::Values { names }));
+        assert_eq!(divergence(last("1"), completed, last("2\n")), Some(values(&["it"], &[("it", "2")])));
         assert_eq!(divergence(result("1"), JobEnding::Rejected, result("1")), Some(DivergenceKind::Ending));
     }
 

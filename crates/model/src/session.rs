@@ -601,12 +601,16 @@ impl Session {
             WarmUpReason::Started => Transition::StartWarmUp,
             WarmUpReason::Reset => Transition::Reset,
             WarmUpReason::HardReset | WarmUpReason::Merged => Transition::HardReset,
-            WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => {
-                Transition::WorkerLost
-            }
+            WarmUpReason::Refreshed
+            | WarmUpReason::Cancelled
+            | WarmUpReason::WorkerLost
+            | WarmUpReason::DaemonLost => Transition::WorkerLost,
         };
         if self.step(change, Life::WarmingUp { reason }) {
             self.worker = None;
+            if reason == WarmUpReason::Refreshed {
+                self.version = self.version.next();
+            }
         }
     }
 

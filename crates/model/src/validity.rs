@@ -130,7 +130,7 @@ struct Record {
     ended: Seq,
     /// What the result that is in the log was given on: its index among the grounds.
     said: usize,
-    /// What it last ran on, for what the session has of it: later, where a rebuilding ran it again.
+    /// What the session has of it is of: what it ran on, or the last rebuilding.
     live: usize,
     /// Whether every rebuilding runs it again.
     is_replayed: bool,
@@ -194,14 +194,21 @@ impl Records {
         Some(self.assess(self.grounds.get(self.evals.get(index)?.said)?, present))
     }
 
-    /// Of how many evals since the last reset the session's part does not surely hold: one that a rebuilding ran again holds, whether or
-    /// not it gave the same.
+    /// How many evals since the last reset do not surely hold. What a rebuilding has brought up to date in the session counts as what
+    /// it is now, whatever was said of it.
     pub fn counts(&self, present: &Environment) -> ValidityCounts {
         let validities: Vec<_> = self.grounds.iter().map(|ground| self.assess(ground, present)).collect();
         let mut counts = ValidityCounts::default();
         let live = self.evals.iter().skip(self.since);
         live.filter_map(|record| validities.get(record.live)).for_each(|validity| counts.add(*validity));
         counts
+    }
+
+    /// Whether a rebuilding would run something again that has changed since it last ran.
+    pub fn is_outdated(&self, present: &Environment) -> bool {
+        let replayed = self.evals.iter().skip(self.since).filter(|record| record.is_replayed);
+        let mut grounds = replayed.filter_map(|record| self.grounds.get(record.live));
+        grounds.any(|ground| self.assess(ground, present) == Validity::Stale)
     }
 
     fn assess(&self, ground: &Ground, present: &Environment) -> Validity {
@@ -216,18 +223,19 @@ impl Records {
         self.evals.push(Record { requested, ended: event.seq, said: ground, live: ground, is_replayed });
     }
 
-    /// What ran again holds in the new environment; so does what was said of it, where that was the same again.
+    /// What the session has is of the new environment; so is what was said of code that ran again, where that was the same again.
     fn rebuilt(&mut self, environment: &EnvironmentFingerprint, diverged: &[Divergence]) {
         let own = diverged.iter().filter(|divergence| divergence.session.is_none());
         let diverged: BTreeMap<Seq, &DivergenceKind> =
             own.map(|divergence| (divergence.requested, &divergence.kind)).collect();
         let mut evals = std::mem::take(&mut self.evals);
-        for record in evals.iter_mut().skip(self.since).filter(|record| record.is_replayed) {
+        for record in evals.iter_mut().skip(self.since) {
             let Some(ground) = self.grounds.get(record.said).cloned() else { continue };
             let ground = self.index_of(Ground { environment: Some(environment.clone()), ..ground });
             match diverged.get(&record.requested) {
-                None => (record.said, record.live) = (ground, ground),
-                Some(DivergenceKind::Ending | DivergenceKind::Values { .. }) => record.live = ground,
+                None if record.is_replayed => (record.said, record.live) = (ground, ground),
+                // The session has nothing of what only looked.
+                None | Some(DivergenceKind::Ending | DivergenceKind::Values { .. }) => record.live = ground,
                 // It was not run.
                 Some(DivergenceKind::LeftOut | DivergenceKind::Withheld) => {}
             }
@@ -263,7 +271,14 @@ mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
+    use uuid::Uuid;
+
     use super::*;
+    use crate::Timestamp;
+    use crate::eval::EvalResult;
+    use crate::event::{Metadata, Source};
+    use crate::fingerprint::CommandFingerprint;
+    use crate::id::{CommandId, Position, SessionId};
 
     fn any_name() -> impl Strategy<Value = String> {
         select(vec!["a.dll", "b.dll", "c.fsx"]).prop_map(str::to_owned)
@@ -332,5 +347,116 @@ mod tests {
                 });
             prop_assert_eq!(validity.is_valid(), same || present == recorded);
         }
+    }
+
+    /// A session that is told in short, and what becomes of what was said in it.
+    struct Story {
+        records: Records,
+        environment: Environment,
+        seq: u64,
+    }
+
+    impl Story {
+        fn begin() -> Self {
+            let environment = Environment { runtime: ".NET 8".to_owned(), ..Environment::default() };
+            let mut story = Self { records: Records::default(), environment, seq: 0 };
+            story.warm_up(0, Vec::new());
+            story
+        }
+
+        fn happens(&mut self, body: EventBody) -> Seq {
+            self.seq += 1;
+            let environment = Some(self.environment.fingerprint());
+            let metadata =
+                Metadata { source: Source::Worker, correlation: None, causation: None, environment };
+            self.records.push(&Event {
+                session: SessionId::from_uuid(Uuid::nil()),
+                seq: Seq(self.seq),
+                position: Position(self.seq),
+                at: Timestamp::UNIX_EPOCH,
+                metadata,
+                body,
+            });
+            Seq(self.seq)
+        }
+
+        fn warm_up(&mut self, replayed: u32, diverged: Vec<Divergence>) {
+            let (kernel, runtime) = ("F# 8.0".to_owned(), self.environment.runtime.clone());
+            self.happens(EventBody::WarmUpCompleted {
+                kernel,
+                runtime,
+                pid: 1,
+                replayed,
+                diverged,
+                duration_ms: 1,
+            });
+        }
+
+        /// A worker has this content of `a.dll` from here on.
+        fn loads(&mut self, hash: &str) {
+            let reference = Reference { path: None, hash: Some(hash.to_owned()) };
+            self.environment.references.insert("a.dll".to_owned(), reference);
+            let references = self.environment.references.clone();
+            self.happens(EventBody::EnvironmentChanged { references });
+        }
+
+        /// An eval that touched these; gives its request and its end.
+        fn eval(&mut self, touched: &[&str], changes_state: bool) -> (Seq, Seq) {
+            let job = JobId::from_uuid(Uuid::from_u128(self.seq.into()));
+            let requested = self.happens(EventBody::EvalRequested {
+                job,
+                command: CommandId::from_uuid(job.as_uuid()),
+                fingerprint: CommandFingerprint::of("", &""),
+                key: None,
+                deadline: None,
+                code: String::new(),
+                file: None,
+                origin: None,
+                withheld: false,
+            });
+            let touched = Some(touched.iter().map(|name| (*name).to_owned()).collect());
+            let result = EvalResult { touched, ..EvalResult::default() };
+            (requested, self.happens(EventBody::EvalCompleted { job, result, changes_state, duration_ms: 1 }))
+        }
+
+        /// How far what ended there holds, and how many are stale, with this content of `a.dll`.
+        fn with(&self, hash: &str, ended: Seq) -> (Option<Validity>, u64) {
+            let mut present = self.environment.clone();
+            if let Some(reference) = present.references.get_mut("a.dll") {
+                reference.hash = Some(hash.to_owned());
+            }
+            (self.records.of(ended, &present), self.records.counts(&present).stale)
+        }
+    }
+
+    #[test]
+    fn what_ran_again_and_gave_the_same_holds_again_and_what_gave_something_else_is_only_counted_no_more() {
+        let mut story = Story::begin();
+        story.loads("1");
+        let (_, same) = story.eval(&["a.dll"], true);
+        let (other_requested, other) = story.eval(&["a.dll"], true);
+        let (_, looked) = story.eval(&["a.dll"], false);
+        let (_, unrelated) = story.eval(&[], true);
+        assert_eq!(story.with("1", same), (Some(Validity::Valid), 0));
+        assert_eq!(story.with("2", same), (Some(Validity::Stale), 3));
+        assert_eq!(story.with("2", unrelated).0, Some(Validity::Valid));
+        story.loads("2");
+        let kind = DivergenceKind::Ending;
+        story.warm_up(3, vec![Divergence { requested: other_requested, session: None, kind }]);
+        assert_eq!(story.with("2", same), (Some(Validity::Valid), 0));
+        assert_eq!(story.with("2", other), (Some(Validity::Stale), 0));
+        assert_eq!(story.with("2", looked), (Some(Validity::Stale), 0));
+        assert_eq!(story.with("3", other), (Some(Validity::Stale), 3));
+        story.happens(EventBody::SessionReset);
+        assert_eq!(story.with("3", same), (Some(Validity::Stale), 0), "a reset has dropped it");
+    }
+
+    #[test]
+    fn of_an_eval_whose_environment_was_not_told_nothing_is_known() {
+        let mut story = Story::begin();
+        story.records = Records::default();
+        let (_, ended) = story.eval(&[], true);
+        assert_eq!(story.with("1", ended).0, Some(Validity::Unknown));
+        assert_eq!(story.records.of(Seq(1), &story.environment), None);
     }
 }

@@ -218,7 +218,8 @@ const fn starts(command: &SessionCommand) -> bool {
         SessionCommand::Start
         | SessionCommand::HardReset
         | SessionCommand::Eval { .. }
-        | SessionCommand::Reset => true,
+        | SessionCommand::Reset
+        | SessionCommand::Refresh => true,
         SessionCommand::Cancel { .. }
         | SessionCommand::Stop
         | SessionCommand::Delete
@@ -236,6 +237,7 @@ const fn counts(command: &SessionCommand) -> bool {
     match command {
         SessionCommand::Eval { .. }
         | SessionCommand::Reset
+        | SessionCommand::Refresh
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
@@ -254,6 +256,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
     match command {
         SessionCommand::Eval { .. }
         | SessionCommand::Reset
+        | SessionCommand::Refresh
         | SessionCommand::HardReset
         | SessionCommand::Start
         | SessionCommand::Rename { .. }

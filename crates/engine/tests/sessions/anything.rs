@@ -57,6 +57,7 @@ fn any_deed() -> impl Strategy<Value = Deed> {
         5 => Just(What::Command(CANCEL)),
         3 => Just(What::CancelLast),
         1 => Just(What::Command(SessionCommand::Reset)),
+        1 => Just(What::Command(SessionCommand::Refresh)),
         2 => Just(What::Command(SessionCommand::HardReset)),
         1 => Just(What::Command(SessionCommand::Stop)),
         1 => Just(What::Command(SessionCommand::Start)),

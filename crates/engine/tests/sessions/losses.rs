@@ -200,7 +200,10 @@ async fn a_value_that_differs_when_it_is_replayed_is_named_and_news_until_the_ne
     let tick = session.eval("tick").await;
     session.eval("exit 1").await;
     session.until_count("warmUpCompleted", 2).await;
-    let kind = DivergenceKind::Values { names: vec!["tick".to_owned()] };
+    let kind = DivergenceKind::Values {
+        names: vec!["tick".to_owned()],
+        now: [("tick".to_owned(), "2".to_owned())].into(),
+    };
     let expected = vec![Divergence { requested: tick.requested, session: None, kind }];
     assert_eq!(diverged(&session).await, expected);
     let rebuilt = async || daemon.local.status(session.id).await.unwrap().session.rebuilt;

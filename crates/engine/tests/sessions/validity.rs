@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use mainstay_model::{Validity, ValidityCounts};
+use mainstay_engine::Outlook;
+use mainstay_model::{Action, Admission, Error, SessionCommand, SessionState, Validity, ValidityCounts};
 use tempfile::TempDir;
 
-use crate::support::{Client, Daemon, quick};
+use crate::support::{Client, Daemon, command, id, next_id, quick};
 
 /// A file that code refers to.
 fn file(folder: &TempDir, content: &str) -> String {
@@ -101,7 +102,7 @@ async fn a_session_at_rest_is_told_as_well() {
     let (daemon, folder) = (Daemon::start().await, tempfile::tempdir().unwrap());
     let path = file(&folder, "1");
     let session = using(&daemon, &path).await;
-    session.submit(mainstay_model::SessionCommand::Stop).await.unwrap();
+    session.submit(SessionCommand::Stop).await.unwrap();
     write(path.as_ref(), "2");
     assert_eq!(counts(&session).await, stale(1));
     session.until("assembliesChanged").await;
@@ -138,4 +139,46 @@ async fn what_was_said_before_a_crash_of_the_daemon_is_known_after_it() {
     assert_eq!(counts(&session).await, stale(1), "what it has from the rebuilding holds no longer");
     session.eval("use lib.txt").await;
     assert_eq!(counts(&session).await, stale(2), "the worker has the file as it was");
+}
+
+#[tokio::test]
+async fn a_refresh_runs_the_definitions_again_against_what_is_there_now() {
+    let (daemon, folder) = (Daemon::start().await, tempfile::tempdir().unwrap());
+    let path = file(&folder, "1");
+    let session = using(&daemon, &path).await;
+    let outlook = async || session.attached.outlook(session.id).await.unwrap();
+    assert!(!outlook().await.is_due());
+    write(path.as_ref(), "2");
+    assert_eq!((outlook().await.is_due(), outlook().await.changed), (true, vec!["lib.txt".to_owned()]));
+    let refresh = command(id("refresh"), Admission::Now, SessionCommand::Refresh);
+    let answer = session.give(refresh.clone()).await.unwrap();
+    session.until_count("warmUpCompleted", 2).await;
+    assert_eq!(session.give(refresh).await.unwrap(), answer, "sent again it is answered and not carried out");
+    assert_eq!((outlook().await, counts(&session).await), (Outlook::default(), stale(0)));
+    assert_eq!(session.count("warmUpStarted").await, 2);
+    assert_eq!(session.eval("use lib.txt").await.bindings[0].value.as_deref(), Some("2"));
+    fs::remove_file(&path).unwrap();
+    assert_eq!((outlook().await.is_due(), outlook().await.gone), (false, vec!["lib.txt".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_reset_drops_what_was_stale_and_a_refresh_waits_for_its_turn() {
+    let (daemon, folder) = (Daemon::start().await, tempfile::tempdir().unwrap());
+    let path = file(&folder, "1");
+    let session = using(&daemon, &path).await;
+    write(path.as_ref(), "2");
+    session.submit(SessionCommand::Reset).await.unwrap();
+    session.until_count("warmUpCompleted", 2).await;
+    assert_eq!(counts(&session).await, stale(0));
+    assert_eq!(validities(&session).await[2], Some(Validity::Stale), "the transcript has it still");
+    let running = session.begin("wait").await;
+    let refused = session.submit(SessionCommand::Refresh).await;
+    let state = SessionState::Evaluating;
+    assert_eq!(refused, Err(Error::NotOffered { action: Action::Refresh, state }));
+    let waits = session.send(command(next_id(), Admission::Queue, SessionCommand::Refresh));
+    session.until("commandQueued").await;
+    daemon.workers.let_go();
+    running.await.unwrap().unwrap();
+    waits.await.unwrap().unwrap();
+    session.until_count("warmUpCompleted", 3).await;
 }

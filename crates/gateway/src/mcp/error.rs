@@ -82,6 +82,7 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::Events => Some(GetRecentFsiEvents::NAME),
         Action::Status => Some(GetFsiStatus::NAME),
         Action::Reset => Some(ResetFsiSession::NAME),
+        Action::Refresh => None,
         Action::HardReset => Some(HardResetFsiSession::NAME),
         Action::Stop => Some(StopSession::NAME),
         Action::Answer => Some(AnswerAsk::NAME),

@@ -183,6 +183,7 @@ const fn reason_name(reason: WarmUpReason) -> &'static str {
         WarmUpReason::Started => "started",
         WarmUpReason::Reset => "reset",
         WarmUpReason::HardReset => "hard reset",
+        WarmUpReason::Refreshed => "refreshed",
         WarmUpReason::Cancelled => "the cancelled code did not yield",
         WarmUpReason::WorkerLost => "the worker was lost",
         WarmUpReason::DaemonLost => "the daemon was lost",

@@ -367,6 +367,19 @@ methods! {
         sent: Sent,
     } -> SessionView;
 
+    /// Runs a session's definitions again in a new worker, where what they rest on has changed. Nothing runs where nothing has, or
+    /// where something is gone. A session at rest takes in what has changed when it is next used.
+    "session/refresh" RefreshSession {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// Only say what it would be for.
+        #[serde(default)]
+        dry_run: bool,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> Refreshed;
+
     /// Asks a job to stop, or takes back a command that waits for its turn.
     "session/cancel" CancelSession {
         /// Its id, the end of it, or its name.
@@ -626,6 +639,25 @@ pub struct Compacted {
     /// How many were asked for, where that would have parted what belongs together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
+}
+
+/// A session whose definitions run again, where there is a reason for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refreshed {
+    /// The session. How many of its evals were out of date before is its `validity`.
+    pub session: SessionView,
+    /// The names of what has changed since its worker took it in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// The names of what is gone: nothing runs while something is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<String>,
+    /// Whether there is a reason for it.
+    pub is_due: bool,
+    /// The event behind which the new worker comes up; none where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Seq>,
 }
 
 /// A session that was read from a file.

@@ -9,8 +9,8 @@ use super::api::{
     GetHistory, GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded,
     HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, ListAllEvents, ListAsks,
     ListEntries, ListEvents, ListHistory, ListSessions, MergeSession, Method, Nothing, RaiseAsk,
-    RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession, StopDaemon,
-    StopSession,
+    RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
+    SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -20,12 +20,13 @@ use crate::view::{
     StatisticsView,
 };
 use futures::future::try_join_all;
-use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, WaitingAsk};
+use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, Outlook, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    AskId, Command, CommandId, Error, HistoryPage, Outcome, Response, SessionCommand, SessionId, Timestamp,
+    AskId, Command, CommandId, Error, HistoryPage, Outcome, Response, SessionCommand, SessionId,
+    SessionState, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -116,6 +117,7 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             let command = if hard { SessionCommand::HardReset } else { SessionCommand::Reset };
             written(call.change(&session, command, sent).await?)
         }
+        RefreshSession::NAME => written(call.refresh(params(request)?).await?),
         CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
         RaiseAsk::NAME => written(call.raise(params(request)?).await?),
@@ -213,6 +215,29 @@ impl Call<'_> {
         let validity = self.client.validity(session).await?;
         let status = self.client.status(session).await?;
         Ok(SessionView { validity, ..status.into() })
+    }
+
+    async fn refresh(&self, refresh: RefreshSession) -> Result<Refreshed, Error> {
+        let RefreshSession { session: reference, dry_run, sent } = refresh;
+        let session = self.resolve(&reference).await?;
+        let outlook = self.client.outlook(session).await?;
+        let before = self.view(session).await?;
+        let is_repeated = match &sent.command {
+            Some(command) => self.client.command(command).await.is_ok(),
+            None => false,
+        };
+        let (is_due, is_whole) = (outlook.is_due(), outlook.gone.is_empty());
+        let (is_at_rest, last) = (before.state == SessionState::Uninitialized.name(), before.last_seq);
+        let wanted = !dry_run && (is_repeated || is_due && is_whole);
+        let after = match wanted && !is_at_rest {
+            true => match self.submit(session, SessionCommand::Refresh, sent).await? {
+                Outcome::Done { response: Response::Recorded { seq } } => Some(seq),
+                other => return Err(unexpected(&other)),
+            },
+            false => wanted.then_some(last),
+        };
+        let Outlook { changed, gone, .. } = outlook;
+        Ok(Refreshed { session: before, changed, gone, is_due, after })
     }
 
     async fn status(&self) -> Result<DaemonStatus, Error> {

@@ -342,6 +342,7 @@ const fn reason_words(reason: WarmUpReason) -> &'static str {
         WarmUpReason::Started => "started",
         WarmUpReason::Reset => "after a reset",
         WarmUpReason::HardReset => "after a hard reset",
+        WarmUpReason::Refreshed => "what it rests on is taken in anew",
         WarmUpReason::Cancelled => "the worker was killed to end a cancelled job",
         WarmUpReason::WorkerLost => "the worker was lost",
         WarmUpReason::DaemonLost => "the daemon was lost",

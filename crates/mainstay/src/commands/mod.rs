@@ -32,6 +32,7 @@ mod moment;
 mod principal;
 mod prune;
 mod questions;
+pub(crate) mod refresh;
 mod restore;
 pub(crate) mod search;
 mod serve;

@@ -1,4 +1,4 @@
-//! `mainstay session list|new|fork|merge|cherry-pick|compact|transcript|lineage|show|stats|stop|rename|reset|delete`
+//! `mainstay session list|new|fork|merge|cherry-pick|compact|refresh|transcript|lineage|show|stats|stop|rename|reset|delete`
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ use super::fault::{HardReset, fault_text};
 use super::fork::Fork;
 use super::lineage::Lineage;
 use super::merge::{CherryPick, MergeArgs};
+use super::refresh::Refresh;
 use super::stats::Stats;
 use super::story::Story;
 use super::target::{Target, create, settle, working_directory};
@@ -88,6 +89,7 @@ enum SessionCommand {
     Merge(MergeArgs),
     CherryPick(CherryPick),
     Compact(Compact),
+    Refresh(Refresh),
     Transcript(Transcript),
     Lineage(Lineage),
     Stats(Stats),
@@ -161,6 +163,7 @@ impl SessionArgs {
             SessionCommand::Merge(merge) => return merge.run(client).await,
             SessionCommand::CherryPick(pick) => return pick.run(client).await,
             SessionCommand::Compact(compact) => return compact.run(client).await,
+            SessionCommand::Refresh(refresh) => return refresh.run(client).await,
             SessionCommand::Transcript(transcript) => return transcript.run(client).await,
             SessionCommand::Lineage(lineage) => return lineage.run(client).await,
             SessionCommand::Stats(stats) => return stats.run(client).await,
@@ -191,10 +194,11 @@ impl SessionArgs {
 }
 
 pub(super) async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
-    match session {
-        Some(session) => client.call(GetSession { session }).await,
-        None => Target::default().find(client).await,
-    }
+    let session = match session {
+        Some(session) => session,
+        None => Target::default().find(client).await?.session.to_string(),
+    };
+    client.call(GetSession { session }).await
 }
 
 pub(super) fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error> {

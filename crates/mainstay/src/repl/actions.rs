@@ -2,8 +2,8 @@
 
 use mainstay_gateway::rpc::api::{
     CancelSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession, GetSessionStatistics,
-    GetStatus, InsertEntries, Inserted, ListAsks, ListEvents, ListHistory, ListSessions, RenameSession,
-    ResetSession, SearchEntries, Sent,
+    GetStatus, InsertEntries, Inserted, ListAsks, ListEvents, ListHistory, ListSessions, RefreshSession,
+    RenameSession, ResetSession, SearchEntries, Sent,
 };
 use mainstay_gateway::view::EntryView;
 use mainstay_model::{Error, Seq, Timestamp};
@@ -20,6 +20,7 @@ use crate::commands::fork::moved;
 use crate::commands::history::{newest, show_history};
 use crate::commands::lineage::picture;
 use crate::commands::merge::{Entries, inserted_text};
+use crate::commands::refresh::reason;
 use crate::commands::search::show_found;
 use crate::commands::session::session_line;
 use crate::commands::status::status_text;
@@ -44,6 +45,7 @@ impl Repl {
             Command::Switch(reference) => self.switch(reference).await?,
             Command::Reset => self.reset(false).await?,
             Command::HardReset => self.reset(true).await?,
+            Command::Refresh => self.refresh().await?,
             Command::Status => self.status().await?,
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
@@ -110,6 +112,20 @@ impl Repl {
         let Inserted { entries, at, asked, .. } = self.link.client.call(insert).await?;
         println!("{}", inserted_text(entries, at, asked));
         self.settle().await
+    }
+
+    async fn refresh(&mut self) -> Result<(), Error> {
+        let session = self.link.reference();
+        let refresh = RefreshSession { session, dry_run: false, sent: Sent::default() };
+        let refreshed = self.link.client.call(refresh).await?;
+        note(&reason(&refreshed));
+        if refreshed.after.is_some() {
+            self.settle().await?;
+            if self.link.session.rebuilt.is_none() {
+                note("what ran again gave the same");
+            }
+        }
+        Ok(())
     }
 
     async fn lineage(&self) -> Result<(), Error> {

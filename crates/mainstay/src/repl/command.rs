@@ -24,6 +24,8 @@ pub(super) enum Command {
     Reset,
     /// Drop the definitions and the worker.
     HardReset,
+    /// Run the definitions again against what is there now.
+    Refresh,
     /// Show the session and the daemon.
     Status,
     /// Show the last events.
@@ -132,6 +134,9 @@ pub(super) const TABLE: &[Entry] = &[
     entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel)),
     entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)),
     entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset)),
+    entry(":refresh", &[], "", "run the definitions again where what they use has changed", |_| {
+        Some(Command::Refresh)
+    }),
     entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
     }),
@@ -406,6 +411,6 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :transcript :lineage :search :history :status :events :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :search :history :status :events :quit");
     }
 }

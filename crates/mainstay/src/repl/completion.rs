@@ -377,11 +377,11 @@ mod tests {
     fn commands_are_proposed_by_name() {
         assert_eq!(
             at_once(":re").map(|proposal| values(&proposal).join(",")).as_deref(),
-            Some(":rename ,:reset")
+            Some(":rename ,:reset,:refresh")
         );
         assert_eq!(
             at_once("/re").map(|proposal| values(&proposal).join(",")).as_deref(),
-            Some("/rename ,/reset")
+            Some("/rename ,/reset,/refresh")
         );
         assert_eq!(at_once("//comment\nList.ma"), None);
         assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(TABLE.len()));

@@ -64,8 +64,11 @@ impl Guests {
             // The code that brought it about says so itself.
             EventBody::EnvironmentChanged { .. } => String::new(),
             EventBody::AskRaised(ask) => self.asked(event, ask),
+            EventBody::AssembliesChanged { .. } => {
+                let text = self.happened(event);
+                format!("{}{DOT}{}\n", text.trim_end(), self.paint.tone(Tone::Name, ":refresh runs it again"))
+            }
             EventBody::CancelRequested { .. }
-            | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
             | EventBody::AskEnded { .. }

@@ -54,6 +54,7 @@ mod tests {
           :cancel                                   stop the code that runs, whoever runs it
           :reset                                    drop the session's definitions
           :hard-reset                               drop them, and the worker with them
+          :refresh                                  run the definitions again where what they use has changed
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
           :search WORDS                             find what was said in any session

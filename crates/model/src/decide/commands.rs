@@ -79,6 +79,13 @@ impl Draft<'_> {
                 self.effect(Effect::StartWorker { after: Duration::ZERO });
                 Response::Recorded { seq }
             }
+            SessionCommand::Refresh => {
+                let reason = WarmUpReason::Refreshed;
+                let seq = self.record(metadata, EventBody::WarmUpStarted { reason });
+                self.effect(Effect::KillWorker);
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+                Response::Recorded { seq }
+            }
             SessionCommand::Start => {
                 let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Started });
                 self.effect(Effect::StartWorker { after: Duration::ZERO });

@@ -14,9 +14,10 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
             WarmUpReason::Started => Transition::StartWarmUp,
             WarmUpReason::Reset => Transition::Reset,
             WarmUpReason::HardReset | WarmUpReason::Merged => Transition::HardReset,
-            WarmUpReason::Cancelled | WarmUpReason::WorkerLost | WarmUpReason::DaemonLost => {
-                Transition::WorkerLost
-            }
+            WarmUpReason::Refreshed
+            | WarmUpReason::Cancelled
+            | WarmUpReason::WorkerLost
+            | WarmUpReason::DaemonLost => Transition::WorkerLost,
         }),
         EventBody::WarmUpCompleted { .. } => Some(Transition::WarmUpCompleted),
         EventBody::SessionFaulted { .. } if session.state() == SessionState::WarmingUp => {

@@ -251,7 +251,8 @@ fn any_ask_ending() -> impl Strategy<Value = AskEnding> {
 fn any_divergence() -> impl Strategy<Value = Divergence> {
     let kind = prop_oneof![
         Just(DivergenceKind::Ending),
-        vec(any_text(), 0..3).prop_map(|names| DivergenceKind::Values { names }),
+        (vec(any_text(), 0..3), btree_map(any_text(), any_text(), 0..2))
+            .prop_map(|(names, now)| DivergenceKind::Values { names, now }),
         Just(DivergenceKind::LeftOut),
     ];
     (any_seq(), option::of(Just(session_id())), kind).prop_map(|(requested, session, kind)| Divergence {
@@ -266,6 +267,7 @@ fn any_reason() -> impl Strategy<Value = WarmUpReason> {
         Just(WarmUpReason::Started),
         Just(WarmUpReason::Reset),
         Just(WarmUpReason::HardReset),
+        Just(WarmUpReason::Refreshed),
         Just(WarmUpReason::Cancelled),
         Just(WarmUpReason::WorkerLost),
         Just(WarmUpReason::DaemonLost),
@@ -724,6 +726,7 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, withheld: false, origin: None }),
         1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel { target }),
         1 => Just(SessionCommand::Reset),
+        1 => Just(SessionCommand::Refresh),
         1 => Just(SessionCommand::HardReset),
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),

@@ -155,6 +155,7 @@ fn the_shape_of_every_command() {
         SessionCommand::Cancel { target: None },
         SessionCommand::Cancel { target: Some(command_id(1)) },
         SessionCommand::Reset,
+        SessionCommand::Refresh,
         SessionCommand::HardReset,
         SessionCommand::Start,
         SessionCommand::Stop,
@@ -319,7 +320,10 @@ fn event_examples() -> Vec<EventBody> {
                 Divergence {
                     session: Some(session_id()),
                     requested: Seq(7),
-                    kind: DivergenceKind::Values { names: vec![text("now"), text("it")] },
+                    kind: DivergenceKind::Values {
+                        names: vec![text("now"), text("it")],
+                        now: [(text("it"), text("3"))].into(),
+                    },
                 },
                 Divergence { requested: Seq(9), session: None, kind: DivergenceKind::LeftOut },
             ],

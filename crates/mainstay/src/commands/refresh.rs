@@ -1,0 +1,160 @@
+//! `mainstay session refresh`: brings a session up to date with the libraries and scripts that it uses.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{GetSession, RefreshSession, Refreshed};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Divergence, Error, EventBody, Seq, Validity};
+
+use super::conditions::SentArgs;
+use super::events::for_each_event;
+use super::session::{named, validity_words};
+use super::target::settle;
+use super::transcript::{LINES, Wanted, entry_text, for_each_entry};
+use crate::terminal::{Paint, Tone, note, printable};
+
+/// Runs a session's definitions again, where a library or a script that they use has changed.
+///
+/// A new worker takes in what is there now and runs again what defined the session; what then has another value is named. Nothing
+/// runs where nothing has changed, or where something is gone.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session refresh\n  mainstay session refresh --dry-run lab   # what is out of date"
+)]
+pub(super) struct Refresh {
+    /// The session [default: the most recently active one of this folder]
+    session: Option<String>,
+
+    /// Only show what is out of date
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sent: SentArgs,
+}
+
+impl Refresh {
+    pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
+        let Self { session, dry_run, json, sent } = self;
+        let session = named(client, session).await?;
+        let refresh = RefreshSession { session: session.session.to_string(), dry_run, sent: sent.sent() };
+        let refreshed = client.call(refresh).await?;
+        let done = match refreshed.after {
+            Some(after) => Some(rebuilding(client, &session, after).await?),
+            None => None,
+        };
+        if json {
+            super::print_json(&refreshed)?;
+        } else {
+            if dry_run {
+                show_outdated(client, &session).await?;
+            }
+            note(&reason(&refreshed));
+            if let Some(done) = &done {
+                print!("{}", rebuilding_text(done, Paint::stdout()));
+            }
+        }
+        let failed = !refreshed.gone.is_empty() || done.is_some_and(|done| done.faulted);
+        Ok(if failed && !dry_run { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// What came of a rebuilding.
+struct Rebuilding {
+    replayed: u32,
+    diverged: Vec<Divergence>,
+    faulted: bool,
+}
+
+/// Waits for the rebuilding that begins behind an event.
+async fn rebuilding(client: &Client, session: &SessionView, after: Seq) -> Result<Rebuilding, Error> {
+    let session = client.call(GetSession { session: session.session.to_string() }).await?;
+    settle(client, session.clone()).await?;
+    let mut done = Rebuilding { replayed: 0, diverged: Vec::new(), faulted: false };
+    let mut is_done = false;
+    for_each_event(client, &session, after, |event| {
+        if is_done {
+            return;
+        }
+        if let EventBody::WarmUpCompleted { replayed, diverged, .. } = &event.body {
+            is_done = true;
+            (done.replayed, done.diverged, done.faulted) = (*replayed, diverged.clone(), false);
+        }
+        done.faulted |= matches!(event.body, EventBody::SessionFaulted { .. });
+    })
+    .await?;
+    Ok(done)
+}
+
+fn rebuilding_text(done: &Rebuilding, paint: Paint) -> String {
+    let Rebuilding { replayed, diverged, faulted } = done;
+    if *faulted {
+        let words = "the session did not come up again; `mainstay session show` says why\n";
+        return paint.tone(Tone::Error, words);
+    }
+    let mut text = format!("{replayed} submissions ran again");
+    if diverged.is_empty() {
+        return text + ", and gave the same\n";
+    }
+    text.push('\n');
+    for divergence in diverged {
+        text.push_str(&format!("  {}\n", printable(&divergence.to_string())));
+    }
+    text
+}
+
+/// Why the definitions run again, or why not.
+pub(crate) fn reason(refreshed: &Refreshed) -> String {
+    let Refreshed { session, changed, gone, is_due, .. } = refreshed;
+    let words = match (gone.as_slice(), changed.as_slice(), is_due) {
+        ([_, ..], _, _) => {
+            let (gone, verb) = (gone.join(", "), if gone.len() == 1 { "is" } else { "are" });
+            format!("{gone} {verb} gone; once it is there again, this runs the definitions again")
+        }
+        ([], [_, ..], _) => format!("{} changed", changed.join(", ")),
+        ([], [], true) => validity_words(session).unwrap_or_else(|| "something is out of date".to_owned()),
+        ([], [], false) => "nothing is out of date".to_owned(),
+    };
+    printable(&words).into_owned()
+}
+
+async fn show_outdated(client: &Client, session: &SessionView) -> Result<(), Error> {
+    let paint = Paint::stdout();
+    for_each_entry(client, session, Wanted::default(), |number, entry| {
+        if matches!(entry.validity, Some(Validity::Stale | Validity::Invalid)) {
+            print!("{}", entry_text(number, entry, LINES, paint));
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::DivergenceKind;
+
+    #[test]
+    fn what_has_another_value_is_told_with_it() {
+        let kind = DivergenceKind::Values {
+            names: vec!["x".to_owned(), "y".to_owned()],
+            now: [("x".to_owned(), "2".to_owned())].into(),
+        };
+        let diverged = vec![Divergence { requested: Seq(4), session: None, kind }];
+        let told = |diverged, faulted| {
+            rebuilding_text(&Rebuilding { replayed: 3, diverged, faulted }, Paint::plain())
+        };
+        insta::assert_snapshot!(told(diverged, false), @"
+        3 submissions ran again
+          #4 gave another `x` (now 2), `y`
+        ");
+        insta::assert_snapshot!(told(Vec::new(), false), @"3 submissions ran again, and gave the same");
+        insta::assert_snapshot!(told(Vec::new(), true), @"the session did not come up again; `mainstay session show` says why");
+    }
+}
