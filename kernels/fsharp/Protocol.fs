@@ -41,7 +41,7 @@ type Outcome =
 type Reference =
     { Name: string
       Path: string
-      /// Of its content as it was when it came in.
+      /// Of its content as it was when it came in; empty where that could not be read.
       Hash: string }
 
 type EvalResult =
@@ -204,7 +204,7 @@ let private writeEnvironment (references: Reference list) =
     let writeReference (reference: Reference) writer =
         writeText "name" reference.Name writer
         writeText "path" reference.Path writer
-        writeText "hash" reference.Hash writer
+        if reference.Hash <> "" then writeText "hash" reference.Hash writer
     writeObject "environment" (fun writer ->
         writeText "runtime" runtime writer
         writeObjects "references" references writeReference writer)

@@ -1,9 +1,9 @@
 /// What a session's code rests on besides itself: the assemblies it refers to and the scripts it loaded, each with a hash of its
 /// content as it was then; and which of them a submission touched, by itself or through a name of the session.
 ///
-/// The compiler says what a submission names, in a check of its own behind the evaluation, which only a session pays for that has
-/// brought something in. What a value got from code that ran is followed as well: a submission that may change state hands all it touched on to every
-/// name it uses that may hold state, and to all that those were made of.
+/// The compiler says what a submission names, in a check of its own, which only a session pays for that has brought something in. What
+/// a value got from code that ran is followed as well: a submission that may change state hands all it touched on to every name it
+/// uses that may hold state, and to all that those were made of.
 module Mainstay.Worker.Surroundings
 
 open System

@@ -55,8 +55,9 @@ fn code_that_ends_its_worker_later_is_left_out_and_everyone_is_told() {
         .filter(|event| event["kind"] == "evalRequested")
         .map(|event| event["seq"].as_u64().unwrap())
         .collect();
+    let now = rebuilt["body"]["diverged"][1]["now"]["now"].as_str().unwrap();
     let told = format!(
-        "the session was rebuilt and is not quite what it was: #{} was left out: it had ended a worker; #{} gave another `now`\n",
+        "the session was rebuilt and is not quite what it was: #{} was left out: it had ended a worker; #{} gave another `now` (now {now})\n",
         evals[2], evals[1]
     );
     let next = world.run(["eval", "kept + 1"]);

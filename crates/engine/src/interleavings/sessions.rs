@@ -258,7 +258,7 @@ async fn some_time() {
 }
 
 fn eval(name: &str, code: &str) -> Command {
-    let body = SessionCommand::Eval { code: code.to_owned(), file: None, origin: None };
+    let body = SessionCommand::Eval { code: code.to_owned(), file: None, origin: None, withheld: false };
     Command { admission: Admission::Queue, ..Command::new(id(name), client(), body) }
 }
 

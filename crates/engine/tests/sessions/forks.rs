@@ -174,7 +174,7 @@ async fn what_differs_in_a_fork_is_named_with_the_session_it_ran_in() {
     let rebuilt = daemon.local.status(child.id).await.unwrap().session.rebuilt.unwrap();
     let [divergence] = rebuilt.diverged.as_slice() else { panic!("{rebuilt:?}") };
     assert_eq!((divergence.session, divergence.requested), (Some(parent.id), tick.requested));
-    let expected = format!("{}#{} gave another `tick`", parent.id.short(), tick.requested);
+    let expected = format!("{}#{} gave another `tick` (now 2)", parent.id.short(), tick.requested);
     assert_eq!(divergence.to_string(), expected);
 }
 

@@ -73,7 +73,7 @@ async fn an_agent_hears_once_that_a_rebuilt_session_is_not_what_it_was() {
     bob.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
     home.reaches("Ready").await;
-    let told = json!("the session was rebuilt and is not quite what it was: #4 gave another `tick`");
+    let told = json!("the session was rebuilt and is not quite what it was: #4 gave another `tick` (now 1)");
     assert_eq!(ann.call("get_fsi_status", json!({})).await.structured["rebuilt"], told);
     let reply = ann.send("1 + 1").await;
     assert_eq!(reply.structured["rebuilt"], told);
