@@ -512,6 +512,42 @@ fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
 }
 
 #[test]
+fn a_session_is_handed_over_and_the_store_kept_without_leaving_the_prompt() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let rate = 2");
+    terminal.wait_for("val rate : int = 2");
+    terminal.enter(":export the lab.jsonl");
+    terminal.wait_for("2 entries of work are in the lab.jsonl");
+    terminal.enter("/export the lab.jsonl");
+    terminal.wait_for("`the lab.jsonl` is there already; --force writes over it");
+    terminal.enter(":export");
+    terminal.wait_for("\n```fsharp\nlet rate = 2\n```\n");
+    terminal.enter(":compact A rate is chosen.");
+    terminal.wait_for("the summary stands for 2 entries of work");
+    assert!(!terminal.screen().contains("terminal "), "what one did oneself is not told");
+    terminal.enter("/compact A rate. --before 2");
+    terminal.wait_for("there is no whole entry before it");
+
+    terminal.enter(":import the lab.jsonl");
+    terminal.wait_for("2 entries, from a file of Mainstay");
+    terminal.wait_for_last_line("work-2>");
+    terminal.enter("rate * 21");
+    terminal.wait_for("val it : int = 42");
+    terminal.enter(":stats work");
+    terminal.wait_for("entries   3 of its own");
+    terminal.enter(":stats");
+    terminal.wait_for("entries   4 of its own");
+    terminal.wait_for("sessions  2\n");
+
+    terminal.enter(":backup all");
+    terminal.wait_for("2 sessions and 0 files of objects");
+    assert!(world.work().join("all/backup.json").exists());
+    terminal.enter(":gc");
+    terminal.wait_for("there was nothing to collect");
+}
+
+#[test]
 fn sessions_are_deleted_at_the_prompt_also_the_one_that_is_used() {
     let world = World::new();
     let terminal = open(&world);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::BackUp;
+use mainstay_gateway::rpc::client::Client;
 use mainstay_log::Manifest;
 use mainstay_model::Error;
 use tokio::time::{Instant, interval_at};
@@ -36,34 +37,44 @@ pub(super) struct Backup {
 
 impl Backup {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let folder = absolute(&self.folder).map_err(|error| Error::InvalidArgument {
-            argument: "folder".to_owned(),
-            reason: format!("`{}`: {error}", self.folder.display()),
-        })?;
         let client = connect_or_start(home, "cli").await?.client;
-        let back_up = client.call(BackUp { folder: folder.display().to_string() });
-        tokio::pin!(back_up);
-        let mut looks = interval_at(Instant::now() + TOLD_EVERY, TOLD_EVERY);
-        let made = loop {
-            tokio::select! {
-                made = &mut back_up => break made?,
-                _ = looks.tick() => note(&format!("{} written …", bytes(written(&folder)))),
-            }
-        };
+        let (made, folder) = back_up(&client, &self.folder).await?;
         if self.json {
             super::print_json(&made)?;
         } else {
-            let Manifest { sessions, files, bytes: count, .. } = made;
-            println!(
-                "{} and {} of objects, {}, are in {}",
-                counted(sessions, "session"),
-                counted(files, "file"),
-                bytes(count),
-                folder.display()
-            );
+            println!("{}", made_text(&made, &folder));
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Writes a backup, and says every second how far it is; gives what it holds, and the folder's whole path.
+pub(crate) async fn back_up(client: &Client, folder: &Path) -> Result<(Manifest, PathBuf), Error> {
+    let folder = absolute(folder).map_err(|error| Error::InvalidArgument {
+        argument: "folder".to_owned(),
+        reason: format!("`{}`: {error}", folder.display()),
+    })?;
+    let back_up = client.call(BackUp { folder: folder.display().to_string() });
+    tokio::pin!(back_up);
+    let mut looks = interval_at(Instant::now() + TOLD_EVERY, TOLD_EVERY);
+    loop {
+        tokio::select! {
+            made = &mut back_up => return Ok((made?, folder)),
+            _ = looks.tick() => note(&format!("{} written …", bytes(written(&folder)))),
+        }
+    }
+}
+
+/// What a backup holds, and where it is.
+pub(crate) fn made_text(made: &Manifest, folder: &Path) -> String {
+    let Manifest { sessions, files, bytes: count, .. } = made;
+    format!(
+        "{} and {} of objects, {}, are in {}",
+        counted(*sessions, "session"),
+        counted(*files, "file"),
+        bytes(*count),
+        folder.display()
+    )
 }
 
 /// How large the files in a folder are by now.

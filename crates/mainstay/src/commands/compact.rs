@@ -65,7 +65,7 @@ fn standard_input() -> Result<String, Error> {
 }
 
 /// What was compacted, and whether the cut is where it was asked for.
-fn told(Compacted { session, entries, asked }: &Compacted) -> String {
+pub(crate) fn told(Compacted { session, entries, asked }: &Compacted) -> String {
     let told = format!("the summary stands for {} of {}", counted(*entries, "entry"), session.name);
     match asked {
         Some(asked) => format!("{told}, not {asked}: a call stays with its result"),

@@ -1,6 +1,6 @@
 //! `mainstay export`: a session as a file.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use mainstay_model::exchange::{Format, Header, Item};
 use super::session::named;
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal::note;
+use crate::terminal::{note, printable};
 
 /// Writes a session to a file, whole or for people to read.
 #[derive(Debug, Args)]
@@ -25,36 +25,63 @@ pub(super) struct Export {
     /// The session [default: the most recently active one of this folder]
     session: Option<String>,
 
+    #[command(flatten)]
+    to: Destination,
+}
+
+/// Where a session is written, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+pub(crate) struct Destination {
     /// The format [default: by the name of the file, or jsonl]
     #[arg(short, long, value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>()))]
-    format: Option<Format>,
+    pub(crate) format: Option<Format>,
 
     /// The file; it must not be there yet [default: standard output]
     #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 
     /// Write over a file that is there
     #[arg(long, requires = "output")]
-    force: bool,
+    pub(crate) force: bool,
 }
 
 impl Export {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let named_by = self.output.as_deref().and_then(Format::of_file);
-        let format = self.format.or(named_by).unwrap_or_default();
-        if let Some(file) = self.output.as_deref().filter(|file| file.exists() && !self.force) {
-            let reason = format!("`{}` is there already; --force writes over it", file.display());
-            return Err(Error::InvalidArgument { argument: "output".to_owned(), reason });
-        }
+        // Before a daemon is started for it.
+        self.to.check()?;
         let connection = connect_or_start(home, "cli").await?;
         let session = named(&connection.client, self.session).await?.session.to_string();
-        let (header, items) = read(&connection.client, session).await?;
+        self.to.write(&connection.client, session).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Destination {
+    /// Whether it may be written.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there is a file of that name.
+    fn check(&self) -> Result<(), Error> {
+        let Some(file) = self.output.as_deref().filter(|file| file.exists() && !self.force) else {
+            return Ok(());
+        };
+        let reason = format!("`{}` is there already; --force writes over it", file.display());
+        Err(Error::InvalidArgument { argument: "output".to_owned(), reason })
+    }
+
+    /// Writes a session, and says what was written where.
+    pub(crate) async fn write(&self, client: &Client, session: String) -> Result<(), Error> {
+        self.check()?;
+        let named_by = self.output.as_deref().and_then(Format::of_file);
+        let format = self.format.or(named_by).unwrap_or_default();
+        let (header, items) = read(client, session).await?;
         let text = format.write(&header, &items)?;
         match &self.output {
             None => {
-                std::io::stdout()
-                    .write_all(text.as_bytes())
-                    .map_err(|error| unwritable("standard output", &error))?;
+                let mut out = std::io::stdout();
+                // A terminal would obey what is in it.
+                let text = if out.is_terminal() { printable(&text) } else { text.into() };
+                out.write_all(text.as_bytes()).map_err(|error| unwritable("standard output", &error))?;
             }
             Some(file) => {
                 let written = write(file, text.as_bytes(), self.force);
@@ -63,7 +90,7 @@ impl Export {
                 note(&format!("{entries} entries of {} are in {}", header.name, file.display()));
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }
 

@@ -43,7 +43,7 @@ impl Gc {
 }
 
 /// Collects all there is, and says every second how far it is.
-pub(super) async fn collect(client: &Client) -> Result<Collected, Error> {
+pub(crate) async fn collect(client: &Client) -> Result<Collected, Error> {
     let (mut all, mut next) = (Collected::default(), Some(Collection::default()));
     let mut due = Instant::now() + TOLD_EVERY;
     while let Some(from) = next {
@@ -63,7 +63,7 @@ pub(super) async fn collect(client: &Client) -> Result<Collected, Error> {
 }
 
 /// What was removed, on one line.
-pub(super) fn collected_text(collected: &Collected) -> String {
+pub(crate) fn collected_text(collected: &Collected) -> String {
     if collected.is_empty() {
         return "there was nothing to collect\n".to_owned();
     }

@@ -1,6 +1,6 @@
 //! `mainstay import`: a session from a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -48,34 +48,9 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let file = std::fs::read(&self.file).map_err(|error| Error::InvalidArgument {
-            argument: "file".to_owned(),
-            reason: format!("`{}`: {error}", self.file.display()),
-        })?;
-        let file = exchange::session_file_text(file)?;
-        // Here first, so that a damaged file is refused before a kernel is installed or a daemon started for it.
-        let SessionFile { imported, .. } = exchange::read_session_file(&file, Timestamp::now())?;
-        let Header { kind, working_directory: ran_in, .. } = imported.header;
-        let folder = match self.directory {
-            Some(folder) => existing(&folder, "directory")?,
-            // An agent's conversation runs nowhere: it keeps the folder it was of.
-            None if kind.is_agent() && PathBuf::from(&ran_in).is_absolute() => PathBuf::from(ran_in),
-            None if kind.is_agent() => working_directory()?,
-            None if PathBuf::from(&ran_in).is_dir() => PathBuf::from(ran_in),
-            None => {
-                let here = working_directory()?;
-                note(&format!("`{ran_in}` is not here; it runs in {}", here.display()));
-                here
-            }
-        };
+        let source = Source::read(&self.file, self.directory)?;
         let connection = connect_or_start(home, "cli").await?;
-        check_size(&connection.client, &file).await?;
-        if kind == SessionKind::fsharp() {
-            kernels::ready_fsharp(home).await?;
-        }
-        let working_directory = Some(folder.display().to_string());
-        let import = ImportSession { command: self.id, file, working_directory, name: self.name };
-        let imported = connection.client.call(import).await?;
+        let imported = source.import(home, &connection.client, self.id, self.name).await?;
         let session = settle(&connection.client, imported.session.clone()).await?;
         let is_faulted = session.state == SessionState::Faulted.name();
         if self.json {
@@ -88,8 +63,58 @@ impl Import {
     }
 }
 
+/// A file that is whole, and where its code is to run.
+pub(crate) struct Source {
+    file: String,
+    kind: SessionKind,
+    folder: PathBuf,
+}
+
+impl Source {
+    /// Reads it here first, so that a damaged file is refused before a kernel is installed or a daemon started for it.
+    pub(crate) fn read(path: &Path, directory: Option<PathBuf>) -> Result<Self, Error> {
+        let file = std::fs::read(path).map_err(|error| Error::InvalidArgument {
+            argument: "file".to_owned(),
+            reason: format!("`{}`: {error}", path.display()),
+        })?;
+        let file = exchange::session_file_text(file)?;
+        let SessionFile { imported, .. } = exchange::read_session_file(&file, Timestamp::now())?;
+        let Header { kind, working_directory: ran_in, .. } = imported.header;
+        let folder = match directory {
+            Some(folder) => existing(&folder, "directory")?,
+            // An agent's conversation runs nowhere: it keeps the folder it was of.
+            None if kind.is_agent() && PathBuf::from(&ran_in).is_absolute() => PathBuf::from(ran_in),
+            None if kind.is_agent() => working_directory()?,
+            None if PathBuf::from(&ran_in).is_dir() => PathBuf::from(ran_in),
+            None => {
+                let here = working_directory()?;
+                note(&format!("`{ran_in}` is not here; it runs in {}", here.display()));
+                here
+            }
+        };
+        Ok(Self { file, kind, folder })
+    }
+
+    /// Makes a session of it, which may still warm up.
+    pub(crate) async fn import(
+        self,
+        home: &Home,
+        client: &Client,
+        command: Option<CommandId>,
+        name: Option<String>,
+    ) -> Result<Imported, Error> {
+        let Self { file, kind, folder } = self;
+        check_size(client, &file).await?;
+        if kind == SessionKind::fsharp() {
+            kernels::ready_fsharp(home).await?;
+        }
+        let working_directory = Some(folder.display().to_string());
+        client.call(ImportSession { command, file, working_directory, name }).await
+    }
+}
+
 /// What came of a file, and what did not.
-fn came_of(Imported { format, entries, left_out, .. }: &Imported) -> String {
+pub(crate) fn came_of(Imported { format, entries, left_out, .. }: &Imported) -> String {
     let mut told = format!("{}, from a file of {}", counted(*entries, "entry"), format.title());
     for (index, (what, count)) in left_out.iter().enumerate() {
         let before = if index == 0 { "; left out: " } else { ", " };

@@ -45,7 +45,8 @@ impl Stats {
     }
 }
 
-fn session_text(found: &StatisticsView, now: Timestamp) -> String {
+/// What is stored of a session.
+pub(crate) fn session_text(found: &StatisticsView, now: Timestamp) -> String {
     let StatisticsView { session, transcript, stored } = found;
     let SessionStatistics { events, event_bytes, entries, entry_bytes, holders } = stored;
     let inherited = transcript.saturating_sub(*entries);
@@ -65,7 +66,8 @@ fn session_text(found: &StatisticsView, now: Timestamp) -> String {
     format!("{}  {}\n{}", session.short_id, printable(&session.name), table(&rows))
 }
 
-fn store_text(found: &StoreStatistics) -> String {
+/// What is stored of all sessions.
+pub(crate) fn store_text(found: &StoreStatistics) -> String {
     let StoreStatistics {
         sessions,
         deleted,

@@ -1,11 +1,13 @@
 //! Carrying out the commands of the table, one small function each.
 
+use std::path::Path;
+
 use mainstay_gateway::rpc::api::{
-    CancelSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession, GetSessionStatistics,
-    GetStatus, InsertEntries, Inserted, ListAsks, ListEvents, ListHistory, ListSessions, RefreshSession,
-    RenameSession, ResetSession, SearchEntries, Sent,
+    CancelSession, CompactSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession,
+    GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted, ListAsks, ListEvents,
+    ListHistory, ListSessions, RefreshSession, RenameSession, ResetSession, SearchEntries, Sent,
 };
-use mainstay_gateway::view::EntryView;
+use mainstay_gateway::view::{EntryView, StatisticsView};
 use mainstay_model::{Error, Seq, Timestamp};
 
 use super::command::Command;
@@ -15,14 +17,19 @@ use super::link::Link;
 use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl};
 use crate::commands::ask::{answer, asks_text};
+use crate::commands::backup::{back_up, made_text};
+use crate::commands::compact::told;
 use crate::commands::delete::question;
 use crate::commands::fork::moved;
+use crate::commands::gc::{collect, collected_text};
 use crate::commands::history::{newest, show_history};
+use crate::commands::import::{Source, came_of};
 use crate::commands::lineage::picture;
 use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
 use crate::commands::search::show_found;
 use crate::commands::session::session_line;
+use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
@@ -64,6 +71,12 @@ impl Repl {
             Command::Answer { ask, text } => self.answer(&ask, &text).await?,
             Command::Cancel => self.cancel().await?,
             Command::Load(file) => self.load(&file).await?,
+            Command::Export(to) => to.write(&self.link.client, self.link.reference()).await?,
+            Command::Import(file) => self.import(&file).await?,
+            Command::Compact { before, summary } => self.compact(before, summary).await?,
+            Command::Stats(session) => self.stats(session).await?,
+            Command::Gc => self.collect().await?,
+            Command::Backup(folder) => self.back_up(&folder).await?,
             Command::Quit => {}
         }
         Ok(())
@@ -202,7 +215,7 @@ impl Repl {
 
     async fn delete(&mut self, reference: Option<String>) -> Result<(), Error> {
         let session = reference.unwrap_or_else(|| self.link.reference());
-        let found = self.link.client.call(GetSessionStatistics { session }).await?;
+        let found = self.statistics(session).await?;
         // What is typed now is an answer.
         self.quiet = None;
         let agreed = confirm(&question(&found, Timestamp::now()), Enter::No);
@@ -254,6 +267,65 @@ impl Repl {
         let code = std::fs::read_to_string(&path).map_err(unreadable)?;
         let code = code.strip_prefix('\u{feff}').map_or_else(|| code.clone(), str::to_owned);
         self.evaluate(Submission::new(code, Some(path.display().to_string()))).await
+    }
+
+    async fn import(&mut self, file: &Path) -> Result<(), Error> {
+        let source = Source::read(file, None)?;
+        // It may have to ask whether to install an SDK.
+        self.quiet = None;
+        let imported = source.import(&self.home, &self.link.client, None, None).await;
+        self.quiet = Quiet::begin();
+        let imported = imported?;
+        note(&came_of(&imported));
+        self.switch(imported.session.session.to_string()).await
+    }
+
+    async fn compact(&mut self, before: Option<u64>, summary: String) -> Result<(), Error> {
+        let session = self.link.reference();
+        let before = match before {
+            Some(number) => number - 1,
+            None => self.statistics(session.clone()).await?.transcript,
+        };
+        let compact = CompactSession { session, before, summary, sent: Sent::default() };
+        let compacted = self.link.client.call(compact).await?;
+        self.catch_up(compacted.session.last_seq).await;
+        note(&told(&compacted));
+        Ok(())
+    }
+
+    async fn stats(&self, session: Option<String>) -> Result<(), Error> {
+        let is_of_all = session.is_none();
+        let found = self.statistics(session.unwrap_or_else(|| self.link.reference())).await?;
+        print!("{}", session_text(&found, Timestamp::now()));
+        if is_of_all {
+            let all = self.link.client.call(GetStoreStatistics {}).await?;
+            print!("\n{}", store_text(&all));
+        }
+        Ok(())
+    }
+
+    async fn statistics(&self, session: String) -> Result<StatisticsView, Error> {
+        self.link.client.call(GetSessionStatistics { session }).await
+    }
+
+    /// Removes what deleted sessions have left, until Ctrl-C.
+    async fn collect(&mut self) -> Result<(), Error> {
+        tokio::select! {
+            collected = collect(&self.link.client) => print!("{}", collected_text(&collected?)),
+            _ = self.interrupts.recv() => note("the rest is left for another time"),
+        }
+        Ok(())
+    }
+
+    async fn back_up(&mut self, folder: &Path) -> Result<(), Error> {
+        tokio::select! {
+            made = back_up(&self.link.client, folder) => {
+                let (made, folder) = made?;
+                println!("{}", made_text(&made, &folder));
+            }
+            _ = self.interrupts.recv() => note("it goes on without you, and is whole once its manifest is there"),
+        }
+        Ok(())
     }
 
     async fn status(&self) -> Result<(), Error> {

@@ -1,7 +1,11 @@
 //! What can be typed besides code: the table of commands, and how a line is read as one of them. [`super::actions`] carries them out.
 
 use std::fmt;
+use std::path::PathBuf;
 
+use mainstay_model::exchange::Format;
+
+use crate::commands::export::Destination;
 use crate::commands::merge::{Entries, entries, with_context};
 
 /// How many events `:events` shows unless told otherwise.
@@ -69,6 +73,23 @@ pub(super) enum Command {
     Cancel,
     /// Run a file.
     Load(String),
+    /// Write the session to a file, or show it.
+    Export(Destination),
+    /// Make a session of a file and attach to it.
+    Import(PathBuf),
+    /// Have a summary stand for the beginning of the transcript.
+    Compact {
+        /// For the entries before the one with this number; for all where it does not say.
+        before: Option<u64>,
+        /// The summary.
+        summary: String,
+    },
+    /// Show what is stored; of this session and of all, where it does not say of which.
+    Stats(Option<String>),
+    /// Remove what deleted sessions have left.
+    Gc,
+    /// Write all that is stored into a folder.
+    Backup(PathBuf),
     /// Leave.
     Quit,
 }
@@ -141,6 +162,23 @@ pub(super) const TABLE: &[Entry] = &[
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
     }),
     entry(":lineage", &[], "", "show which sessions were forked off which", |_| Some(Command::Lineage)),
+    entry(
+        ":compact",
+        &[],
+        "SUMMARY [--before N]",
+        "have a summary stand for what was said, or for what was said before entry N",
+        compact,
+    ),
+    entry(
+        ":export",
+        &[],
+        "[FILE] [--format F] [--force]",
+        "write the session to a file, or show it: jsonl, markdown, fsx, ipynb",
+        export,
+    ),
+    entry(":import", &[], "FILE", "make a session of a file and attach to it", |text| {
+        given(text).map(|file| Command::Import(file.into()))
+    }),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),
@@ -150,6 +188,21 @@ pub(super) const TABLE: &[Entry] = &[
         None => Some(Command::Events(EVENTS_SHOWN)),
         Some(count) => count.parse().ok().map(Command::Events),
     }),
+    entry(
+        ":stats",
+        &[],
+        "[SESSION]",
+        "show what is stored of a session; or of this one, and of all",
+        |text| Some(Command::Stats(name(text))),
+    ),
+    entry(":gc", &[], "", "remove what deleted sessions have left", |_| Some(Command::Gc)),
+    entry(
+        ":backup",
+        &[],
+        "FOLDER",
+        "write all that is stored into a folder, which is empty or not there",
+        |text| given(text).map(|folder| Command::Backup(folder.into())),
+    ),
     entry(":quit", &[":q", ":exit", "#quit", "#q"], "", "leave; the session goes on", |_| {
         Some(Command::Quit)
     }),
@@ -205,6 +258,44 @@ fn cherry_pick(text: &str) -> Option<Command> {
     let (from, entry) = picked.trim_end().rsplit_once(char::is_whitespace)?;
     let entries = Entries(vec![with_context(number(entry)?, context)]);
     Some(Command::Merge { from: name(from)?, entries, at: None })
+}
+
+/// What does not end with a number is a part of the summary.
+fn compact(text: &str) -> Option<Command> {
+    let cut = text.rsplit_once("--before").and_then(|(summary, before)| {
+        let before = before.trim_start_matches('=').trim().parse().ok()?;
+        Some((summary, before))
+    });
+    let (summary, before) = cut.map_or((text, None), |(summary, before)| (summary, Some(before)));
+    if before.is_some_and(|before| before < 2) {
+        return None;
+    }
+    Some(Command::Compact { before, summary: name(summary)? })
+}
+
+/// The name of the file may have blanks in it. What is shown is for people to read, unless it says otherwise.
+fn export(text: &str) -> Option<Command> {
+    let (mut file, mut to) = (text.trim(), Destination::default());
+    loop {
+        let (before, last) = file.rsplit_once(char::is_whitespace).unwrap_or(("", file));
+        let before = before.trim_end();
+        if last == "--force" {
+            (file, to.force) = (before, true);
+        } else if let Some(format) = last.strip_prefix("--format=") {
+            (file, to.format) = (before, Some(format.parse().ok()?));
+        } else if let Some(named) = before.strip_suffix("--format") {
+            (file, to.format) = (named.trim_end(), Some(last.parse().ok()?));
+        } else if last.starts_with("--") {
+            return None;
+        } else {
+            break;
+        }
+    }
+    to.output = name(file).map(PathBuf::from);
+    if to.output.is_none() {
+        to.format.get_or_insert(Format::Markdown);
+    }
+    Some(Command::Export(to))
 }
 
 /// The seed has a word of its own for a search.
@@ -358,6 +449,52 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_written_to_a_file_of_any_name_or_shown() {
+        let to = |file: Option<&str>, format, force| {
+            Command::Export(Destination { output: file.map(PathBuf::from), format, force })
+        };
+        assert_eq!(done(":export"), to(None, Some(Format::Markdown), false));
+        assert_eq!(done("/export --format fsx"), to(None, Some(Format::Fsx), false));
+        assert_eq!(done(":export a b.jsonl"), to(Some("a b.jsonl"), None, false));
+        let all = to(Some("a b"), Some(Format::Ipynb), true);
+        for line in [
+            ":export a b --format ipynb --force",
+            ":export \"a b\" --force  --format=ipynb",
+            ":export a b --format  ipynb --force ",
+        ] {
+            assert_eq!(done(line), all, "{line}");
+        }
+        for line in [":export a --format", ":export a --format doc", ":export a --forse"] {
+            let usage = ":export [FILE] [--format F] [--force]".to_owned();
+            assert_eq!(read(line), Some(Err(CommandError::Usage { usage })), "{line}");
+        }
+        assert_eq!(done("/import a b.jsonl"), Command::Import("a b.jsonl".into()));
+        assert_eq!(done(":backup all of it"), Command::Backup("all of it".into()));
+    }
+
+    #[test]
+    fn a_summary_is_of_all_or_of_what_stands_before_an_entry() {
+        let compact = |summary: &str, before| Command::Compact { summary: summary.to_owned(), before };
+        assert_eq!(done(":compact Two plots."), compact("Two plots.", None));
+        assert_eq!(done(":compact Two plots. --before 7"), compact("Two plots.", Some(7)));
+        assert_eq!(done("/compact \"Two plots.\" --before=7"), compact("Two plots.", Some(7)));
+        assert_eq!(done(":compact It takes --before noon"), compact("It takes --before noon", None));
+        for line in [":compact", ":compact --before 7", ":compact Two plots. --before 1"] {
+            let usage = ":compact SUMMARY [--before N]".to_owned();
+            assert_eq!(read(line), Some(Err(CommandError::Usage { usage })), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_told_collected_and_backed_up() {
+        assert_eq!(
+            (done(":stats"), done("/stats lab")),
+            (Command::Stats(None), Command::Stats(Some("lab".to_owned())))
+        );
+        assert_eq!(done("/gc"), Command::Gc);
+    }
+
+    #[test]
     fn what_was_said_is_shown_from_a_number_on_and_found_by_words() {
         assert_eq!(done(":transcript"), Command::Transcript(1));
         assert_eq!(done(":transcript 11"), Command::Transcript(11));
@@ -411,6 +548,6 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :search :history :status :events :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :export :import :search :history :status :events :stats :gc :backup :quit");
     }
 }

@@ -57,10 +57,16 @@ mod tests {
           :refresh                                  run the definitions again where what they use has changed
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
+          :compact SUMMARY [--before N]             have a summary stand for what was said, or for what was said before entry N
+          :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, fsx, ipynb
+          :import FILE                              make a session of a file and attach to it
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder
           :status                                   show the session and the daemon
           :events [N]                               show what happened last
+          :stats [SESSION]                          show what is stored of a session; or of this one, and of all
+          :gc                                       remove what deleted sessions have left
+          :backup FOLDER                            write all that is stored into a folder, which is empty or not there
           :quit                                     leave; the session goes on
 
           Enter                                     run what is finished, else begin a new line; an empty line ends a block
