@@ -475,6 +475,54 @@ fn a_fork_goes_on_apart_and_its_cells_are_brought_back() {
     terminal.wait_for("val it : int * int = (42, 3)");
 }
 
+/// Waits until the last lines of the screen are a menu with these choices.
+fn wait_for_menu(terminal: &Terminal, choices: &[&str]) {
+    terminal.wait_until(&format!("{choices:?}"), |screen| {
+        let lines: Vec<_> = screen.trim_end().lines().map(str::trim).collect();
+        lines.ends_with(choices)
+    });
+}
+
+#[test]
+fn tab_proposes_the_numbers_of_entries_and_the_files_that_a_command_takes() {
+    let world = World::new();
+    std::fs::create_dir(world.work().join("more")).unwrap();
+    std::fs::write(world.work().join("mine.fsx"), "let mine = 3").unwrap();
+    let terminal = open(&world);
+    terminal.enter("let rate = 2");
+    terminal.wait_for("val rate : int = 2");
+    terminal.enter("let later = 3");
+    terminal.wait_for("val later : int = 3");
+    terminal.press(":transcript ");
+    terminal.press(TAB);
+    let all =
+        [">4    val later : int = 3", "3  > let later = 3", "2    val rate : int = 2", "1  > let rate = 2"];
+    wait_for_menu(&terminal, &all);
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":fork 2 \"b tree\"");
+    terminal.wait_for_last_line("b tree>");
+    terminal.press(":merge work 1,");
+    terminal.press(TAB);
+    wait_for_menu(&terminal, &all);
+    terminal.press("3");
+    terminal.press(" --at ");
+    terminal.press(TAB);
+    wait_for_menu(&terminal, &[">2    val rate : int = 2", "1  > let rate = 2"]);
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line("b tree>");
+    terminal.enter(":export mine.jsonl");
+    terminal.wait_for("2 entries of b tree are in mine.jsonl");
+    terminal.press(":import mi");
+    terminal.press(TAB);
+    terminal.wait_for_last_line("b tree> :import mine.jsonl");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line("b tree>");
+    terminal.press(":backup m");
+    terminal.press(TAB);
+    terminal.wait_for_last_line("b tree> :backup more/");
+}
+
 #[test]
 fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
     let world = World::new();

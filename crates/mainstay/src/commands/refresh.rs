@@ -126,7 +126,7 @@ pub(crate) fn reason(refreshed: &Refreshed) -> String {
 
 async fn show_outdated(client: &Client, session: &SessionView) -> Result<(), Error> {
     let paint = Paint::stdout();
-    for_each_entry(client, session, Wanted::default(), |number, entry| {
+    for_each_entry(client, session.session, Wanted::default(), |number, entry| {
         if matches!(entry.validity, Some(Validity::Stale | Validity::Invalid)) {
             print!("{}", entry_text(number, entry, LINES, paint));
         }

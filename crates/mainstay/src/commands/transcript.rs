@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_gateway::rpc::api::ListEntries;
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::{EntryView, SessionView};
+use mainstay_gateway::view::EntryView;
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
-use mainstay_model::{Content, Entry, Error, Placed, Role, Validity};
+use mainstay_model::{Content, Entry, Error, Placed, Role, SessionId, Validity};
 
 use super::session::named;
 use crate::terminal::{Paint, Tone, note, printable};
@@ -49,7 +49,7 @@ impl Transcript {
         let lines = if self.full { usize::MAX } else { LINES };
         let mut shown = 0;
         let wanted = Wanted { from: self.from - 1, count: self.count, full: self.full };
-        for_each_entry(client, &session, wanted, |number, entry| {
+        for_each_entry(client, session.session, wanted, |number, entry| {
             shown += 1;
             if self.json {
                 return super::print_json_line(entry);
@@ -84,7 +84,7 @@ pub(crate) struct Wanted {
 /// Reads a session's entries page by page; the first has the number 1.
 pub(crate) async fn for_each_entry(
     client: &Client,
-    session: &SessionView,
+    session: SessionId,
     wanted: Wanted,
     mut show: impl FnMut(u64, &EntryView) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -93,7 +93,7 @@ pub(crate) async fn for_each_entry(
     let mut next = from;
     while next < end {
         let limit = usize::try_from(end - next).ok();
-        let page = ListEntries { session: session.session.to_string(), from: next, limit, full };
+        let page = ListEntries { session: session.to_string(), from: next, limit, full };
         let entries = client.call(page).await?;
         if entries.is_empty() {
             break;
@@ -179,7 +179,7 @@ fn said_by(told: &mut String, number: u64, entry: &Entry, tone: Tone, paint: Pai
 }
 
 /// What part an entry plays, in words.
-pub(super) const fn role_words(role: Role) -> &'static str {
+pub(crate) const fn role_words(role: Role) -> &'static str {
     match role {
         Role::Input
         | Role::Output

@@ -158,7 +158,7 @@ impl Repl {
         };
         let wanted = Wanted { from: from - 1, ..Wanted::default() };
         tokio::select! {
-            shown = for_each_entry(&link.client, &link.session, wanted, show) => shown?,
+            shown = for_each_entry(&link.client, link.session.session, wanted, show) => shown?,
             _ = self.interrupts.recv() => return Ok(()),
         }
         if is_empty {

@@ -104,7 +104,30 @@ pub(super) struct Entry {
     pub(super) argument: &'static str,
     /// What it does.
     pub(super) about: &'static str,
+    /// What follows it first, as far as that can be proposed.
+    pub(super) first: First,
     read: fn(&str) -> Option<Command>,
+}
+
+/// What follows a command first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// Nothing, or what nobody can know.
+    Free,
+    /// Another session.
+    Session,
+    /// Another session, and then numbers of its entries.
+    EntriesOf,
+    /// The number of an entry of this session.
+    Entry,
+    /// A script.
+    Script,
+    /// A session that was written to a file.
+    SessionFile,
+    /// A file of any kind.
+    File,
+    /// A folder.
+    Folder,
 }
 
 /// Every command, as `:help` lists them.
@@ -117,7 +140,8 @@ pub(super) const TABLE: &[Entry] = &[
         "SESSION",
         "attach to another session: its name, or the end of its id",
         |text| name(text).map(Command::Switch),
-    ),
+    )
+    .first(First::Session),
     entry(":new", &[], "[NAME]", "create a session in this folder and attach to it", |text| {
         Some(Command::New(name(text)))
     }),
@@ -127,26 +151,30 @@ pub(super) const TABLE: &[Entry] = &[
         "[ENTRIES] [NAME]",
         "go on apart, in a new session with all or so many of these entries",
         |text| Some(fork(text)),
-    ),
+    )
+    .first(First::Entry),
     entry(
         ":merge",
         &[],
         "SESSION ENTRIES [--at N]",
         "run entries of another session here: 3,4,7-9; or put them behind the first N",
         merge,
-    ),
+    )
+    .first(First::EntriesOf),
     entry(
         ":cherry-pick",
         &[],
         "SESSION ENTRY [--context N]",
         "run one of them, with N before it",
         cherry_pick,
-    ),
+    )
+    .first(First::EntriesOf),
     entry(":rename", &[], "NAME", "give the session another name", |text| name(text).map(Command::Rename)),
     entry(":delete-session", &[], "[SESSION]", "delete another session, or this one", |text| {
         Some(Command::Delete(name(text)))
-    }),
-    entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)),
+    })
+    .first(First::Session),
+    entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)).first(First::Script),
     entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
     entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
         let (ask, text) = line.trim_start().split_once(char::is_whitespace)?;
@@ -160,7 +188,8 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
-    }),
+    })
+    .first(First::Entry),
     entry(":lineage", &[], "", "show which sessions were forked off which", |_| Some(Command::Lineage)),
     entry(
         ":compact",
@@ -175,10 +204,12 @@ pub(super) const TABLE: &[Entry] = &[
         "[FILE] [--format F] [--force]",
         "write the session to a file, or show it: jsonl, markdown, fsx, ipynb",
         export,
-    ),
+    )
+    .first(First::File),
     entry(":import", &[], "FILE", "make a session of a file and attach to it", |text| {
         given(text).map(|file| Command::Import(file.into()))
-    }),
+    })
+    .first(First::SessionFile),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),
@@ -194,7 +225,8 @@ pub(super) const TABLE: &[Entry] = &[
         "[SESSION]",
         "show what is stored of a session; or of this one, and of all",
         |text| Some(Command::Stats(name(text))),
-    ),
+    )
+    .first(First::Session),
     entry(":gc", &[], "", "remove what deleted sessions have left", |_| Some(Command::Gc)),
     entry(
         ":backup",
@@ -202,7 +234,8 @@ pub(super) const TABLE: &[Entry] = &[
         "FOLDER",
         "write all that is stored into a folder, which is empty or not there",
         |text| given(text).map(|folder| Command::Backup(folder.into())),
-    ),
+    )
+    .first(First::Folder),
     entry(":quit", &[":q", ":exit", "#quit", "#q"], "", "leave; the session goes on", |_| {
         Some(Command::Quit)
     }),
@@ -215,7 +248,7 @@ const fn entry(
     about: &'static str,
     read: fn(&str) -> Option<Command>,
 ) -> Entry {
-    Entry { name, aliases, argument, about, read }
+    Entry { name, aliases, argument, about, first: First::Free, read }
 }
 
 impl Entry {
@@ -224,9 +257,8 @@ impl Entry {
         format!("{} {}", self.name, self.argument).trim_end().to_owned()
     }
 
-    /// What follows it first.
-    pub(super) fn first_argument(&self) -> &'static str {
-        self.argument.split(' ').next().unwrap_or_default()
+    const fn first(self, first: First) -> Self {
+        Self { first, ..self }
     }
 }
 

@@ -2,18 +2,21 @@
 //!
 //! The editor waits a moment for the answer, and goes on without it if it takes longer; the menu then opens when it comes.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{Complete, ListSessions};
+use mainstay_gateway::rpc::api::{Complete, GetLineage, ListSessions};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_model::{Error, Seq, TextPosition};
+use mainstay_gateway::view::{EntryView, SessionView};
+use mainstay_model::{Error, Role, Seq, SessionId, TextPosition};
 use reedline::{Completer, CompletionResult, CompletionStatus, Span, Suggestion};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::command::{self, TABLE};
+use super::command::{self, First, TABLE};
+use crate::commands::transcript::{Wanted, for_each_entry, role_words};
 use crate::terminal::{ago, printable};
 
 /// How long the editor stands still for an answer.
@@ -22,6 +25,10 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const GIVE_UP: Duration = Duration::from_millis(1_500);
 /// The worker describes so many choices; a narrower question gets the rest described.
 const DESCRIBED: usize = 100;
+/// So many entries are proposed; a number that has begun gets others.
+const ENTRIES: u64 = 50;
+/// The options whose values are numbers of entries of this session.
+const ENTRY_OPTIONS: [&str; 2] = ["--at", "--before"];
 /// Names up to this width are aligned.
 const ALIGNED: usize = 24;
 /// A choice takes so many columns at most, and never more than the terminal has: the menu would wrap it.
@@ -37,8 +44,8 @@ pub(super) type Source = Arc<Mutex<Option<Asked>>>;
 pub(super) struct Asked {
     /// The daemon.
     pub(super) client: Arc<Client>,
-    /// The session's id.
-    pub(super) session: String,
+    /// The session.
+    pub(super) session: SessionId,
     /// The session's newest event that was seen: what comes later may have defined more.
     pub(super) as_of: Seq,
 }
@@ -56,6 +63,8 @@ pub(super) struct DaemonCompleter {
 struct Proposal {
     start: usize,
     choices: Vec<Choice>,
+    /// More is proposed for, or said of, what is typed further.
+    is_partial: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +88,18 @@ struct Answer {
     proposal: Proposal,
 }
 
+impl Proposal {
+    /// Nothing.
+    const fn none(line: &str) -> Self {
+        Self::whole(line.len(), Vec::new())
+    }
+
+    /// All there is.
+    const fn whole(start: usize, choices: Vec<Choice>) -> Self {
+        Self { start, choices, is_partial: false }
+    }
+}
+
 impl DaemonCompleter {
     /// A completer that asks whom `source` names, on `runtime`.
     pub(super) fn new(source: Source, runtime: Handle) -> Self {
@@ -97,7 +118,7 @@ impl DaemonCompleter {
         self.runtime.spawn(async move {
             let proposal = match timeout(GIVE_UP, propose(&asked, &line, code)).await {
                 Ok(Ok(proposal)) => proposal,
-                Ok(Err(_)) | Err(_) => Proposal { start: line.len(), choices: Vec::new() },
+                Ok(Err(_)) | Err(_) => Proposal::none(&line),
             };
             // Nobody waits for it where the line has changed.
             sender.send(proposal).ok();
@@ -118,7 +139,7 @@ impl DaemonCompleter {
             return Some(proposal.clone());
         }
         let more = line.strip_prefix(asked.as_str())?;
-        let is_narrower = more.chars().all(is_name_part) && proposal.choices.len() <= DESCRIBED;
+        let is_narrower = more.chars().all(is_name_part) && !proposal.is_partial;
         is_narrower.then(|| narrowed(proposal, &line[proposal.start..]))
     }
 }
@@ -167,10 +188,10 @@ fn at_once(line: &str) -> Option<Proposal> {
     let here = line.rsplit('\n').next().unwrap_or_default();
     if line.len() > here.len() && here.trim().is_empty() {
         let choice = Choice { value: STEP.to_owned(), note: String::new(), documentation: None };
-        return Some(Proposal { start: line.len(), choices: vec![choice] });
+        return Some(Proposal::whole(line.len(), vec![choice]));
     }
-    if let Some(("FILE", path)) = argument(line) {
-        return Some(files(path, line.len()));
+    if let Some(Sought::File { path, endings }) = sought(line) {
+        return Some(files(path, endings, line.len()));
     }
     let is_command = line.is_empty() || (line.starts_with([':', '/']) && !line.contains(char::is_whitespace));
     is_command.then(|| commands(line))
@@ -188,17 +209,52 @@ fn commands(begun: &str) -> Proposal {
             documentation: None,
         })
     });
-    Proposal { start: 0, choices: choices.collect() }
+    Proposal::whole(0, choices.collect())
 }
 
-/// What is to follow the command that stands in a line, and what of it is typed.
-fn argument(line: &str) -> Option<(&'static str, &str)> {
-    let (name, begun) = line.split_once(' ')?;
-    Some((command::named(name)?.first_argument(), begun))
+/// What is to follow the command that stands in a line, with what of it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sought<'a> {
+    /// Nothing that could be proposed.
+    Nothing,
+    /// Another session.
+    Session { begun: &'a str },
+    /// Another session, or the numbers of its entries where it is named.
+    EntriesOf { text: &'a str },
+    /// The number of an entry of this session.
+    Entry { begun: &'a str },
+    /// A file that ends so, or a folder.
+    File { path: &'a str, endings: &'static [&'static str] },
+}
+
+/// What is sought at the end of a line; none where it begins with no command.
+fn sought(line: &str) -> Option<Sought<'_>> {
+    let (name, text) = line.split_once(' ')?;
+    let entry = command::named(name)?;
+    if let Some(begun) = ENTRY_OPTIONS.iter().find_map(|option| option_begun(entry, option, text)) {
+        return Some(Sought::Entry { begun });
+    }
+    Some(match entry.first {
+        First::Free => Sought::Nothing,
+        First::Session => Sought::Session { begun: text },
+        First::EntriesOf => Sought::EntriesOf { text },
+        First::Entry => Sought::Entry { begun: text },
+        First::Script => Sought::File { path: text, endings: &[".fsx", ".fs", ".fsscript"] },
+        First::SessionFile => Sought::File { path: text, endings: &[".jsonl"] },
+        First::File => Sought::File { path: text, endings: &[""] },
+        First::Folder => Sought::File { path: text, endings: &[] },
+    })
+}
+
+/// What is typed of an option's value at the end of `text`, where the command has that option.
+fn option_begun<'a>(entry: &command::Entry, option: &str, text: &'a str) -> Option<&'a str> {
+    let (before, begun) = text.rsplit_once([' ', '='])?;
+    let is_meant = entry.argument.contains(option) && before.trim_end().ends_with(option);
+    is_meant.then_some(begun)
 }
 
 /// The files and folders whose paths begin with `path`, which ends at `end`.
-fn files(path: &str, end: usize) -> Proposal {
+fn files(path: &str, endings: &[&str], end: usize) -> Proposal {
     let split = path.rfind('/').map_or(0, |at| at + 1);
     let (folder, begun) = path.split_at(split);
     let listed = std::fs::read_dir(if folder.is_empty() { "." } else { folder });
@@ -211,31 +267,43 @@ fn files(path: &str, end: usize) -> Proposal {
             let is_folder = entry.path().is_dir();
             let is_wanted = name.starts_with(begun) && (!name.starts_with('.') || begun.starts_with('.'));
             let value = if is_folder { format!("{name}/") } else { name };
-            let is_shown = is_folder || [".fsx", ".fs", ".fsscript"].iter().any(|end| value.ends_with(end));
+            let is_shown = is_folder || endings.iter().any(|end| value.ends_with(end));
             (is_wanted && is_shown).then_some(Choice { value, note: String::new(), documentation: None })
         })
         .collect();
     choices.sort_by(|a, b| a.value.cmp(&b.value));
-    Proposal { start: end - begun.len(), choices }
+    Proposal::whole(end - begun.len(), choices)
 }
 
 /// Asks the daemon.
 async fn propose(asked: &Asked, line: &str, code: String) -> Result<Proposal, Error> {
-    match argument(line) {
-        Some(("SESSION" | "[SESSION]", begun)) => sessions(asked, begun, line.len()).await,
-        Some(_) => Ok(Proposal { start: line.len(), choices: Vec::new() }),
-        None if line.starts_with(':') => Ok(Proposal { start: line.len(), choices: Vec::new() }),
+    match sought(line) {
+        Some(Sought::Session { begun }) => {
+            Ok(sessions(&all_sessions(asked).await?, asked, begun, line.len()))
+        }
+        Some(Sought::EntriesOf { text }) => {
+            let all = all_sessions(asked).await?;
+            match named_in(&all, text) {
+                Some((session, numbers)) => entries(asked, session, last_number(numbers), line.len()).await,
+                None => Ok(sessions(&all, asked, text, line.len())),
+            }
+        }
+        Some(Sought::Entry { begun }) => entries(asked, asked.session, begun, line.len()).await,
+        Some(Sought::Nothing | Sought::File { .. }) => Ok(Proposal::none(line)),
+        None if line.starts_with(':') => Ok(Proposal::none(line)),
         None => names(asked, line, code).await,
     }
 }
 
-async fn sessions(asked: &Asked, begun: &str, end: usize) -> Result<Proposal, Error> {
-    let all = ListSessions { working_directory: None, live: false, limit: None };
-    let sessions = asked.client.call(all).await?;
+async fn all_sessions(asked: &Asked) -> Result<Vec<SessionView>, Error> {
+    asked.client.call(ListSessions { working_directory: None, live: false, limit: None }).await
+}
+
+fn sessions(sessions: &[SessionView], asked: &Asked, begun: &str, end: usize) -> Proposal {
     let now = mainstay_model::Timestamp::now();
     let choices = sessions
         .iter()
-        .filter(|session| session.name.starts_with(begun) && session.session.to_string() != asked.session)
+        .filter(|session| session.name.starts_with(begun) && session.session != asked.session)
         .map(|session| {
             // A name that several sessions have names none of them.
             let is_shared = sessions.iter().filter(|other| other.name == session.name).count() > 1;
@@ -250,12 +318,104 @@ async fn sessions(asked: &Asked, begun: &str, end: usize) -> Result<Proposal, Er
             Choice { value, note, documentation: None }
         })
         .collect();
-    Ok(Proposal { start: end - begun.len(), choices })
+    Proposal::whole(end - begun.len(), choices)
+}
+
+/// The session whose name, or the end of whose id, stands before the numbers of entries, and what stands behind it. Its name may
+/// have blanks in it: the longest that fits is meant.
+fn named_in<'a>(sessions: &[SessionView], text: &'a str) -> Option<(SessionId, &'a str)> {
+    let behind = |session: &SessionView, name: &str| {
+        let numbers = text.strip_prefix(name)?.strip_prefix(' ')?;
+        let is_list = numbers.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '-' | ' '));
+        is_list.then_some((session.session, numbers))
+    };
+    let named = sessions.iter().flat_map(|session| {
+        let quoted = format!("\"{}\"", session.name);
+        [&session.name, &quoted, &session.short_id]
+            .into_iter()
+            .filter_map(|name| behind(session, name))
+            .collect::<Vec<_>>()
+    });
+    named.min_by_key(|(_, numbers)| numbers.len())
+}
+
+/// What is typed of the last number in a list of them.
+fn last_number(numbers: &str) -> &str {
+    numbers.rsplit([',', '-', ' ']).next().unwrap_or_default()
+}
+
+/// The numbers of a session's entries that begin with `begun`, the last ones first.
+async fn entries(asked: &Asked, session: SessionId, begun: &str, end: usize) -> Result<Proposal, Error> {
+    let relatives = asked.client.call(GetLineage { session: session.to_string() }).await?;
+    let found = relatives.iter().find(|relative| relative.session.session == session);
+    let (runs, is_partial) = numbers(begun, found.map_or(0, |relative| relative.entries), ENTRIES);
+    let mut choices = Vec::new();
+    for Range { start, end } in runs {
+        let wanted = Wanted { from: start - 1, count: Some(end - start), full: false };
+        let mut run = Vec::new();
+        for_each_entry(&asked.client, session, wanted, |number, entry| {
+            run.push(Choice { value: number.to_string(), note: entry_note(entry), documentation: None });
+            Ok(())
+        })
+        .await?;
+        choices.extend(run.into_iter().rev());
+    }
+    Ok(Proposal { start: end - begun.len(), choices, is_partial })
+}
+
+/// Which of the numbers from 1 to `total` begin with these digits: runs of them, the last numbers first, and whether there are
+/// more than so many.
+fn numbers(begun: &str, total: u64, most: u64) -> (Vec<Range<u64>>, bool) {
+    let all = 1..total.saturating_add(1);
+    let of_length = |digits: u32, prefix: u64| {
+        let unit = 10_u64.checked_pow(digits)?;
+        let (start, end) = (prefix.checked_mul(unit)?, (prefix + 1).checked_mul(unit)?);
+        Some(start..end.min(total.saturating_add(1)))
+    };
+    let runs = match begun.parse::<u64>() {
+        _ if begun.is_empty() => Some(all).into_iter().filter(|all| !all.is_empty()).collect(),
+        Ok(prefix) if !begun.starts_with(['0', '+']) => {
+            let runs = (0..).map_while(|digits| of_length(digits, prefix));
+            let mut runs: Vec<_> = runs.take_while(|run| !run.is_empty()).collect();
+            runs.reverse();
+            runs
+        }
+        Ok(_) | Err(_) => Vec::new(),
+    };
+    let (mut kept, mut room) = (Vec::new(), most);
+    let count = |run: &Range<u64>| run.end - run.start;
+    let is_partial = runs.iter().map(count).sum::<u64>() > most;
+    for run in runs {
+        let taken = count(&run).min(room);
+        room -= taken;
+        if taken > 0 {
+            kept.push(run.end - taken..run.end);
+        }
+    }
+    (kept, is_partial)
+}
+
+/// How an entry begins.
+fn entry_note(view: &EntryView) -> String {
+    let entry = &view.placed.entry;
+    let shown = entry.shown(entry.content.beginning());
+    let line = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
+    match entry.role {
+        Role::Input => format!("> {line}"),
+        Role::Output => format!("  {line}"),
+        Role::System
+        | Role::User
+        | Role::Assistant
+        | Role::Thinking
+        | Role::ToolCall
+        | Role::ToolResult
+        | Role::Summary => format!("{}: {line}", role_words(entry.role)),
+    }
 }
 
 async fn names(asked: &Asked, line: &str, code: String) -> Result<Proposal, Error> {
     let cursor = position(line);
-    let found = asked.client.call(Complete { session: asked.session.clone(), code, cursor }).await?;
+    let found = asked.client.call(Complete { session: asked.session.to_string(), code, cursor }).await?;
     let start = found.start.map_or(line.len(), |start| offset(line, start));
     let choices = found.items.into_iter().map(|item| {
         let note = match &item.detail {
@@ -264,7 +424,9 @@ async fn names(asked: &Asked, line: &str, code: String) -> Result<Proposal, Erro
         };
         Choice { value: item.label, note, documentation: item.documentation }
     });
-    Ok(Proposal { start, choices: choices.collect() })
+    let choices: Vec<_> = choices.collect();
+    let is_partial = choices.len() > DESCRIBED;
+    Ok(Proposal { start, choices, is_partial })
 }
 
 /// Where the end of `text` is: line and column from 1, the column in UTF-16 code units.
@@ -296,7 +458,7 @@ fn is_name_part(c: char) -> bool {
 fn narrowed(proposal: &Proposal, begun: &str) -> Proposal {
     let begun = begun.to_lowercase();
     let fits = |choice: &&Choice| choice.value.trim_start_matches('`').to_lowercase().starts_with(&begun);
-    Proposal { start: proposal.start, choices: proposal.choices.iter().filter(fits).cloned().collect() }
+    Proposal::whole(proposal.start, proposal.choices.iter().filter(fits).cloned().collect())
 }
 
 /// The answer as the editor takes it: each choice on a line, with its type beside it.
@@ -389,11 +551,64 @@ mod tests {
 
     #[test]
     fn what_follows_a_command_first_is_told_from_the_table() {
-        for line in [":switch la", ":merge la", ":cherry-pick la", "/session la"] {
-            assert_eq!(argument(line), Some(("SESSION", "la")));
+        for line in [":switch la", "/session la", ":delete-session la", ":stats la"] {
+            assert_eq!(sought(line), Some(Sought::Session { begun: "la" }), "{line}");
         }
-        assert_eq!(argument(":load a b"), Some(("FILE", "a b")));
-        assert_eq!(argument("// fork"), None);
+        for line in [":merge la 3", "/cherry-pick la 3"] {
+            assert_eq!(sought(line), Some(Sought::EntriesOf { text: "la 3" }), "{line}");
+        }
+        for line in [
+            ":fork 3",
+            "/transcript 3",
+            ":merge la 1 --at 3",
+            ":merge la 1 --at=3",
+            ":compact So. --before 3",
+        ] {
+            assert_eq!(sought(line), Some(Sought::Entry { begun: "3" }), "{line}");
+        }
+        for line in [":rename 3", ":search so --at 3", ":quit "] {
+            assert_eq!(sought(line), Some(Sought::Nothing), "{line}");
+        }
+        let file = |line| match sought(line) {
+            Some(Sought::File { path, endings }) => (path, endings.len()),
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(file(":load a b"), ("a b", 3));
+        assert_eq!(file(":import a b"), ("a b", 1));
+        assert_eq!((file(":export a b"), file("/backup a")), (("a b", 1), ("a", 0)));
+        assert_eq!(sought("// fork"), None);
+        assert_eq!(sought(":fork"), None);
+    }
+
+    #[test]
+    fn numbers_begin_with_what_was_typed_and_the_last_ones_come_first() {
+        let all = |begun, total| numbers(begun, total, 1000);
+        assert_eq!(all("", 0), (vec![], false));
+        assert_eq!(all("1", 123), (vec![100..124, 10..20, 1..2], false));
+        for none in ["0", "+1", "x", "124", "99999999999999999999"] {
+            assert_eq!(all(none, 123), (vec![], false), "{none}");
+        }
+        assert_eq!(numbers("1", 123, 30), (vec![100..124, 14..20], true));
+        assert_eq!(numbers("1", u64::MAX, 1).0.len(), 1);
+    }
+
+    #[test]
+    fn numbers_are_those_that_begin_so() {
+        for (total, most) in [(0, 5), (1, 0), (7, 5), (100, 12), (1234, 40), (1234, 2000)] {
+            for begun in ["", "0", "1", "9", "10", "12", "99", "123", "1234", "12345"] {
+                let fits = |number: &u64| number.to_string().starts_with(begun);
+                let wanted: Vec<u64> = (1..=total).rev().filter(fits).collect();
+                let expected: Vec<u64> = wanted.iter().copied().take(most as usize).collect();
+                let (runs, is_partial) = numbers(begun, total, most);
+                let got: Vec<u64> = runs.into_iter().flat_map(Iterator::rev).collect();
+                assert_eq!((got, is_partial), (expected, wanted.len() as u64 > most), "{begun} of {total}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_of_numbers_is_completed_at_its_last() {
+        assert_eq!(["", "3", "3,", "3, 4", "7-1"].map(last_number), ["", "3", "", "4", "1"]);
     }
 
     #[test]
@@ -413,7 +628,7 @@ mod tests {
     fn an_answer_serves_while_the_name_grows() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut completer = DaemonCompleter::new(Source::default(), runtime.handle().clone());
-        let proposal = Proposal { start: 5, choices: vec![choice("map"), choice("Max"), choice("``my``")] };
+        let proposal = Proposal::whole(5, vec![choice("map"), choice("Max"), choice("``my``")]);
         completer.answer = Some(Answer { line: "List.m".to_owned(), as_of: Seq(7), proposal });
         let known = |line| completer.known(line, Seq(7)).map(|proposal| values(&proposal).join(","));
         assert_eq!(known("List.m").as_deref(), Some("map,Max,``my``"));

@@ -334,7 +334,7 @@ impl Repl {
     fn update_source(&mut self) {
         let asked = Asked {
             client: Arc::clone(&self.link.client),
-            session: self.link.reference(),
+            session: self.link.session.session,
             as_of: self.link.seen(),
         };
         let source = if self.link.is_lost() { None } else { Some(asked) };
