@@ -198,7 +198,7 @@ async fn stored(folder: &Path) {
     println!("| opening the store | {:.0} ms |", began.elapsed().as_secs_f64() * 1000.0);
     let client = connect(folder, engine, 1).await.remove(0);
     for (what, limit) in [("listing the newest 50", Some(50)), ("listing all", None)] {
-        let list = ListSessions { working_directory: None, live: false, limit };
+        let list = ListSessions { limit, ..ListSessions::default() };
         let began = Instant::now();
         let count = client.call(list).await.unwrap().len();
         println!("| {what} ({count}) | {:.1} ms |", began.elapsed().as_secs_f64() * 1000.0);

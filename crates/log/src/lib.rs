@@ -326,6 +326,8 @@ pub struct SessionFilter {
     pub id: Option<SessionId>,
     /// Only those that run in this folder.
     pub working_directory: Option<String>,
+    /// Only those that run in this folder or below it, or are for a project that lies there.
+    pub within: Option<String>,
     /// Only those of this name.
     pub name: Option<String>,
     /// Only those whose work this does.

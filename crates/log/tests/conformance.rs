@@ -54,6 +54,7 @@ macro_rules! conformance_of {
                 reads::the_events_of_all_sessions_come_in_the_order_of_the_log,
                 reads::whoever_reads_all_sessions_on_and_on_misses_nothing,
                 reads::sessions_are_those_that_match_the_most_recent_first,
+                reads::sessions_are_found_by_a_folder_that_theirs_lies_in,
                 reads::sessions_are_found_by_their_asks_and_by_who_sees_them,
                 reads::a_session_is_found_by_its_id_the_end_of_it_or_its_name,
                 entries::a_cell_is_two_entries_once_it_has_ended,

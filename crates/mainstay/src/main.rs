@@ -2,7 +2,8 @@
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
 //! [`asking`] is what one's own code asks.
-//! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`terminal`] is all that people see.
+//! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`project`] knows where
+//! a project begins, [`terminal`] is all that people see.
 
 mod asking;
 mod commands;
@@ -12,6 +13,7 @@ mod connect;
 mod daemon;
 mod home;
 mod kernels;
+mod project;
 mod repl;
 mod terminal;
 

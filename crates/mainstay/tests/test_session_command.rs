@@ -35,6 +35,28 @@ fn sessions_are_created_listed_renamed_and_put_to_rest() {
 }
 
 #[test]
+fn the_sessions_of_a_project_are_those_below_its_root() {
+    let world = World::new();
+    for folder in ["lab/.git", "lab/src/plots", "notes"] {
+        std::fs::create_dir_all(world.work().join(folder)).unwrap();
+    }
+    for (name, folder) in [("root", "lab"), ("plots", "lab/src/plots"), ("notes", "notes")] {
+        assert_eq!(world.run(["session", "new", "--name", name, "--directory", folder]).code, 0);
+    }
+    let of_project = |arguments: &[&str]| {
+        let listed = world.run(["session", "list", "--json"].iter().chain(arguments)).json();
+        let names =
+            listed.as_array().unwrap().iter().map(|session| session["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(of_project(&["--project", "lab/src"]), ["plots", "root"]);
+    assert_eq!(of_project(&["--project", "notes"]), ["notes"]);
+    assert_eq!(of_project(&["--project"]), ["notes", "plots", "root"], "no project is around this folder");
+    assert_eq!(world.run(["session", "list", "--project", "nowhere"]).code, 1);
+    assert_eq!(world.run(["session", "list", "--project", "lab", "--here"]).code, 2);
+}
+
+#[test]
 fn what_is_sent_again_under_its_id_is_done_once() {
     let world = World::new();
     let session = |arguments: &[&str]| {

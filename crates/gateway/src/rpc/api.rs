@@ -75,6 +75,9 @@ methods! {
         /// Only those that run in this folder.
         #[serde(default)]
         working_directory: Option<String>,
+        /// Only those that run in this folder or below it, or are for a project that lies there.
+        #[serde(default)]
+        within: Option<String>,
         /// Only those that are not at rest.
         #[serde(default)]
         live: bool,
@@ -515,6 +518,13 @@ methods! {
         #[serde(flatten)]
         filter: EventFilter,
     } -> Subscribed;
+}
+
+/// All of them.
+impl Default for ListSessions {
+    fn default() -> Self {
+        Self { working_directory: None, within: None, live: false, limit: None }
+    }
 }
 
 impl Follow {

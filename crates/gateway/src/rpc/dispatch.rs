@@ -271,8 +271,8 @@ impl Call<'_> {
     }
 
     async fn list(&self, list: ListSessions) -> Result<Vec<SessionView>, Error> {
-        let ListSessions { working_directory, live, limit } = list;
-        let filter = SessionFilter { working_directory, live, limit, ..SessionFilter::default() };
+        let ListSessions { working_directory, within, live, limit } = list;
+        let filter = SessionFilter { working_directory, within, live, limit, ..SessionFilter::default() };
         let sessions = self.client.sessions(filter).await?;
         Ok(sessions.iter().map(|session| SessionView::new(session, None)).collect())
     }

@@ -179,6 +179,7 @@ impl<'f> Chosen<'f> {
         let SessionFilter {
             id,
             working_directory,
+            within,
             name,
             kind,
             forked_from,
@@ -193,6 +194,13 @@ impl<'f> Chosen<'f> {
         if let Some(folder) = working_directory {
             conditions.push("working_directory = :folder".to_owned());
             chosen.values.push((":folder", Box::new(folder)));
+        }
+        if let Some(folder) = within {
+            // Paths below it are those from its slash up to the sign that comes next.
+            let lies =
+                |path: &str| format!("{path} = :root OR {path} >= :root || '/' AND {path} < :root || '0'");
+            conditions.push(format!("({} OR {})", lies("working_directory"), lies("project")));
+            chosen.values.push((":root", Box::new(folder.trim_end_matches('/'))));
         }
         if let Some(id) = id {
             conditions.push("id = :id".to_owned());

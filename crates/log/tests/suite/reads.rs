@@ -10,7 +10,7 @@ use mainstay_model::{
 use uuid::Uuid;
 
 use super::{Store, begun, events};
-use crate::support::{Line, created, output, session_id, warm_up};
+use crate::support::{Line, created, kind, output, session_id, warm_up};
 
 pub async fn events_come_after_a_cursor_and_up_to_a_limit(store: &dyn Store) {
     let log = store.open().await;
@@ -97,6 +97,36 @@ pub async fn sessions_are_those_that_match_the_most_recent_first(store: &dyn Sto
     assert_eq!(found(Some("/a"), true, None).await, [3].map(session_id));
     assert_eq!(found(Some("/a"), true, Some(0)).await, [0; 0].map(session_id));
     assert_eq!(found(Some("/c"), false, None).await, [0; 0].map(session_id));
+}
+
+pub async fn sessions_are_found_by_a_folder_that_theirs_lies_in(store: &dyn Store) {
+    let log = store.open().await;
+    for (number, folder) in [(1, "/lab"), (2, "/lab/src/b"), (3, "/lab2"), (4, "/lab-old/src"), (5, "/lab.x")]
+    {
+        active(&*log, number, folder, 10, vec![]).await;
+    }
+    let project = |name: &str, project: &str| EventBody::SessionCreated {
+        kind: kind(),
+        name: name.to_owned(),
+        working_directory: "/elsewhere".to_owned(),
+        project: Some(project.to_owned()),
+    };
+    for (number, file) in [(6, "/lab/src/A.fsproj"), (7, "/lab2/A.fsproj")] {
+        let mut line = Line::new(number);
+        log.append(line.append(vec![project(file, file)])).await.unwrap();
+    }
+    let found = async |folder: &str| {
+        let filter = SessionFilter { within: Some(folder.to_owned()), ..SessionFilter::default() };
+        let mut found: Vec<_> =
+            log.sessions(filter).await.unwrap().iter().map(|session| session.id).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found("/lab").await, [1, 2, 6].map(session_id));
+    assert_eq!(found("/lab/").await, [1, 2, 6].map(session_id));
+    assert_eq!(found("/lab/src").await, [2, 6].map(session_id));
+    assert_eq!(found("/la").await, [0; 0].map(session_id));
+    assert_eq!(found("/").await, [1, 2, 3, 4, 5, 6, 7].map(session_id));
 }
 
 pub async fn sessions_are_found_by_their_asks_and_by_who_sees_them(store: &dyn Store) {

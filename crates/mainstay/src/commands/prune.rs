@@ -107,7 +107,7 @@ impl Prune {
     async fn old_sessions(&self, client: &Client) -> Result<Vec<SessionView>, Error> {
         let working_directory =
             if self.here { Some(working_directory()?.display().to_string()) } else { None };
-        let list = ListSessions { working_directory, live: false, limit: None };
+        let list = ListSessions { working_directory, ..ListSessions::default() };
         let mut sessions = client.call(list).await?;
         sessions.retain(|session| {
             session.last_activity < self.older_than

@@ -1,6 +1,6 @@
 //! `mainstay session list|new|fork|merge|cherry-pick|compact|refresh|transcript|lineage|show|stats|stop|rename|reset|delete`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -26,6 +26,7 @@ use super::target::{Target, create, settle, working_directory};
 use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
+use crate::project::root_of;
 use crate::terminal::{Paint, Tone, ago, printable};
 
 const EXAMPLES: &str = "\
@@ -48,12 +49,16 @@ pub(super) struct SessionArgs {
 enum SessionCommand {
     /// List sessions, most recently active first
     #[command(
-        after_help = "Examples:\n  mainstay session list\n  mainstay session list --here --live --json"
+        after_help = "Examples:\n  mainstay session list\n  mainstay session list --here --live --json\n  mainstay session list --project ~/lab/src"
     )]
     List {
         /// Only those of this folder
-        #[arg(long)]
+        #[arg(long, conflicts_with = "project")]
         here: bool,
+        /// Only those of the project that this folder, or the current one, belongs to: the nearest folder upwards with a `.git`,
+        /// `*.sln`, `*.fsproj`, `package.json`, `pyproject.toml` or the like, and all below it
+        #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = ".")]
+        project: Option<PathBuf>,
         /// Only those that are not at rest
         #[arg(long)]
         live: bool,
@@ -141,7 +146,14 @@ impl SessionArgs {
         let connection = connect_or_start(home, "cli").await?;
         let client = &connection.client;
         match self.command {
-            SessionCommand::List { here, live, json } => list(client, here, live, json).await?,
+            SessionCommand::List { here, project, live, json } => {
+                let folder = here.then(working_directory).transpose()?;
+                let within = project.map(|folder| existing(&folder, "project")).transpose()?;
+                let within = within.as_deref().map(root_of);
+                let path = |folder: &Path| folder.display().to_string();
+                let (working_directory, within) = (folder.as_deref().map(path), within.map(path));
+                list(client, ListSessions { working_directory, within, live, limit: None }, json).await?;
+            }
             SessionCommand::New { name, kind, directory, project, id, json } => {
                 let folder = match directory {
                     Some(folder) => existing(&folder, "directory")?,
@@ -208,9 +220,8 @@ pub(super) fn existing(path: &PathBuf, argument: &str) -> Result<PathBuf, Error>
     })
 }
 
-async fn list(client: &Client, here: bool, live: bool, json: bool) -> Result<(), Error> {
-    let working_directory = if here { Some(working_directory()?.display().to_string()) } else { None };
-    let sessions = client.call(ListSessions { working_directory, live, limit: None }).await?;
+async fn list(client: &Client, list: ListSessions, json: bool) -> Result<(), Error> {
+    let sessions = client.call(list).await?;
     if json {
         return super::print_json(&sessions);
     }

@@ -90,7 +90,7 @@ impl Target {
     ) -> Result<Option<SessionView>, Error> {
         let (kind, project) = (self.kind.as_ref().map(SessionKind::new).transpose()?, self.project()?);
         let here =
-            ListSessions { working_directory: Some(folder.display().to_string()), live: false, limit: None };
+            ListSessions { working_directory: Some(folder.display().to_string()), ..ListSessions::default() };
         let sessions = client.call(here).await?;
         // What others have here is not taken by mistake: it has to be named.
         let own = &client.daemon.principal;

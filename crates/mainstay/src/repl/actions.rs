@@ -83,7 +83,7 @@ impl Repl {
     }
 
     async fn sessions(&self) -> Result<(), Error> {
-        let all = ListSessions { working_directory: None, live: false, limit: None };
+        let all = ListSessions::default();
         for session in self.link.client.call(all).await? {
             let mark = if session.session == self.link.session.session { "*" } else { " " };
             print!("{mark} {}", session_line(&session, self.paint, Timestamp::now()));

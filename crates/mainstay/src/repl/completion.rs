@@ -296,7 +296,7 @@ async fn propose(asked: &Asked, line: &str, code: String) -> Result<Proposal, Er
 }
 
 async fn all_sessions(asked: &Asked) -> Result<Vec<SessionView>, Error> {
-    asked.client.call(ListSessions { working_directory: None, live: false, limit: None }).await
+    asked.client.call(ListSessions::default()).await
 }
 
 fn sessions(sessions: &[SessionView], asked: &Asked, begun: &str, end: usize) -> Proposal {
