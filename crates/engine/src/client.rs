@@ -176,6 +176,7 @@ impl Client {
             | SessionCommand::Rename { .. }
             | SessionCommand::Merge { .. }
             | SessionCommand::Compact { .. }
+            | SessionCommand::Label { .. }
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. } => self.must_drive(session).await?,
         }

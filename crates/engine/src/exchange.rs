@@ -3,6 +3,7 @@
 use mainstay_log::NewEvent;
 use mainstay_model::command::validate_code;
 use mainstay_model::exchange::{Collector, Header, Imported, Item, Placing, Said, placed};
+use mainstay_model::label::validate_label;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     CreateSession, Error, Event, EventBody, Metadata, Segment, Seq, Session, SessionId, Source,
@@ -90,6 +91,11 @@ impl Client {
             }
             at = ExportCursor { segment: at.segment + 1, after: None };
         }
+        items.extend(session.labels.placed(&all).into_iter().map(|(entry, label)| Item::Label {
+            at: label.at,
+            entry,
+            label: label.text.clone(),
+        }));
         Ok(ExportPage { header, items, next: None })
     }
 
@@ -145,19 +151,30 @@ impl Engine {
             let is_later = match item {
                 Item::Cell { events, .. } => events.iter().any(|said| said.at > now),
                 Item::Message { event, .. } => event.at > now,
-                Item::Reset { at } => *at > now,
+                Item::Reset { at } | Item::Label { at, .. } => *at > now,
                 Item::End { .. } => false,
             };
             if is_later {
                 let reason = "it is later than this machine's clock".to_owned();
                 return Err(Error::ImportInvalid { line, reason });
             }
-            let Item::Cell { events, .. } = item else { continue };
-            for Said { body, .. } in events {
-                if let EventBody::EvalRequested { code, .. } = body {
-                    validate_code(code, &self.shared.limits)?;
+            match item {
+                Item::Cell { events, .. } => {
+                    for Said { body, .. } in events {
+                        if let EventBody::EvalRequested { code, .. } = body {
+                            validate_code(code, &self.shared.limits)?;
+                        }
+                    }
                 }
+                Item::Label { label, .. } => validate_label(label, &self.shared.limits)?,
+                Item::Message { .. } | Item::Reset { .. } | Item::End { .. } => {}
             }
+        }
+        let labels = imported.items.iter().filter(|item| matches!(item, Item::Label { .. })).count();
+        let limit = self.shared.limits.labels;
+        if labels > limit {
+            let reason = format!("it has {labels} labels; `labels` allows {limit}");
+            return Err(Error::InvalidArgument { argument: "file".to_owned(), reason });
         }
         Ok(())
     }

@@ -46,7 +46,9 @@ impl Engine {
             name: Some(name),
         };
         let asked = asked.filter(|asked| *asked != entries);
-        Ok((create, ForkPoint { from, entries, asked, segments: slice(&segments, 0..entries), replay }))
+        let segments = slice(&segments, 0..entries);
+        let labels = parent.labels.within(&segments);
+        Ok((create, ForkPoint { from, entries, asked, segments, replay, labels }))
     }
 
     /// What a session's definitions are made of now.

@@ -19,6 +19,7 @@ mod fork;
 mod history;
 mod hub;
 mod insertion;
+mod labels;
 mod lane;
 mod lineage;
 mod merge;

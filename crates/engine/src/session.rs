@@ -395,6 +395,7 @@ impl SessionTask {
             | SessionCommand::Rename { .. }
             | SessionCommand::Merge { .. }
             | SessionCommand::Compact { .. }
+            | SessionCommand::Label { .. }
             | SessionCommand::Ask(_)
             | SessionCommand::Answer { .. } => {}
         }

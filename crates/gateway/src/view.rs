@@ -154,6 +154,21 @@ pub struct EntryView {
     /// How far it still holds; none of what is no cell's, and where nothing could change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
+    /// What it is called in the session whose transcript was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// What an entry of a transcript is called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelView {
+    /// Its index in the transcript.
+    pub index: u64,
+    /// The label.
+    pub label: String,
+    /// Since when.
+    pub at: Timestamp,
 }
 
 /// A session among those it is related to.

@@ -146,8 +146,14 @@ impl Store<'_> {
         let from = parent.line.id;
         let mut line = Line::new(self.sessions.len() as u128);
         let create = line.create();
-        let point =
-            ForkPoint { from, entries: entries as u64, asked: None, replay: segments.clone(), segments };
+        let point = ForkPoint {
+            from,
+            entries: entries as u64,
+            asked: None,
+            replay: segments.clone(),
+            segments,
+            labels: Default::default(),
+        };
         let mut append = line.append(vec![EventBody::SessionForked(point)]);
         append.first = create.first;
         append.events.splice(0..0, create.events);

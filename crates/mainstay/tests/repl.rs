@@ -596,6 +596,36 @@ fn a_session_is_handed_over_and_the_store_kept_without_leaving_the_prompt() {
 }
 
 #[test]
+fn entries_get_labels_at_the_prompt_which_a_fork_has_too() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("let rate = 2");
+    terminal.wait_for("val rate : int = 2");
+    terminal.enter(":labels");
+    terminal.wait_for("no entry has a label");
+    terminal.enter(":label 2 the good one");
+    terminal.wait_for("entry 2 is called the good one");
+    assert!(!terminal.screen().contains("terminal called"), "what one did oneself is not told");
+    terminal.enter("/fork");
+    terminal.wait_for_last_line("work-2>");
+    terminal.enter(":transcript");
+    terminal.wait_for("   2   val rate : int = 2\n       label: the good one\n");
+    terminal.press(":label ");
+    terminal.press(TAB);
+    wait_for_menu(&terminal, &[">2    val rate : int = 2  [the good one]", "1  > let rate = 2"]);
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line("work-2>");
+    terminal.enter(":label 2");
+    terminal.wait_for("entry 2 has no label");
+    terminal.enter(":label 3 none");
+    terminal.wait_for("it has 2 entries, and number 3 is meant");
+    assert_eq!(world.run(["session", "label", "work-2", "1", "from outside"]).code, 0);
+    terminal.wait_for("cli called entry 0 of");
+    terminal.enter(":labels");
+    terminal.wait_for("   1  from outside  just now");
+}
+
+#[test]
 fn sessions_are_deleted_at_the_prompt_also_the_one_that_is_used() {
     let world = World::new();
     let terminal = open(&world);

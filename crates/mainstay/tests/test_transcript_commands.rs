@@ -154,3 +154,35 @@ fn entries_are_put_at_a_place_and_the_session_is_built_anew_with_them() {
     let nowhere = world.run(["session", "merge", "idea", "1", "--at", "99", "--into", "lab"]);
     assert_eq!(nowhere.code, 1, "{nowhere:?}");
 }
+
+#[test]
+fn an_entry_gets_a_label_which_transcripts_and_files_have() {
+    let world = World::new();
+    world.eval("let rate = 2");
+    let label = |arguments: &[&str]| world.run(["session", "label"].iter().chain(arguments));
+    let labeled = || -> Vec<(usize, String)> {
+        let shown = world.run(["session", "transcript", "--json"]).stdout;
+        let entries = shown.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let labels = entries.map(|entry| entry["label"].as_str().map(str::to_owned));
+        (1..).zip(labels).filter_map(|(number, label)| Some((number, label?))).collect()
+    };
+    let given = label(&["work", "2", "the good one"]);
+    assert_eq!((given.code, given.stderr.as_str()), (0, "entry 2 is called the good one\n"));
+    assert_eq!(labeled(), [(2, "the good one".to_owned())]);
+    assert_eq!(label(&["work", "--json"]).json()[0]["index"], 1);
+    assert_eq!(world.run(["export", "work", "--output", "lab.jsonl"]).code, 0);
+    assert_eq!(world.run(["import", "lab.jsonl", "--name", "copy"]).code, 0);
+    assert!(label(&["copy"]).stdout.starts_with("   2  the good one  "), "{}", label(&["copy"]).stdout);
+    assert_eq!(label(&["work", "2", ""]).stderr, "entry 2 has no label\n");
+    assert_eq!(label(&["copy", "2", "--remove"]).code, 0);
+    assert_eq!((label(&["work"]).stdout, label(&["copy"]).stdout), {
+        let none = "no entry has a label\n".to_owned();
+        (none.clone(), none)
+    });
+    for wrong in
+        [&["work", "2"][..], &["work", "0", "x"], &["work", "--remove"], &["work", "2", "x", "--remove"]]
+    {
+        assert_eq!(label(wrong).code, 2, "{wrong:?}");
+    }
+    assert_eq!(label(&["work", "3", "x"]).code, 1);
+}

@@ -7,7 +7,7 @@
 //! it, in six ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
-//! - Stop, Rename, Compact and Delete, which the seed does not know, are permitted everywhere.
+//! - Stop, Rename, Compact, Label and Delete, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
 //! - Refresh, which the seed does not know, is permitted where the session is Ready.
@@ -56,6 +56,8 @@ pub enum Action {
     Delete,
     /// Have a summary stand for the beginning of the transcript.
     Compact,
+    /// Give an entry of the transcript a label.
+    Label,
     /// Raise an ask.
     Ask,
     /// Answer an ask.
@@ -76,7 +78,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Answer,
         Self::Cancel,
         Self::Eval,
@@ -94,6 +96,7 @@ impl Action {
         Self::Merge,
         Self::Delete,
         Self::Compact,
+        Self::Label,
         Self::Ask,
     ];
 
@@ -116,6 +119,7 @@ impl Action {
             Self::Merge => "merge",
             Self::Delete => "delete",
             Self::Compact => "compact",
+            Self::Label => "label",
             Self::Ask => "ask",
             Self::Answer => "answer",
         }
@@ -135,7 +139,7 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
     use SessionState as S;
     match (state, action) {
         (_, A::Status) => Offered,
-        (_, A::Stop | A::Rename | A::Compact | A::Delete | A::Ask) => Permitted,
+        (_, A::Stop | A::Rename | A::Compact | A::Label | A::Delete | A::Ask) => Permitted,
 
         (S::Uninitialized | S::Ready, A::Merge) => Permitted,
         (S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Merge) => Refused,

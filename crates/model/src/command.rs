@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::event::{MergePoint, Source};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, SessionId, SessionKind, Version};
+use crate::label::validate_label;
 use crate::limits::Limits;
 use crate::transcript::{Segment, total};
 
@@ -164,6 +165,16 @@ pub enum SessionCommand {
         /// The summary.
         summary: String,
     },
+    /// Give an entry of the transcript a label, or take it off.
+    Label {
+        /// Its index in the transcript, as it was asked for.
+        index: u64,
+        /// The entry that stood there.
+        entry: Origin,
+        /// What to call it; none to take that off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
     /// Ask whoever is attached; the answer is this command's outcome.
     Ask(Question),
     /// Answer an ask.
@@ -220,6 +231,7 @@ impl SessionCommand {
             Self::Delete => Action::Delete,
             Self::Rename { .. } => Action::Rename,
             Self::Compact { .. } => Action::Compact,
+            Self::Label { .. } => Action::Label,
             Self::Ask(_) => Action::Ask,
             Self::Answer { .. } => Action::Answer,
         }
@@ -237,6 +249,7 @@ impl SessionCommand {
             | Self::Rename { .. }
             | Self::Merge { .. }
             | Self::Compact { .. }
+            | Self::Label { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
         }
@@ -256,12 +269,13 @@ impl SessionCommand {
             | Self::Rename { .. }
             | Self::Merge { .. }
             | Self::Compact { .. }
+            | Self::Label { .. }
             | Self::Ask(_)
             | Self::Answer { .. } => false,
         }
     }
 
-    /// What a fingerprint of it is of: of what is withheld nothing, and of a merge what was asked for, whatever that comes to.
+    /// What a fingerprint of it is of: of what is withheld nothing, and of a merge, a summary and a label what was asked for, whatever that comes to.
     fn said(&self) -> Cow<'_, Self> {
         match self {
             Self::Eval { withheld: true, .. } => {
@@ -286,19 +300,25 @@ impl SessionCommand {
                 asked: Some(asked.unwrap_or_else(|| total(covers))),
                 summary: summary.clone(),
             }),
+            Self::Label { index, label, .. } => {
+                // Where the entry came to be follows from its index.
+                let entry = Origin { session: SessionId::from_uuid(uuid::Uuid::nil()), number: 0 };
+                Cow::Owned(Self::Label { index: *index, entry, label: label.clone() })
+            }
         }
     }
 
     /// Checks what can be checked without the session.
     ///
     /// # Errors
-    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name, a summary, a question or an
+    /// [`Error::CodeTooLarge`], [`Error::CodeInvalid`], or [`Error::InvalidArgument`] for a name, a summary, a label, a question or an
     /// answer.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         match self {
             Self::Eval { code, .. } => validate_code(code, limits),
             Self::Rename { name } => validate_session_name(name),
             Self::Compact { summary, .. } => validate_summary(summary, limits),
+            Self::Label { label: Some(label), .. } => validate_label(label, limits),
             Self::Ask(question) => question.validate(limits),
             Self::Answer { value, .. } => validate_answer(value, limits),
             Self::Cancel { .. }
@@ -308,6 +328,7 @@ impl SessionCommand {
             | Self::Start
             | Self::Stop
             | Self::Merge { .. }
+            | Self::Label { label: None, .. }
             | Self::Delete => Ok(()),
         }
     }

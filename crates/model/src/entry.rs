@@ -241,8 +241,8 @@ impl<'de> Deserialize<'de> for EntryHash {
     }
 }
 
-/// The entry that another was brought from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where an entry came to be, which tells it from all others: the one that another was brought from, or that has a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
     /// The session it came to be in.

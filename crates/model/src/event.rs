@@ -16,6 +16,7 @@ use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint, References}
 use crate::id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
+use crate::label::Labels;
 use crate::message::{Compaction, Message};
 use crate::object::ObjectHash;
 use crate::replay::Divergence;
@@ -166,6 +167,9 @@ pub struct ForkPoint {
     /// Those of them whose code runs again: not those that a reset had dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replay: Vec<Segment>,
+    /// What they were called.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
 }
 
 /// Where entries of another session were put into a transcript. Source: seed 004, "MergeRecord".
@@ -425,6 +429,14 @@ pub enum EventBody {
     MessageAdded(Box<Message>),
     /// A summary stands for the beginning of the transcript from now on.
     TranscriptCompacted(Box<Compaction>),
+    /// An entry of the transcript has a label from now on, or has it no more.
+    EntryLabeled {
+        /// Which.
+        entry: Origin,
+        /// What it is called; none where that was taken off.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
 }
 
 /// A command that waits for its turn, with all that is needed to carry it out when that comes.
@@ -567,7 +579,8 @@ impl EventBody {
             | Self::EnvironmentChanged { .. }
             | Self::AssembliesChanged { .. }
             | Self::MessageAdded(_)
-            | Self::TranscriptCompacted(_) => None,
+            | Self::TranscriptCompacted(_)
+            | Self::EntryLabeled { .. } => None,
         }
     }
 
@@ -595,6 +608,7 @@ impl EventBody {
             | Self::AssembliesChanged { .. }
             | Self::MessageAdded(_)
             | Self::TranscriptCompacted(_)
+            | Self::EntryLabeled { .. }
             | Self::EvalRequested { .. }
             | Self::OutputProduced { .. }
             | Self::OutputCut { .. }
@@ -716,4 +730,5 @@ kinds! {
     AssembliesChanged => "assembliesChanged",
     MessageAdded => "messageAdded",
     TranscriptCompacted => "transcriptCompacted",
+    EntryLabeled => "entryLabeled",
 }

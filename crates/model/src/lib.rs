@@ -20,6 +20,7 @@ pub mod filter;
 pub mod fingerprint;
 pub mod history;
 pub mod id;
+pub mod label;
 pub mod limits;
 pub mod message;
 pub mod object;
@@ -55,6 +56,7 @@ pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
     AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
 };
+pub use label::{Label, Labels};
 pub use limits::Limits;
 pub use message::{Compaction, Message, Part, PartRole, TokenUsage};
 pub use object::ObjectHash;

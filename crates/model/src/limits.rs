@@ -26,6 +26,10 @@ pub struct Limits {
     pub ask_bytes: usize,
     /// How long an ask of a running job waits for an answer where the job does not say, in milliseconds.
     pub ask_ms: u64,
+    /// Bytes of one entry's label.
+    pub label_bytes: usize,
+    /// Labels of one session's entries.
+    pub labels: usize,
     /// Outcomes that are stored; 0 for as many as the disk takes. None is ever dropped: further commands are refused.
     pub outcomes: u64,
     /// Lines that are kept of what one principal submitted at prompts; the oldest go first. 0 for as many as come.
@@ -85,6 +89,8 @@ impl Default for Limits {
             asks: 32,
             ask_bytes: 64 * 1024,
             ask_ms: 600_000,
+            label_bytes: 200,
+            labels: 1_000,
             outcomes: 0,
             history_lines: 10_000,
             breaker_failures: 5,

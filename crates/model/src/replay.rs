@@ -303,7 +303,8 @@ impl ReplayList {
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_) => {}
+            | EventBody::TranscriptCompacted(_)
+            | EventBody::EntryLabeled { .. } => {}
         }
     }
 

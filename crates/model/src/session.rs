@@ -8,6 +8,7 @@ use crate::ask::{Ask, PendingAsk, Raiser};
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::{CommandFingerprint, Environment, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
+use crate::label::Labels;
 use crate::message::TokenUsage;
 use crate::replay::Divergence;
 use crate::state::{SessionState, Transition, WaitReason, transition};
@@ -82,6 +83,9 @@ pub struct Session {
     /// How many tokens its own messages took.
     #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
     pub usage: TokenUsage,
+    /// What entries of its transcript are called; so many at most.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// What its code rests on besides itself; none where its worker does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Surroundings>,
@@ -305,6 +309,7 @@ impl Session {
             merged_at: None,
             deleted_at: None,
             usage: TokenUsage::default(),
+            labels: Labels::default(),
             surroundings: None,
         })
     }
@@ -371,6 +376,7 @@ impl Session {
                 self.transcript = Transcript::beginning_with(point.segments.clone());
                 self.begins_with.clone_from(&point.replay);
                 self.forked_from = Some(Parent { session: point.from, entries: point.entries });
+                self.labels.clone_from(&point.labels);
             }
             EventBody::EntriesMerged(point) => {
                 self.transcript.clone_from(&point.transcript);
@@ -503,6 +509,10 @@ impl Session {
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
             }
             EventBody::TranscriptCompacted(_) => self.version = self.version.next(),
+            EventBody::EntryLabeled { entry, label } => {
+                self.labels.set(*entry, event.at, label.clone());
+                self.version = self.version.next();
+            }
             EventBody::EvalInterrupted { job } => {
                 if self.end_job(*job, Transition::EvalCancelled) {
                     self.failed(false);

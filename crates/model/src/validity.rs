@@ -180,7 +180,8 @@ impl Records {
             | EventBody::EvalInterrupted { .. }
             | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_) => {
+            | EventBody::TranscriptCompacted(_)
+            | EventBody::EntryLabeled { .. } => {
                 if let Some((job, JobPart::Requested { withheld, .. })) = event.body.job_part() {
                     self.running = (!withheld).then_some((job, event.seq));
                 }

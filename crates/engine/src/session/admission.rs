@@ -226,6 +226,7 @@ const fn starts(command: &SessionCommand) -> bool {
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
+        | SessionCommand::Label { .. }
         | SessionCommand::Ask(_)
         | SessionCommand::Answer { .. } => false,
     }
@@ -241,6 +242,7 @@ const fn counts(command: &SessionCommand) -> bool {
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
+        | SessionCommand::Label { .. }
         | SessionCommand::Ask(_) => true,
         SessionCommand::Cancel { .. }
         | SessionCommand::HardReset
@@ -262,6 +264,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
+        | SessionCommand::Label { .. }
         | SessionCommand::Ask(_) => true,
         SessionCommand::Cancel { .. }
         | SessionCommand::Stop

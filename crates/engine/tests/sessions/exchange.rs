@@ -3,10 +3,11 @@
 use mainstay_engine::{ExportCursor, ImportSession};
 use mainstay_model::exchange::{self, Header, Item, Lines};
 use mainstay_model::{
-    CreateSession, Deadline, Error, ForkSession, Outcome, Response, SessionCommand, SessionKind, Timestamp,
+    CreateSession, Deadline, Error, ForkSession, Label, Limits, Outcome, Response, SessionCommand,
+    SessionKind, Timestamp,
 };
 
-use crate::support::{Client, Daemon, id, next_id};
+use crate::support::{Client, Daemon, id, next_id, quick};
 
 /// The file of a session, read in pages of about so many bytes.
 async fn exported(session: &Client, page_bytes: usize) -> String {
@@ -73,6 +74,53 @@ async fn what_was_exported_is_there_again_in_another_daemon() {
     let hashes = async |of: &Client| entries(of).await.iter().map(|placed| placed.hash).collect::<Vec<_>>();
     assert_eq!(hashes(&copy).await, hashes(&session).await);
     assert_eq!(entries(&copy).await[0].at, entries(&session).await[0].at);
+}
+
+#[tokio::test]
+async fn labels_are_in_the_file_and_there_again() {
+    let daemon = Daemon::with(Limits { labels: 3, ..quick() }).await;
+    let session = daemon.session().await;
+    for code in ["define a", "define b"] {
+        session.eval(code).await;
+    }
+    let label = async |of: &Client, index, text: &str| {
+        let labeling = of.attached.labeling(of.id, index, Some(text.to_owned())).await.unwrap();
+        of.submit(labeling).await.unwrap();
+    };
+    label(&session, 3, "last").await;
+    label(&session, 0, "the \"good\" one").await;
+    let forked = daemon.local.fork(next_id(), ForkSession { from: session.id, entries: Some(2), name: None });
+    let Outcome::Done { response: Response::Forked { session: fork, .. } } = forked.await.unwrap() else {
+        panic!("no fork")
+    };
+    let fork = daemon.client(fork);
+    fork.until("warmUpCompleted").await;
+    fork.eval("define c").await;
+    label(&fork, 2, "new").await;
+    for (of, indices) in [(&session, vec![0, 3]), (&fork, vec![0, 2])] {
+        let file = exported(of, usize::MAX).await;
+        assert_eq!(exported(of, 1).await, file, "pages change nothing");
+        let copy = imported(&daemon, &file).await;
+        assert_eq!(exported(&copy, usize::MAX).await, file, "byte by byte");
+        let of_copy = copy.attached.labels(copy.id).await.unwrap();
+        let of_original = of.attached.labels(of.id).await.unwrap();
+        assert_eq!(of_copy.iter().map(|(index, _)| *index).collect::<Vec<_>>(), indices);
+        let said = |(_, label): &(u64, Label)| (label.at, label.text.clone());
+        assert_eq!(
+            of_copy.iter().map(said).collect::<Vec<_>>(),
+            of_original.iter().map(said).collect::<Vec<_>>()
+        );
+    }
+    label(&session, 1, "one more").await;
+    let file = exported(&session, usize::MAX).await;
+    let refused = async |limits: Limits| {
+        let tight = Daemon::with(limits).await;
+        tight.local.import(next_id(), import(&file, "/")).await.unwrap_err().to_string()
+    };
+    let of_file = refused(Limits { labels: 2, ..quick() }).await;
+    assert_eq!(of_file, "file is not valid: it has 3 labels; `labels` allows 2");
+    let of_label = refused(Limits { label_bytes: 4, ..quick() }).await;
+    assert_eq!(of_label, "label is not valid: it has 14 bytes; `label-bytes` allows 4");
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod exchange;
 mod following;
 mod forks;
 mod insertions;
+mod labels;
 mod lanes;
 mod losses;
 mod merges;

@@ -337,6 +337,8 @@ fn told(body: &EventBody) -> String {
         }
         EventBody::AssembliesChanged { changed, .. } => format!("changed: {}", changed.join(", ")),
         EventBody::TranscriptCompacted(compaction) => format!("compacted: {}", compaction.summary),
+        EventBody::EntryLabeled { entry, label: Some(label) } => format!("labeled {}: {label}", entry.number),
+        EventBody::EntryLabeled { entry, label: None } => format!("no label on {}", entry.number),
     }
 }
 

@@ -86,9 +86,13 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::HardReset => Some(HardResetFsiSession::NAME),
         Action::Stop => Some(StopSession::NAME),
         Action::Answer => Some(AnswerAsk::NAME),
-        Action::Explore | Action::Rename | Action::Compact | Action::Merge | Action::Delete | Action::Ask => {
-            None
-        }
+        Action::Explore
+        | Action::Rename
+        | Action::Compact
+        | Action::Label
+        | Action::Merge
+        | Action::Delete
+        | Action::Ask => None,
     }
 }
 

@@ -169,6 +169,12 @@ fn summary(body: &EventBody) -> String {
         EventBody::TranscriptCompacted(compaction) => {
             format!("{} entries: {}", total(&compaction.covers), compaction.summary)
         }
+        EventBody::EntryLabeled { entry, label: Some(label) } => {
+            format!("entry {} of {}: {label}", entry.number, entry.session.short())
+        }
+        EventBody::EntryLabeled { entry, label: None } => {
+            format!("entry {} of {}: taken off", entry.number, entry.session.short())
+        }
         EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::SessionStopped

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::view::{
-    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
+    AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
     StatisticsView,
 };
 
@@ -175,6 +175,26 @@ methods! {
         #[serde(flatten)]
         sent: Sent,
     } -> Compacted;
+
+    /// Gives an entry of a session's transcript a label, or takes it off. Forks that are made then have it too.
+    "session/label" LabelEntry {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The index of the entry.
+        entry: u64,
+        /// The label; none to take it off.
+        #[serde(default)]
+        label: Option<String>,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> SessionView;
+
+    /// What entries of a session's transcript are called, in their order.
+    "session/labels" ListLabels {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> Vec<LabelView>;
 
     /// A part of a session's export.
     "session/export" ExportSession {

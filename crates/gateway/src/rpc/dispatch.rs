@@ -7,16 +7,16 @@ use super::api::{
     CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
     DeleteSession, Deleted, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
     GetHistory, GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded,
-    HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, ListAllEvents, ListAsks,
-    ListEntries, ListEvents, ListHistory, ListSessions, MergeSession, Method, Nothing, RaiseAsk,
-    RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
+    HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, LabelEntry, ListAllEvents,
+    ListAsks, ListEntries, ListEvents, ListHistory, ListLabels, ListSessions, MergeSession, Method, Nothing,
+    RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
     SettleSession, StartSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
 use crate::view::{
-    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
+    AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
     StatisticsView,
 };
 use futures::future::try_join_all;
@@ -25,7 +25,7 @@ use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    AskId, Command, CommandId, Error, HistoryPage, Outcome, Response, SessionCommand, SessionId,
+    AskId, Command, CommandId, Error, HistoryPage, Label, Outcome, Response, SessionCommand, SessionId,
     SessionState, Timestamp,
 };
 use serde::Serialize;
@@ -64,12 +64,25 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
                 false => client.entries(session, from, limit(PAGE_LIMIT)).await?,
             };
             let validities = client.validities_of_entries(&entries).await?;
-            let view = |(placed, validity)| EntryView { placed, validity };
-            page(&entries.into_iter().zip(validities).map(view).collect::<Vec<_>>())
+            let labels = client.labels_of(session, &entries).await?;
+            let view = |((placed, validity), label)| EntryView { placed, validity, label };
+            page(&entries.into_iter().zip(validities).zip(labels).map(view).collect::<Vec<_>>())
         }
         MergeSession::NAME => written(call.merge(params(request)?).await?),
         InsertEntries::NAME => written(call.insert(params(request)?).await?),
         CompactSession::NAME => written(call.compact(params(request)?).await?),
+        LabelEntry::NAME => {
+            let LabelEntry { session, entry, label, sent } = params(request)?;
+            let found = call.resolve(&session).await?;
+            let body = client.labeling(found, entry, label).await?;
+            written(call.change(&found.to_string(), body, sent).await?)
+        }
+        ListLabels::NAME => {
+            let session = call.resolve(&params::<ListLabels>(request)?.session).await?;
+            let labels = client.labels(session).await?.into_iter();
+            let view = |(index, label): (u64, Label)| LabelView { index, label: label.text, at: label.at };
+            written(labels.map(view).collect::<Vec<_>>())
+        }
         ExportSession::NAME => written(call.export(params(request)?).await?),
         ImportSession::NAME => written(call.import(params(request)?).await?),
         SearchEntries::NAME => written(call.search(params(request)?).await?),

@@ -176,7 +176,14 @@ async fn delete(log: &dyn Log, line: &mut Line) {
 /// A fork with the first so many entries of a line.
 fn forked(number: u128, parent: &Line, entries: u64) -> mainstay_log::Append {
     let segments = vec![Segment::new(parent.id, 0, entries)];
-    let point = ForkPoint { from: parent.id, entries, asked: None, replay: segments.clone(), segments };
+    let point = ForkPoint {
+        from: parent.id,
+        entries,
+        asked: None,
+        replay: segments.clone(),
+        segments,
+        labels: Default::default(),
+    };
     let mut line = Line::new(number);
     let create = line.create();
     let mut append = line.append(vec![EventBody::SessionForked(point)]);

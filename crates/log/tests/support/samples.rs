@@ -8,10 +8,10 @@ use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Diagnostic, Divergence,
     DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    ForkPoint, IdempotencyKey, JobId, Kept, Life, MergePoint, Message, Metadata, ObjectHash, Outcome,
-    OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError, Raiser,
-    Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source,
-    TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkerExit,
+    ForkPoint, IdempotencyKey, JobId, Kept, Labels, Life, MergePoint, Message, Metadata, ObjectHash, Origin,
+    Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError,
+    Raiser, Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity,
+    Source, TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -37,6 +37,7 @@ pub fn bodies() -> Vec<EventBody> {
             asked: Some(3),
             segments: vec![Segment::new(session_id(9), 0, 4)],
             replay: vec![Segment::new(session_id(9), 2, 4)],
+            labels: labels(),
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },
@@ -94,11 +95,23 @@ pub fn bodies() -> Vec<EventBody> {
             summary: "So far.".to_owned(),
             metadata: BTreeMap::new(),
         })),
+        EventBody::EntryLabeled { entry: entry(3), label: Some("the \"good\" one".to_owned()) },
+        EventBody::EntryLabeled { entry: entry(3), label: None },
         output(""),
     ];
     let shown = bodies.iter().map(EventBody::kind).collect::<BTreeSet<_>>();
     assert_eq!(shown.len(), EventKind::ALL.len() - 1, "one of every kind");
     bodies
+}
+
+fn entry(number: u64) -> Origin {
+    Origin { session: session_id(9), number }
+}
+
+fn labels() -> Labels {
+    let mut labels = Labels::default();
+    labels.set(entry(2), "2026-02-13T13:30:20.000001Z".parse().expect("a moment"), Some("good".to_owned()));
+    labels
 }
 
 /// The events after which a session's every moment is set: it lost a worker, has another, and runs a job.

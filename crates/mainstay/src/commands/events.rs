@@ -302,6 +302,12 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             (Some(Tone::Warning), format!("{} changed: what used it may be out of date", changed.join(", ")))
         }
         EventBody::MessageAdded(message) => (None, first_line(&message.to_string())),
+        EventBody::EntryLabeled { entry, label: Some(label) } => {
+            (None, format!("called entry {} of {} `{label}`", entry.number, entry.session.short()))
+        }
+        EventBody::EntryLabeled { entry, label: None } => {
+            (None, format!("took the label off entry {} of {}", entry.number, entry.session.short()))
+        }
         EventBody::TranscriptCompacted(compaction) => (
             None,
             format!(

@@ -25,6 +25,7 @@ pub(crate) mod gc;
 pub(crate) mod history;
 pub(crate) mod import;
 mod kernel;
+pub(crate) mod label;
 pub(crate) mod lineage;
 mod mcp;
 pub(crate) mod merge;

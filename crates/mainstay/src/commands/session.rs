@@ -1,4 +1,4 @@
-//! `mainstay session list|new|fork|merge|cherry-pick|compact|refresh|transcript|lineage|show|stats|stop|rename|reset|delete`
+//! `mainstay session list|new|fork|merge|cherry-pick|compact|label|refresh|transcript|lineage|show|stats|stop|rename|reset|delete`
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,6 +17,7 @@ use super::delete::Delete;
 use super::events::for_each_event;
 use super::fault::{HardReset, fault_text};
 use super::fork::Fork;
+use super::label::Label;
 use super::lineage::Lineage;
 use super::merge::{CherryPick, MergeArgs};
 use super::refresh::Refresh;
@@ -94,6 +95,7 @@ enum SessionCommand {
     Merge(MergeArgs),
     CherryPick(CherryPick),
     Compact(Compact),
+    Label(Label),
     Refresh(Refresh),
     Transcript(Transcript),
     Lineage(Lineage),
@@ -175,6 +177,7 @@ impl SessionArgs {
             SessionCommand::Merge(merge) => return merge.run(client).await,
             SessionCommand::CherryPick(pick) => return pick.run(client).await,
             SessionCommand::Compact(compact) => return compact.run(client).await,
+            SessionCommand::Label(label) => return label.run(client).await,
             SessionCommand::Refresh(refresh) => return refresh.run(client).await,
             SessionCommand::Transcript(transcript) => return transcript.run(client).await,
             SessionCommand::Lineage(lineage) => return lineage.run(client).await,

@@ -57,7 +57,8 @@ impl Story {
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
             | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_) => self.row(event),
+            | EventBody::TranscriptCompacted(_)
+            | EventBody::EntryLabeled { .. } => self.row(event),
             EventBody::SessionCreated { .. }
             | EventBody::WarmUpStarted { .. }
             | EventBody::WarmUpCompleted { .. }

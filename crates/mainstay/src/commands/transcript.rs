@@ -140,6 +140,12 @@ pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Pai
         Content::Text(_) => None,
     };
     let brought = origin.map(|origin| format!("brought from {}", origin.session.short()));
+    if let Some(label) = &view.label {
+        told.push_str(&format!(
+            "       {}\n",
+            paint.tone(Tone::Name, &format!("label: {}", printable(label)))
+        ));
+    }
     for fact in more.map(|more| format!("… {more}")).into_iter().chain(brought) {
         told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &fact)));
     }
@@ -219,7 +225,12 @@ mod tests {
             last: Seq(3),
             origin: (text == "brought").then_some(Origin { session, number: 1 }),
         };
-        entry_text(7, &EntryView { placed, validity }, 3, Paint::plain())
+        entry_text(
+            7,
+            &EntryView { placed, validity, label: (text == "labeled").then(|| "the good one".to_owned()) },
+            3,
+            Paint::plain(),
+        )
     }
 
     #[test]
@@ -257,6 +268,10 @@ mod tests {
         insta::assert_snapshot!(told(Role::Input, "brought"), @"
         7 > brought
             brought from a1b2c3d4
+        ");
+        insta::assert_snapshot!(told(Role::Input, "labeled"), @"
+        7 > labeled
+            label: the good one
         ");
         insta::assert_snapshot!(told(Role::Output, &"line\n".repeat(4000)), @"
         7   line

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use mainstay_gateway::rpc::api::{
     CancelSession, CompactSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession,
-    GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted, ListAsks, ListEvents,
-    ListHistory, ListSessions, RefreshSession, RenameSession, ResetSession, SearchEntries, Sent,
+    GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted, LabelEntry, ListAsks,
+    ListEvents, ListHistory, ListLabels, ListSessions, RefreshSession, RenameSession, ResetSession,
+    SearchEntries, Sent,
 };
 use mainstay_gateway::view::{EntryView, StatisticsView};
 use mainstay_model::{Error, Seq, Timestamp};
@@ -24,6 +25,7 @@ use crate::commands::fork::moved;
 use crate::commands::gc::{collect, collected_text};
 use crate::commands::history::{newest, show_history};
 use crate::commands::import::{Source, came_of};
+use crate::commands::label::{labels_text, told as label_told};
 use crate::commands::lineage::picture;
 use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
@@ -74,6 +76,8 @@ impl Repl {
             Command::Export(to) => to.write(&self.link.client, self.link.reference()).await?,
             Command::Import(file) => self.import(&file).await?,
             Command::Compact { before, summary } => self.compact(before, summary).await?,
+            Command::Label { entry, label } => self.label(entry, label).await?,
+            Command::Labels => self.labels().await?,
             Command::Stats(session) => self.stats(session).await?,
             Command::Gc => self.collect().await?,
             Command::Backup(folder) => self.back_up(&folder).await?,
@@ -290,6 +294,22 @@ impl Repl {
         let compacted = self.link.client.call(compact).await?;
         self.catch_up(compacted.session.last_seq).await;
         note(&told(&compacted));
+        Ok(())
+    }
+
+    async fn label(&mut self, entry: u64, label: Option<String>) -> Result<(), Error> {
+        let told = label_told(entry, label.as_deref());
+        let session = self.link.reference();
+        let labeled = LabelEntry { session, entry: entry - 1, label, sent: Sent::default() };
+        let session = self.link.client.call(labeled).await?;
+        self.catch_up(session.last_seq).await;
+        note(&told);
+        Ok(())
+    }
+
+    async fn labels(&self) -> Result<(), Error> {
+        let labels = self.link.client.call(ListLabels { session: self.link.reference() }).await?;
+        print!("{}", labels_text(&labels, self.paint, Timestamp::now()));
         Ok(())
     }
 

@@ -84,6 +84,15 @@ pub(super) enum Command {
         /// The summary.
         summary: String,
     },
+    /// Give an entry a label, or take it off.
+    Label {
+        /// The number of the entry.
+        entry: u64,
+        /// What to call it; none to take that off.
+        label: Option<String>,
+    },
+    /// List the labels.
+    Labels,
     /// Show what is stored; of this session and of all, where it does not say of which.
     Stats(Option<String>),
     /// Remove what deleted sessions have left.
@@ -198,6 +207,8 @@ pub(super) const TABLE: &[Entry] = &[
         "have a summary stand for what was said, or for what was said before entry N",
         compact,
     ),
+    entry(":label", &[], "ENTRY [TEXT]", "give an entry a label, or take it off", label).first(First::Entry),
+    entry(":labels", &[], "", "list the labels of entries", |_| Some(Command::Labels)),
     entry(
         ":export",
         &[],
@@ -303,6 +314,11 @@ fn compact(text: &str) -> Option<Command> {
         return None;
     }
     Some(Command::Compact { before, summary: name(summary)? })
+}
+
+fn label(text: &str) -> Option<Command> {
+    let (entry, label) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    Some(Command::Label { entry: number(entry)?, label: name(label) })
 }
 
 /// The name of the file may have blanks in it. What is shown is for people to read, unless it says otherwise.
@@ -518,6 +534,19 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_is_called_something_or_nothing() {
+        let label = |entry, label: Option<&str>| Command::Label { entry, label: label.map(str::to_owned) };
+        assert_eq!(done(":label 4 the good one"), label(4, Some("the good one")));
+        assert_eq!(done("/label 4 \"the good one\""), label(4, Some("the good one")));
+        assert_eq!((done(":label 4"), done(":label 4 \"\"")), (label(4, None), label(4, None)));
+        assert_eq!(done(":labels"), Command::Labels);
+        for line in [":label", ":label 0 a", ":label the good one"] {
+            let usage = ":label ENTRY [TEXT]".to_owned();
+            assert_eq!(read(line), Some(Err(CommandError::Usage { usage })), "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_stored_is_told_collected_and_backed_up() {
         assert_eq!(
             (done(":stats"), done("/stats lab")),
@@ -580,6 +609,6 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :export :import :search :history :status :events :stats :gc :backup :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :label :labels :export :import :search :history :status :events :stats :gc :backup :quit");
     }
 }

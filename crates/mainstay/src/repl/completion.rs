@@ -400,16 +400,17 @@ fn entry_note(view: &EntryView) -> String {
     let entry = &view.placed.entry;
     let shown = entry.shown(entry.content.beginning());
     let line = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
+    let label = view.label.as_ref().map(|label| format!("  [{label}]")).unwrap_or_default();
     match entry.role {
-        Role::Input => format!("> {line}"),
-        Role::Output => format!("  {line}"),
+        Role::Input => format!("> {line}{label}"),
+        Role::Output => format!("  {line}{label}"),
         Role::System
         | Role::User
         | Role::Assistant
         | Role::Thinking
         | Role::ToolCall
         | Role::ToolResult
-        | Role::Summary => format!("{}: {line}", role_words(entry.role)),
+        | Role::Summary => format!("{}: {line}{label}", role_words(entry.role)),
     }
 }
 

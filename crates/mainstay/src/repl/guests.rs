@@ -71,6 +71,7 @@ impl Guests {
             EventBody::CancelRequested { .. }
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
+            | EventBody::EntryLabeled { .. }
             | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::SessionCreated { .. }

@@ -58,6 +58,8 @@ mod tests {
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
           :compact SUMMARY [--before N]             have a summary stand for what was said, or for what was said before entry N
+          :label ENTRY [TEXT]                       give an entry a label, or take it off
+          :labels                                   list the labels of entries
           :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, fsx, ipynb
           :import FILE                              make a session of a file and attach to it
           :search WORDS                             find what was said in any session

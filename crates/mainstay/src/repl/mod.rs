@@ -313,6 +313,7 @@ impl Repl {
                     | EventBody::SessionDeleted
                     | EventBody::WarmUpStarted { .. }
                     | EventBody::TranscriptCompacted(_)
+                    | EventBody::EntryLabeled { .. }
             );
             // That the definitions are other ones now is told.
             let is_sound =

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, JobId};
+use crate::label::check_room;
 use crate::message::Compaction;
 use crate::outcome::{Outcome, Response};
 use crate::state::SessionState;
@@ -138,6 +139,12 @@ impl Draft<'_> {
                 let compaction = Compaction { covers, summary, metadata: BTreeMap::new() };
                 let seq = self.record(metadata, EventBody::TranscriptCompacted(Box::new(compaction)));
                 Response::Compacted { seq, entries, asked }
+            }
+            SessionCommand::Label { entry, label, .. } => {
+                if label.is_some() {
+                    check_room(&self.session.labels, entry, self.limits)?;
+                }
+                Response::Recorded { seq: self.record(metadata, EventBody::EntryLabeled { entry, label }) }
             }
         };
         self.leave_lane_silently(&identity);

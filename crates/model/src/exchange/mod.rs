@@ -21,7 +21,7 @@ pub use shown::{markdown, notebook, script};
 
 use crate::Timestamp;
 use crate::ask::Raiser;
-use crate::entry::EntryHash;
+use crate::entry::{EntryHash, Origin};
 use crate::error::Error;
 use crate::event::{Event, EventBody, Metadata, Source};
 use crate::id::{AskId, JobId, Position, Seq, SessionId, SessionKind};
@@ -75,6 +75,15 @@ pub enum Item {
     Reset {
         /// When.
         at: Timestamp,
+    },
+    /// What an entry before it is called.
+    Label {
+        /// Since when.
+        at: Timestamp,
+        /// The entry's number in this file, from 0.
+        entry: u64,
+        /// What.
+        label: String,
     },
     /// The last line.
     End {
@@ -266,6 +275,11 @@ fn check_item(kind: &SessionKind, item: &Item, before: u64) -> Result<(), &'stat
     let events = match item {
         Item::Cell { events, .. } => events.as_slice(),
         Item::Message { event, .. } => std::slice::from_ref(event),
+        Item::Label { entry, label, .. } => {
+            let is_label =
+                *entry < before && !label.trim().is_empty() && !label.chars().any(char::is_control);
+            return if is_label { Ok(()) } else { Err("it is no label of an entry before it") };
+        }
         Item::Reset { .. } | Item::End { .. } => return Ok(()),
     };
     let mut collector = Collector::new(kind.clone());
@@ -333,7 +347,7 @@ impl Item {
     pub fn entries(&self) -> u64 {
         match self {
             Self::Cell { entries, .. } | Self::Message { entries, .. } => entries.len() as u64,
-            Self::Reset { .. } | Self::End { .. } => 0,
+            Self::Reset { .. } | Self::Label { .. } | Self::End { .. } => 0,
         }
     }
 }
@@ -380,6 +394,11 @@ pub fn placed(items: Vec<Item>, session: SessionId, first: Seq) -> Vec<Placing> 
             }
             Item::Reset { at } => {
                 events.push(Placing { at, causation: None, body: EventBody::SessionReset });
+            }
+            Item::Label { at, entry, label } => {
+                let entry = Origin { session, number: entry };
+                let body = EventBody::EntryLabeled { entry, label: Some(label) };
+                events.push(Placing { at, causation: None, body });
             }
             Item::End { .. } => {}
         }
@@ -456,6 +475,26 @@ mod tests {
         {"item":"reset","at":"1970-01-01T00:00:07Z"}
         {"item":"end","items":2,"hash":"185e1d56ce0d61712dc14da42a7ebe8a91a580c6b83745b93becab1f28f5cb01"}
         "#);
+    }
+
+    #[test]
+    fn a_label_is_of_an_entry_before_it() {
+        let cell = read(&file(&bodies())).unwrap().items.swap_remove(0);
+        let read_with = |entry, label: &str| {
+            let label = Item::Label { at: Timestamp::UNIX_EPOCH, entry, label: label.to_owned() };
+            let mut lines = Lines::default();
+            let file = lines.header(&header()) + &lines.item(&cell) + &lines.item(&label) + &lines.end();
+            read(&file).map(|imported| placed(imported.items, OF_THE_FILE, Seq(3)).pop().unwrap().body)
+        };
+        let entry = Origin { session: OF_THE_FILE, number: 1 };
+        let label = Some("the good one".to_owned());
+        assert_eq!(read_with(1, "the good one"), Ok(EventBody::EntryLabeled { entry, label }));
+        for (entry, label) in [(2, "the good one"), (1, " "), (1, "a\nb")] {
+            let Err(Error::ImportInvalid { line: 3, reason }) = read_with(entry, label) else {
+                panic!("{entry} {label:?} was read")
+            };
+            assert_eq!(reason, "it is no label of an entry before it");
+        }
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub fn markdown(header: &Header, items: &[Item]) -> String {
                 conversation.interrupted();
                 text.push_str("\n---\n\n*reset: what is above was dropped*\n");
             }
-            Item::End { .. } => {}
+            Item::Label { .. } | Item::End { .. } => {}
         }
     }
     text
@@ -162,7 +162,7 @@ pub fn notebook(header: &Header, items: &[Item]) -> Value {
                     "source": lines(text.trim_start_matches('\n')),
                 }));
             }
-            Item::Reset { .. } | Item::End { .. } => {}
+            Item::Reset { .. } | Item::Label { .. } | Item::End { .. } => {}
         }
     }
     let kernel = match header.kind.as_str() {

@@ -8,7 +8,7 @@ use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AskId, Availability, Blame, Command, CommandFingerprint, CommandId, Deadline, Decision, Effect,
-    Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Outcome,
+    Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Origin, Outcome,
     OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq,
     Session, SessionCommand, SessionState, Source, Version, decide,
 };
@@ -706,6 +706,11 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
             asked: None,
             summary: "So far.".to_owned(),
         }),
+        Step::Command(SessionCommand::Label {
+            index: 0,
+            entry: Origin { session: story.session.id, number: 0 },
+            label: Some("good".to_owned()),
+        }),
         Step::Command(SessionCommand::Stop),
         Step::Command(SessionCommand::Start),
         Step::WarmedUp,
@@ -714,7 +719,7 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
         story.take(step);
         versions.push(story.session.version.0);
     }
-    assert_eq!(versions, [0, 1, 1, 1, 1, 2, 3, 4, 4, 4, 4, 5]);
+    assert_eq!(versions, [0, 1, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5, 6]);
 }
 
 #[test]

@@ -58,7 +58,8 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::MessageAdded(_)
         | EventBody::EnvironmentChanged { .. }
         | EventBody::AssembliesChanged { .. }
-        | EventBody::TranscriptCompacted(_) => None,
+        | EventBody::TranscriptCompacted(_)
+        | EventBody::EntryLabeled { .. } => None,
     }
 }
 

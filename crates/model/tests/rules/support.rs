@@ -6,11 +6,11 @@ use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, Compaction, CreateSession,
     Deadline, Diagnostic, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding,
-    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Life,
-    MergePoint, Message, Metadata, ObjectHash, Outcome, OutputStream, Part, PartRole, PendingAsk, Position,
-    Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References, Response,
-    RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState, Source,
-    Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Labels, Life,
+    MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
+    Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References,
+    Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState,
+    Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -379,6 +379,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (any_references(), any_references(), vec(any_text(), 0..3))
             .prop_map(|(old, new, changed)| EventBody::AssembliesChanged { old, new, changed }),
         1 => any_compaction().prop_map(|compaction| EventBody::TranscriptCompacted(Box::new(compaction))),
+        1 => (any_entry(), option::of(any_text())).prop_map(|(entry, label)| EventBody::EntryLabeled { entry, label }),
     ]
 }
 
@@ -642,15 +643,28 @@ fn any_merge_point() -> impl Strategy<Value = MergePoint> {
 }
 
 fn any_fork_point() -> impl Strategy<Value = ForkPoint> {
-    (any::<u128>(), any::<u64>(), option::of(any::<u64>()), vec(any_segment(), 0..4)).prop_map(
-        |(from, entries, asked, segments)| ForkPoint {
+    (any::<u128>(), any::<u64>(), option::of(any::<u64>()), vec(any_segment(), 0..4), any_labels()).prop_map(
+        |(from, entries, asked, segments, labels)| ForkPoint {
             from: SessionId::from_uuid(Uuid::from_u128(from)),
             entries,
             asked,
             replay: segments.clone(),
             segments,
+            labels,
         },
     )
+}
+
+fn any_entry() -> impl Strategy<Value = Origin> {
+    (0..5_u64).prop_map(|number| Origin { session: session_id(), number })
+}
+
+fn any_labels() -> impl Strategy<Value = Labels> {
+    vec((any_entry(), any_moment(), any_text()), 0..4).prop_map(|given| {
+        let mut labels = Labels::default();
+        given.into_iter().for_each(|(entry, at, text)| labels.set(entry, at, Some(text)));
+        labels
+    })
 }
 
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
@@ -712,6 +726,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
                 .map(|fork| Transcript::beginning_with(fork.segments))
                 .unwrap_or_default(),
             begins_with: fork.clone().map(|fork| fork.replay).unwrap_or_default(),
+            labels: fork.clone().map(|fork| fork.labels).unwrap_or_default(),
             forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
             merged_at: None,
             deleted_at: None,
@@ -734,6 +749,8 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => any_compaction().prop_map(|Compaction { covers, summary, .. }| SessionCommand::Compact {
             covers, asked: None, summary
         }),
+        1 => (any_count(), any_entry(), option::of(any_text()))
+            .prop_map(|(index, entry, label)| SessionCommand::Label { index, entry, label }),
         2 => any_question().prop_map(SessionCommand::Ask),
         1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer { ask, value }),
     ]

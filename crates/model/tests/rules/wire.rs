@@ -12,10 +12,10 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Diagnostic,
     Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
-    ForkPoint, IdempotencyKey, Kept, Limits, MergePoint, Message, Metadata, ObjectHash, Outcome,
-    OutputStream, Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser, Reference,
-    References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Source, TokenUsage,
-    Transcript, Version, WarmUpReason, WorkerExit,
+    ForkPoint, IdempotencyKey, Kept, Labels, Limits, MergePoint, Message, Metadata, ObjectHash, Origin,
+    Outcome, OutputStream, Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser,
+    Reference, References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
+    TokenUsage, Transcript, Version, WarmUpReason, WorkerExit,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -167,6 +167,8 @@ fn the_shape_of_every_command() {
             asked: Some(5),
             summary: "So far.".to_owned(),
         },
+        SessionCommand::Label { index: 5, entry: entry(3), label: Some("the good one".to_owned()) },
+        SessionCommand::Label { index: 5, entry: entry(3), label: None },
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
     ];
@@ -306,6 +308,7 @@ fn event_examples() -> Vec<EventBody> {
             asked: Some(3),
             segments: vec![Segment::new(session_id(), 0, 4)],
             replay: vec![Segment::new(session_id(), 2, 4)],
+            labels: labels(),
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
         EventBody::SessionRenamed { name: text("other") },
@@ -439,7 +442,19 @@ fn event_examples() -> Vec<EventBody> {
             summary: text("So far."),
             metadata: Default::default(),
         })),
+        EventBody::EntryLabeled { entry: entry(3), label: Some(text("the good one")) },
+        EventBody::EntryLabeled { entry: entry(3), label: None },
     ]
+}
+
+fn entry(number: u64) -> Origin {
+    Origin { session: session_id(), number }
+}
+
+fn labels() -> Labels {
+    let mut labels = Labels::default();
+    labels.set(entry(3), mainstay_model::Timestamp::UNIX_EPOCH, Some("the good one".to_owned()));
+    labels
 }
 
 fn merge_point() -> MergePoint {
