@@ -18,6 +18,7 @@ use crate::engine::{CommandStatus, Engine, SessionStatus};
 use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
+use crate::progress::{FollowedWarmUp, WarmUpProgress};
 use crate::runner::{Completions, Members, ResourceUsage};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
@@ -384,6 +385,20 @@ impl Client {
     pub async fn settled(&self, session: SessionId, limit: Duration) -> Result<Arc<Session>, Error> {
         self.must_see(session).await?;
         self.engine.settled(session, limit).await
+    }
+
+    /// How far a session is that is given its definitions back.
+    pub fn warm_up(&self, session: &Session) -> Option<WarmUpProgress> {
+        self.access.sees(session).then(|| self.engine.warm_up(session)).flatten()
+    }
+
+    /// What there is to hear, from now on, of how far a session is each time it is given its definitions back.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    pub async fn follow_warm_up(&self, session: SessionId) -> Result<FollowedWarmUp, Error> {
+        self.must_see(session).await?;
+        Ok(self.engine.shared.warm_ups.follow(session))
     }
 
     /// What a live session's worker uses.

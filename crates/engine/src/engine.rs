@@ -23,6 +23,7 @@ use crate::creation::ServerLane;
 use crate::hub::{Cursor, Hub, Subscription};
 use crate::lane::Queued;
 use crate::presence::ClientInfo;
+use crate::progress::WarmUpProgress;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::time::timeout;
@@ -53,6 +54,8 @@ pub struct SessionStatus {
     pub session: Session,
     /// What its worker uses.
     pub usage: Option<ResourceUsage>,
+    /// How far it is, where it is given its definitions back.
+    pub warm_up: Option<WarmUpProgress>,
 }
 
 /// How far a command has come.
@@ -101,6 +104,7 @@ impl Engine {
             clients: Arc::default(),
             watch: Watch::default(),
             records: Mutex::default(),
+            warm_ups: Arc::default(),
         };
         let engine = Self { shared: Arc::new(shared), tasks: Arc::default(), activation: Arc::default() };
         let unfinished = engine.unfinished().await?;
@@ -244,7 +248,20 @@ impl Engine {
     pub(crate) async fn status(&self, session: SessionId) -> Result<SessionStatus, Error> {
         let session = self.stored(session).await?;
         let usage = if session.worker.is_some() { self.usage(session.id).await } else { None };
-        Ok(SessionStatus { session, usage })
+        let warm_up = self.warm_up(&session);
+        Ok(SessionStatus { session, usage, warm_up })
+    }
+
+    /// How far a session is that is given its definitions back.
+    pub(crate) fn warm_up(&self, session: &Session) -> Option<WarmUpProgress> {
+        match session.state() {
+            SessionState::WarmingUp => self.shared.warm_ups.of(session.id),
+            SessionState::Uninitialized
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_)
+            | SessionState::Faulted => None,
+        }
     }
 
     /// The sessions that match, most recently active first.

@@ -34,6 +34,7 @@ use crate::hub::Hub;
 use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
 use crate::presence::Clients;
+use crate::progress::WarmUps;
 use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::{Instant, sleep_until};
@@ -142,6 +143,8 @@ pub(crate) struct Shared {
     pub(crate) watch: Watch,
     /// What their evals ran against.
     pub(crate) records: KnownRecords,
+    /// How far those are that are given their definitions back.
+    pub(crate) warm_ups: Arc<WarmUps>,
 }
 
 impl Shared {

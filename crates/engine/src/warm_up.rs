@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::breakers::Breakers;
 use crate::entries::events_of;
+use crate::progress::WarmUpProgress;
 use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
 use crate::sync::time::{sleep, timeout, timeout_at};
 
@@ -49,6 +50,8 @@ pub(crate) struct WarmUp {
 pub(crate) enum FromWorker {
     /// It accepts code, though its definitions are not there yet.
     Started(Arc<dyn Runner>),
+    /// So much of what defined the session has run again.
+    Replays(WarmUpProgress),
     /// Something happened.
     Notice(Notice),
 }
@@ -144,6 +147,8 @@ impl WarmUp {
         let unknown = replay.withheld.into_iter().map(withheld);
         let diverged = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
         let mut replayed = Replayed { count: 0, diverged, references: None };
+        let total = u32::try_from(replay.items.len()).unwrap_or(u32::MAX);
+        self.tell_progress(replayed.count, total).await;
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
         for item in replay.items {
             let requested = item.requested;
@@ -152,6 +157,7 @@ impl WarmUp {
                 .await
                 .unwrap_or_else(|_| Err(self.replay_took_too_long(requested)))?;
             replayed.count += 1;
+            self.tell_progress(replayed.count, total).await;
             replayed.diverged.extend(again.divergence);
             replayed.references = again.references.or(replayed.references);
         }
@@ -177,6 +183,13 @@ impl WarmUp {
         let reason =
             format!("replaying the session took longer than {limit_ms} ms; #{requested} was running");
         ReplayFailed::Error(Error::WorkerFailed { reason })
+    }
+
+    /// Says how far the replay is, where there is something to replay.
+    async fn tell_progress(&self, done: u32, total: u32) {
+        if total > 0 {
+            self.tell.send(FromWorker::Replays(WarmUpProgress { done, total })).await.ok();
+        }
     }
 
     async fn tell(&self, notice: Notice) {

@@ -7,6 +7,7 @@ use mainstay_model::{AskId, Error, Notice, WorkerExit};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::progress::Replaying;
 use crate::runner::{Runner, Submission};
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
@@ -16,6 +17,8 @@ use crate::warm_up::{FromWorker, WarmUp, exited};
 pub(crate) struct Worker {
     task: AbortHandle,
     up: Option<Up>,
+    /// While it is given what defined the session.
+    pub(crate) replaying: Option<Replaying>,
 }
 
 /// A worker that accepts code.
@@ -42,7 +45,7 @@ pub(crate) enum Order {
 impl Worker {
     /// Begins to bring a worker up.
     pub(crate) fn start(warm_up: WarmUp) -> Self {
-        Self { task: spawn(warm_up.run()).abort_handle(), up: None }
+        Self { task: spawn(warm_up.run()).abort_handle(), up: None, replaying: None }
     }
 
     /// Notes that it accepts code now, and is to take note of an interrupt within `grace`.

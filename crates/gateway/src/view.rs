@@ -3,6 +3,7 @@
 use mainstay_engine::runner::ResourceUsage;
 use mainstay_engine::{
     Brought, Client, CommandStatus, Found, Merged, Relative, SessionStatus, Statistics, Stopped, WaitingAsk,
+    WarmUpProgress,
 };
 use mainstay_log::SessionStatistics;
 use mainstay_model::outcome::Live;
@@ -38,6 +39,9 @@ pub struct SessionView {
     /// Why it is Faulted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// How far it is, where it is given its definitions back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUpProgress>,
     /// What its last rebuilding left otherwise than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
@@ -116,6 +120,7 @@ impl SessionView {
             kind: session.kind.clone(),
             state: session.state().name().to_owned(),
             fault: fault(session).map(str::to_owned),
+            warm_up: None,
             rebuilt: session.rebuilt.clone(),
             validity: None,
             version: session.version,
@@ -278,7 +283,7 @@ pub(crate) fn fault(session: &Session) -> Option<&str> {
 
 impl From<SessionStatus> for SessionView {
     fn from(status: SessionStatus) -> Self {
-        Self::new(&status.session, status.usage)
+        Self { warm_up: status.warm_up, ..Self::new(&status.session, status.usage) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kernels as the command line deals with them: what is there, and getting F# ready with progress in view.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
@@ -9,7 +9,7 @@ use mainstay_model::Error;
 use crate::config::Config;
 use crate::confirm::{Enter, confirm};
 use crate::home::Home;
-use crate::terminal::{self, bytes};
+use crate::terminal::{self, RewrittenLine, bytes};
 
 /// Where F# SDKs are looked for.
 pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {
@@ -34,9 +34,9 @@ pub(crate) async fn ready_fsharp(home: &Home) -> Result<(), Error> {
 
 /// Installs an SDK under Mainstay's home.
 pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
-    let line = ProgressLine;
+    let line = ProgressLine::default();
     let installed = install(search, &|progress| line.show(&progress)).await;
-    line.clear();
+    line.0.clear();
     let sdk = installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
     terminal::note(&format!(".NET SDK {} is installed", sdk.version));
     Ok(())
@@ -44,14 +44,15 @@ pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
 
 /// Builds the worker where that has not been done.
 pub(crate) async fn build_fsharp(search: &Search) -> Result<(), Error> {
-    let line = ProgressLine;
+    let line = ProgressLine::default();
     let prepared = prepare(search, &|progress| line.show(&progress)).await;
-    line.clear();
+    line.0.clear();
     prepared.map(drop).map_err(|error: PrepareError| Error::KernelUnavailable { reason: error.to_string() })
 }
 
-/// One line on standard error that is written anew; plain lines where that is no terminal.
-struct ProgressLine;
+/// How getting F# ready goes on, on a line that is written anew; what stays worth knowing on lines of its own.
+#[derive(Default)]
+struct ProgressLine(RewrittenLine);
 
 impl ProgressLine {
     fn show(&self, progress: &Progress) {
@@ -76,20 +77,11 @@ impl ProgressLine {
                 ));
             }
         };
-        if std::io::stderr().is_terminal() {
-            eprint!("\r\u{1b}[K{text}");
-            std::io::stderr().flush().ok();
-        }
+        self.0.show(&text);
     }
 
     fn note(&self, text: &str) {
-        self.clear();
+        self.0.clear();
         terminal::note(text);
-    }
-
-    fn clear(&self) {
-        if std::io::stderr().is_terminal() {
-            eprint!("\r\u{1b}[K");
-        }
     }
 }

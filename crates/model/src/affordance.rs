@@ -4,12 +4,14 @@
 //! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
 //!
 //! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
-//! it, in six ways:
+//! it, in seven ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
 //! - Stop, Rename, Compact, Label and Delete, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
+//! - Complete and Explore are permitted before the session is Ready, once there is a worker: they know what has run again so
+//!   far. Check is not: it would call wrong what is only not there yet.
 //! - Refresh, which the seed does not know, is permitted where the session is Ready.
 //! - Ask and Answer, which the seed does not know, are permitted everywhere.
 //!
@@ -164,11 +166,13 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
 
         (S::Ready, A::Eval | A::Explore) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Eval) => Refused,
-        (S::Evaluating | S::Waiting(_), A::Explore) => Permitted,
-        (S::Uninitialized | S::WarmingUp | S::Faulted, A::Explore) => Refused,
+        (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore) => Permitted,
+        (S::Uninitialized | S::Faulted, A::Explore) => Refused,
 
         (S::Ready | S::Evaluating | S::Waiting(_), A::Check | A::Complete) => Offered,
-        (S::Uninitialized | S::WarmingUp | S::Faulted, A::Check | A::Complete) => Refused,
+        (S::WarmingUp, A::Complete) => Permitted,
+        (S::WarmingUp, A::Check) => Refused,
+        (S::Uninitialized | S::Faulted, A::Check | A::Complete) => Refused,
 
         (S::Evaluating | S::Waiting(_), A::Cancel) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Ready | S::Faulted, A::Cancel) => Refused,

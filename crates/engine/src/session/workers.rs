@@ -82,6 +82,12 @@ impl SessionTask {
                     worker.is_up(runner, Duration::from_millis(self.shared.limits.cancel_grace_ms));
                 }
             }
+            FromWorker::Replays(progress) => {
+                let (session, warm_ups) = (self.session.id, &self.shared.warm_ups);
+                if let Some(worker) = &mut self.worker {
+                    worker.replaying.get_or_insert_with(|| warm_ups.begin(session)).has_come_to(progress);
+                }
+            }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Output { job, stream, text })) => {
                 let pieces = self.output.push(job, stream, &text);
                 self.record_output(pieces);
@@ -89,10 +95,21 @@ impl SessionTask {
             FromWorker::Notice(
                 notice @ (Notice::WarmedUp { .. } | Notice::Runner(RunnerNotice::Finished { .. })),
             ) => {
+                self.is_done_replaying();
                 self.notice(notice);
                 self.look();
             }
-            FromWorker::Notice(notice) => self.notice(notice),
+            FromWorker::Notice(notice) => {
+                self.is_done_replaying();
+                self.notice(notice);
+            }
+        }
+    }
+
+    /// Before what follows from it is published: nobody hears of a replay whose end they have heard of.
+    fn is_done_replaying(&mut self) {
+        if let Some(worker) = &mut self.worker {
+            worker.replaying = None;
         }
     }
 

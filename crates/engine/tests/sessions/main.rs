@@ -29,4 +29,5 @@ mod stores;
 mod support;
 mod upstream;
 mod validity;
+mod warming;
 mod withheld;

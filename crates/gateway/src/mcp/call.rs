@@ -143,7 +143,14 @@ impl<'a> Call<'a> {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
         }
         self.say("the session is getting ready").await;
-        settled.await
+        let mut warm_up = self.client.follow_warm_up(session).await?;
+        loop {
+            tokio::select! {
+                biased;
+                settled = &mut settled => return settled,
+                Some(progress) = warm_up.next() => self.say(progress.to_string()).await,
+            }
+        }
     }
 
     /// Waits until a session is neither at rest nor warming up, for as long as a client may wait.

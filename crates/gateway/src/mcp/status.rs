@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-use mainstay_engine::SessionStatus;
+use mainstay_engine::{SessionStatus, WarmUpProgress};
 use mainstay_model::{
     Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionState, Source,
     Timestamp, ValidityCounts, affordance,
@@ -42,6 +42,9 @@ pub(super) struct StatusAnswer {
     offered: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
+    /// How far it is, where its definitions run again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warm_up: Option<WarmUpLine>,
     /// What its last rebuilding left otherwise than before.
     #[serde(skip_serializing_if = "Option::is_none")]
     rebuilt: Option<String>,
@@ -59,6 +62,13 @@ pub(super) struct StatusAnswer {
     cursor: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<Details>,
+}
+
+/// How many of the submissions that define a session have run again.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+struct WarmUpLine {
+    done: u32,
+    total: u32,
 }
 
 /// What runs.
@@ -156,6 +166,7 @@ impl StatusAnswer {
             state: state.name(),
             offered: tool_names(&affordance::offered(state)),
             fault: None,
+            warm_up: None,
             rebuilt: None,
             running: None,
             asks: Vec::new(),
@@ -175,6 +186,7 @@ impl StatusAnswer {
             state: session.state().name(),
             offered: tool_names(&session.offered()),
             fault: fault(session).map(str::to_owned),
+            warm_up: status.warm_up.map(|WarmUpProgress { done, total }| WarmUpLine { done, total }),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             running: session.running().map(|running| RunningLine::new(running, now)),
             asks: session.asks.iter().map(AskLine::new).collect(),
@@ -209,7 +221,7 @@ impl RunningLine {
 
 impl Details {
     fn new(status: &SessionStatus, now: Timestamp) -> Self {
-        let SessionStatus { session, usage } = status;
+        let SessionStatus { session, usage, warm_up: _ } = status;
         Self {
             name: session.name.clone(),
             kind: session.kind.to_string(),
@@ -239,6 +251,9 @@ impl Display for StatusAnswer {
         write!(f, "{}", self.state)?;
         if let Some(fault) = &self.fault {
             write!(f, ": {fault}")?;
+        }
+        if let Some(WarmUpLine { done, total }) = &self.warm_up {
+            write!(f, ", {}", WarmUpProgress { done: *done, total: *total })?;
         }
         if let Some(RunningLine { by, seconds }) = &self.running {
             write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use mainstay_engine::{ClientInfo, ExportCursor};
+use mainstay_engine::{ClientInfo, ExportCursor, WarmUpProgress};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, ImportFormat, Item};
@@ -522,7 +522,8 @@ methods! {
         limit: Option<usize>,
     } -> Vec<Event>;
 
-    /// Sends every event after a cursor that the filter lets through as a `session/event` notification, then live ones. With
+    /// Sends every event after a cursor that the filter lets through as a `session/event` notification, then live ones, and of
+    /// one session, as `session/warmUp`, how far it is while it is given its definitions back. With
     /// `session` the cursor is `after`, a seq of that session; without, it is `afterPosition`, and all sessions are meant.
     "session/subscribe" Follow {
         /// Its id, the end of it, or its name.
@@ -557,6 +558,20 @@ impl Follow {
 
 /// The name of the notification that carries an event.
 pub const EVENT_NOTIFICATION: &str = "session/event";
+
+/// The name of the notification that says how far a session is that is given its definitions back. Who follows one session
+/// gets the newest of them, ten a second at most. It is stored nowhere: that a session is ready is an event.
+pub const WARM_UP_NOTIFICATION: &str = "session/warmUp";
+
+/// How far a session is that is given its definitions back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmUpNotice {
+    /// Which.
+    pub session: SessionId,
+    /// How far; none once it is not given them any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<WarmUpProgress>,
+}
 
 /// What a command may say beside what it asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,10 +10,12 @@ use mainstay_model::{Error, Event};
 use serde_json::value::RawValue;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
 
-use super::api::{Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Method};
+use super::api::{
+    Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Method, WARM_UP_NOTIFICATION, WarmUpNotice,
+};
 use super::codec::{Incoming, Outgoing, Version, line};
 
 type Answer = Result<Box<RawValue>, Error>;
@@ -25,6 +27,7 @@ pub struct Client {
     /// Who waits for an answer; why the connection ended, once it has.
     waiting: Waiting,
     last_id: AtomicU64,
+    warm_up: watch::Receiver<Option<WarmUpNotice>>,
     /// The daemon on the other side.
     pub daemon: Attached,
 }
@@ -43,11 +46,14 @@ impl Client {
         let (read, write) = reach(socket).await?.into_split();
         let waiting: Waiting = Arc::new(Mutex::new(Ok(HashMap::new())));
         let (events_in, events) = mpsc::unbounded_channel();
-        tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), Arc::clone(&waiting), events_in));
+        let (warm_up_in, warm_up) = watch::channel(None);
+        let said = Said { waiting: Arc::clone(&waiting), events: events_in, warm_up: warm_up_in };
+        tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), said));
         let mut client = Self {
             outgoing: tokio::sync::Mutex::new(FramedWrite::new(write, LinesCodec::new())),
             waiting,
             last_id: AtomicU64::new(0),
+            warm_up,
             daemon: Attached {
                 version: String::new(),
                 pid: 0,
@@ -74,6 +80,13 @@ impl Client {
         })
     }
 
+    /// What was said last of how far a followed session is that is given its definitions back.
+    pub fn warm_up(&self) -> watch::Receiver<Option<WarmUpNotice>> {
+        let mut warm_up = self.warm_up.clone();
+        warm_up.mark_changed();
+        warm_up
+    }
+
     /// Why the connection ended: what the daemon said last, else that it does not run.
     pub fn lost(&self) -> Error {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,12 +101,16 @@ impl Client {
     }
 }
 
-/// Reads answers and events until the connection ends; then nobody is left waiting.
-async fn receive(
-    mut incoming: FramedRead<OwnedReadHalf, LinesCodec>,
+/// Where what the daemon says goes.
+struct Said {
     waiting: Waiting,
     events: mpsc::UnboundedSender<Event>,
-) {
+    warm_up: watch::Sender<Option<WarmUpNotice>>,
+}
+
+/// Reads answers and events until the connection ends; then nobody is left waiting.
+async fn receive(mut incoming: FramedRead<OwnedReadHalf, LinesCodec>, said: Said) {
+    let Said { waiting, events, warm_up } = said;
     let mut last_words = None;
     while let Some(Ok(text)) = incoming.next().await {
         let Ok(message) = serde_json::from_str::<Incoming>(&text) else { continue };
@@ -103,6 +120,11 @@ async fn receive(
                 if let Ok(event) = serde_json::from_str(params.get()) {
                     // Nobody may be listening to events.
                     events.send(event).ok();
+                }
+            }
+            Incoming { method: Some(method), params: Some(params), .. } if method == WARM_UP_NOTIFICATION => {
+                if let Ok(notice) = serde_json::from_str(params.get()) {
+                    warm_up.send_replace(Some(notice));
                 }
             }
             Incoming { id: Some(id), result, error, .. } => {

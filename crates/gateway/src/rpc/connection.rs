@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::Client;
+use mainstay_engine::{Client, FollowedWarmUp};
 use mainstay_model::{Access, Error, Limits};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -14,7 +14,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-use super::api::{AnswerAsk, Attach, AttachMcp, Attached, CancelSession, EVENT_NOTIFICATION, Follow, Method};
+use super::api::{
+    AnswerAsk, Attach, AttachMcp, Attached, CancelSession, EVENT_NOTIFICATION, Follow, Method,
+    WARM_UP_NOTIFICATION, WarmUpNotice,
+};
 use super::codec::{Outgoing, Request, Version, line};
 use super::dispatch::{dispatch, params};
 use super::follow::follow;
@@ -225,7 +228,7 @@ impl Connection {
             Ok(wanted) => follow(&self.client, wanted).await,
             Err(error) => Err(error),
         };
-        let (subscribed, mut subscription) = match followed {
+        let (subscribed, mut subscription, mut warm_up) = match followed {
             Ok(followed) => followed,
             Err(error) => {
                 self.send(failure(id, error)).await;
@@ -234,17 +237,15 @@ impl Connection {
         };
         self.send(answer(id, Ok(subscribed))).await;
         loop {
-            let event = match subscription.next().await {
-                Ok(event) => event,
-                Err(Error::DaemonStopping) => return Ok(()),
-                Err(error) => return Err(error),
+            let notification = tokio::select! {
+                event = subscription.next() => match event {
+                    Ok(event) => notification(EVENT_NOTIFICATION, event.as_ref())?,
+                    Err(Error::DaemonStopping) => return Ok(()),
+                    Err(error) => return Err(error),
+                },
+                notice = next_notice(&mut warm_up) => notification(WARM_UP_NOTIFICATION, notice)?,
             };
-            let notification = Outgoing::Notification {
-                jsonrpc: Version::Two,
-                method: EVENT_NOTIFICATION,
-                params: event.as_ref(),
-            };
-            if self.outbox.send(line(&notification)?).await.is_err() || subscription.is_over() {
+            if self.outbox.send(notification).await.is_err() || subscription.is_over() {
                 return Ok(());
             }
         }
@@ -253,6 +254,18 @@ impl Connection {
     async fn send(&self, text: String) {
         // The client may be gone.
         self.outbox.send(text).await.ok();
+    }
+}
+
+fn notification(method: &str, params: impl serde::Serialize) -> Result<String, Error> {
+    line(&Outgoing::Notification { jsonrpc: Version::Two, method, params })
+}
+
+/// What is next to be said of how far a session is; nothing where all sessions are followed.
+async fn next_notice(warm_up: &mut Option<FollowedWarmUp>) -> WarmUpNotice {
+    match warm_up {
+        Some(followed) => WarmUpNotice { session: followed.session(), progress: followed.next().await },
+        None => std::future::pending().await,
     }
 }
 

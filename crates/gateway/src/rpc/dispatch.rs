@@ -262,7 +262,8 @@ impl Call<'_> {
             let usage = client.usage(session.id).await;
             // One that was deleted meanwhile has none.
             let validity = client.validity(session.id).await.unwrap_or_default();
-            views.push(SessionView { validity, ..SessionView::new(&session, usage) });
+            let warm_up = client.warm_up(&session);
+            views.push(SessionView { validity, warm_up, ..SessionView::new(&session, usage) });
         }
         Ok(DaemonStatus {
             version: self.daemon.version.to_owned(),
@@ -287,7 +288,11 @@ impl Call<'_> {
         let ListSessions { working_directory, within, live, limit } = list;
         let filter = SessionFilter { working_directory, within, live, limit, ..SessionFilter::default() };
         let sessions = self.client.sessions(filter).await?;
-        Ok(sessions.iter().map(|session| SessionView::new(session, None)).collect())
+        let view = |session| SessionView {
+            warm_up: self.client.warm_up(session),
+            ..SessionView::new(session, None)
+        };
+        Ok(sessions.iter().map(view).collect())
     }
 
     async fn create(&self, create: CreateSession) -> Result<SessionView, Error> {

@@ -1,12 +1,15 @@
 //! What a client that wants to follow events means: one session from a seq on, or all from a position on.
 
-use mainstay_engine::{Client, Cursor, Followed};
+use mainstay_engine::{Client, Cursor, Followed, FollowedWarmUp};
 use mainstay_model::Error;
 
 use super::api::{Follow, Subscribed};
 
-/// Begins to follow.
-pub(super) async fn follow(client: &Client, wanted: Follow) -> Result<(Subscribed, Followed), Error> {
+/// Begins to follow the events, and how far one session is whenever it is given its definitions back.
+pub(super) async fn follow(
+    client: &Client,
+    wanted: Follow,
+) -> Result<(Subscribed, Followed, Option<FollowedWarmUp>), Error> {
     let Follow { session, after, after_position, filter } = wanted;
     let (session, cursor) = match (session, after, after_position) {
         (Some(reference), after, None) => {
@@ -24,7 +27,12 @@ pub(super) async fn follow(client: &Client, wanted: Follow) -> Result<(Subscribe
             ));
         }
     };
-    Ok((Subscribed { session }, client.follow(cursor, filter).await?))
+    let events = client.follow(cursor, filter).await?;
+    let warm_up = match session {
+        Some(session) => Some(client.follow_warm_up(session).await?),
+        None => None,
+    };
+    Ok((Subscribed { session }, events, warm_up))
 }
 
 fn unfit(argument: &str, reason: &str) -> Error {
@@ -59,7 +67,7 @@ mod tests {
         insta::assert_snapshot!(refusal(&client, json!({ "session": session, "afterPosition": 3 })).await, @"afterPosition is not valid: the cursor of one session is `after`, a seq of it");
         insta::assert_snapshot!(refusal(&client, json!({ "session": session, "after": 3 })).await, @"no session answers to `01890a5d-ac96-774b-bcce-b302099a8057`");
         let wanted = json!({ "afterPosition": 3, "kinds": ["evalFailed"], "source": "worker" });
-        let (subscribed, subscription) =
+        let (subscribed, subscription, _) =
             follow(&client, serde_json::from_value(wanted).unwrap()).await.ok().unwrap();
         assert_eq!(subscribed, Subscribed { session: None });
         assert_eq!(subscription.cursor(), Cursor::Log { after: mainstay_model::Position(3) });

@@ -298,9 +298,10 @@ pub(crate) fn session_line(session: &SessionView, paint: Paint, now: Timestamp) 
         true => String::new(),
         false => paint.tone(Tone::Warning, &format!(" of {}", session.owner)),
     };
+    let warm_up = session.warm_up.map(|progress| format!("  {progress}")).unwrap_or_default();
     let title = session.title.as_ref().map(|title| format!("  {}", printable(title))).unwrap_or_default();
     format!(
-        "{}  {state} {:<8} {}{owner}  {}  {}{}\n",
+        "{}  {state} {:<8} {}{owner}  {}  {}{warm_up}{}\n",
         paint.tone(Tone::Name, &session.short_id),
         session.kind.as_str(),
         session.name,

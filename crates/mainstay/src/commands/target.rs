@@ -1,7 +1,7 @@
 //! Which session a command is for.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use mainstay_gateway::rpc::api::{
@@ -12,10 +12,15 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::{Error, SessionKind, SessionState};
 
 use crate::home::Home;
+use crate::terminal::RewrittenLine;
 use crate::{kernels, terminal};
 
 /// How long a session may warm up while a client waits.
 const WARM_UP: Duration = Duration::from_secs(600);
+/// So long it may without a word of it.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// From then on it is said this often how far it is.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// What `--kind` means to a command that creates nothing.
 pub(super) const KIND_SOUGHT: &str = "The kind of session to look for: fsharp";
@@ -115,9 +120,23 @@ pub(crate) async fn create(
     client.call(create).await
 }
 
-/// Starts a session at rest, and waits until it takes commands; says so where that takes longer than a moment. An agent's
-/// conversation stays at rest.
+/// Starts a session at rest, and waits until it takes commands; says how far it is where that takes longer than a moment. An
+/// agent's conversation stays at rest.
 pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<SessionView, Error> {
+    bring_up(client, session, None).await
+}
+
+/// The same, and waits no longer than another moment where a worker is there already and is only given its definitions back: all
+/// but running code can be done meanwhile.
+pub(crate) async fn bring_into_use(client: &Client, session: SessionView) -> Result<SessionView, Error> {
+    bring_up(client, session, Some(PATIENCE)).await
+}
+
+async fn bring_up(
+    client: &Client,
+    session: SessionView,
+    replay: Option<Duration>,
+) -> Result<SessionView, Error> {
     if session.kind.is_agent() {
         return Ok(session);
     }
@@ -133,12 +152,28 @@ pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<Sess
         let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         client.call(SettleSession { session: reference.clone(), timeout_ms })
     };
-    let view = wait(Duration::from_secs(1)).await?;
-    if view.state != SessionState::WarmingUp.name() && view.state != SessionState::Uninitialized.name() {
+    let mut view = wait(PATIENCE).await?;
+    if has_settled(&view) {
         return Ok(view);
     }
     terminal::note(&format!("{} warms up …", view.name));
-    wait(WARM_UP).await
+    let (line, until) = (RewrittenLine::default(), Instant::now() + WARM_UP);
+    let mut replays_since = None;
+    while !has_settled(&view) && Instant::now() < until {
+        if let Some(progress) = view.warm_up {
+            line.show(&progress.to_string());
+            let since = replays_since.get_or_insert_with(Instant::now);
+            if replay.is_some_and(|patience| since.elapsed() >= patience) {
+                break;
+            }
+        }
+        view = wait(BETWEEN_LOOKS).await?;
+    }
+    Ok(view)
+}
+
+fn has_settled(session: &SessionView) -> bool {
+    session.state != SessionState::WarmingUp.name() && session.state != SessionState::Uninitialized.name()
 }
 
 /// The folder the command was given in.

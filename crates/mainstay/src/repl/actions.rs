@@ -99,7 +99,7 @@ impl Repl {
         // Another connection, so that the events of the former session end.
         let connection = connect(&self.home, CLIENT_NAME).await?;
         let session = connection.client.call(GetSession { session: reference }).await?;
-        let session = self.settled(&connection.client, session).await?;
+        let session = self.in_use(&connection.client, session).await?;
         self.attach(Link::open(connection, session).await?);
         Ok(())
     }

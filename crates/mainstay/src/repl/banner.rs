@@ -39,6 +39,10 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
         ago(session.last_activity, now)
     );
     text.push_str(&format!("{}{DOT}{}\n", state(session, paint), paint.tone(Tone::Faint, &times)));
+    if let Some(progress) = session.warm_up {
+        let far = format!("{progress}; code waits until all have, the rest can be used");
+        text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &far)));
+    }
     if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
     }
@@ -89,6 +93,7 @@ mod tests {
             kind: SessionKind::fsharp(),
             state: "Ready".to_owned(),
             fault: None,
+            warm_up: None,
             rebuilt: None,
             validity: None,
             version: Version::ZERO,

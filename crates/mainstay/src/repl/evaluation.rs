@@ -16,7 +16,7 @@ use super::{Repl, is_loss};
 use crate::asking::{News, OwnAsks};
 use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
-use crate::terminal::{BegunLine, Paint, Tone, eval_summary, note, printable};
+use crate::terminal::{BegunLine, Paint, RewrittenLine, Tone, eval_summary, note, printable};
 
 /// Code that has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -45,6 +45,8 @@ pub(super) struct Progress {
     /// The command that it is a part of.
     whole: Option<CommandId>,
     has_begun: bool,
+    /// How far the session is that it waits for.
+    waits: RewrittenLine,
     /// Ctrl-C was pressed.
     is_unwanted: bool,
     /// It has been asked to stop.
@@ -202,9 +204,14 @@ impl Repl {
         let patience = sleep(PATIENCE);
         tokio::pin!(patience);
         let mut is_patient = true;
+        let client = Arc::clone(&self.link.client);
+        let mut warm_up = client.warm_up();
         loop {
             tokio::select! {
-                answer = &mut answer => return answer,
+                answer = &mut answer => {
+                    progress.waits.clear();
+                    return answer;
+                }
                 event = self.link.next(), if !self.link.is_lost() => {
                     if let Some(event) = event {
                         self.observe(&event, progress);
@@ -215,6 +222,7 @@ impl Repl {
                     }
                 }
                 _ = self.interrupts.recv() => {
+                    progress.waits.clear();
                     progress.end_line();
                     self.want_stop(progress).await;
                 }
@@ -224,12 +232,19 @@ impl Repl {
                         note(&self.reason_to_wait());
                     }
                 }
+                Ok(()) = warm_up.changed(), if !is_patient && !progress.has_begun => {
+                    match warm_up.borrow_and_update().and_then(|notice| notice.progress) {
+                        Some(far) => progress.waits.show(&far.to_string()),
+                        None => progress.waits.clear(),
+                    }
+                }
             }
         }
     }
 
     /// Shows what an event has to show: our output as it is, what others do in words.
     pub(super) fn observe(&mut self, event: &Event, progress: &mut Progress) {
+        progress.waits.clear();
         progress.go_on_with(event);
         match progress.asks.observe(event, &progress.command) {
             Some(News::Raised | News::Answered) => return,
@@ -301,6 +316,7 @@ impl Progress {
             command,
             whole: None,
             has_begun: false,
+            waits: RewrittenLine::default(),
             is_unwanted: false,
             is_stopping: false,
             was_killed: false,

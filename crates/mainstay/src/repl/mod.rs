@@ -50,7 +50,7 @@ use self::prompt::{Bell, LinePrompt};
 use self::quiet::Quiet;
 use self::recall::{Recall, is_secret};
 use crate::commands::fault::{HardReset, fault_text, show_refusal};
-use crate::commands::target::settle;
+use crate::commands::target::{bring_into_use, settle};
 use crate::connect::Connection;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, note, printable};
@@ -288,8 +288,23 @@ impl Repl {
     /// Waits until a session takes commands, or Ctrl-C.
     async fn settled(&mut self, client: &Client, session: SessionView) -> Result<SessionView, Error> {
         let reference = session.session.to_string();
+        self.unless_interrupted(client, reference, settle(client, session)).await
+    }
+
+    /// Waits until a session can be used, or Ctrl-C.
+    async fn in_use(&mut self, client: &Client, session: SessionView) -> Result<SessionView, Error> {
+        let reference = session.session.to_string();
+        self.unless_interrupted(client, reference, bring_into_use(client, session)).await
+    }
+
+    async fn unless_interrupted(
+        &mut self,
+        client: &Client,
+        reference: String,
+        settled: impl Future<Output = Result<SessionView, Error>>,
+    ) -> Result<SessionView, Error> {
         tokio::select! {
-            settled = settle(client, session) => settled,
+            settled = settled => settled,
             _ = self.interrupts.recv() => {
                 note("it goes on without you; code waits until it is ready");
                 client.call(GetSession { session: reference }).await

@@ -6,6 +6,7 @@
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first; only what user code itself prints does not.
 
 mod begun;
+mod rewritten;
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -15,6 +16,7 @@ use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
+pub(crate) use self::rewritten::RewrittenLine;
 
 /// A colour by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
