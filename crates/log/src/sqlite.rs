@@ -92,16 +92,26 @@ impl SqliteLog {
 }
 
 impl SqliteLog {
-    /// Makes the entries of all events that are there now; of what comes meanwhile only as much as comes along.
-    async fn transcribe(&self) -> Result<(), Error> {
+    /// Makes the entries of all events that are there now; of what comes meanwhile only as much as comes along. After each step
+    /// `tell` hears up to where they are made, and up to where they will be: in a store of an older schema that is a long way.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`]. Then whoever reads entries has the rest made.
+    pub async fn transcribe(&self, mut tell: impl FnMut(Position, Position)) -> Result<(), Error> {
         let target = self.last_position().await?;
         let is_behind = move |connection: &rusqlite::Connection| {
             transcribe::is_behind(connection, target).map_err(failed)
         };
         while self.readers.run(is_behind).await? {
             self.transcribe_more().await?;
+            tell(self.readers.run(transcribe::reached).await?.min(target), target);
         }
         Ok(())
+    }
+
+    /// As [`SqliteLog::transcribe`], for whoever only wants to read them.
+    async fn transcribe_silently(&self) -> Result<(), Error> {
+        self.transcribe(|_, _| ()).await
     }
 
     /// Has entries made where these events more make it due.
@@ -194,17 +204,17 @@ impl Log for SqliteLog {
     }
 
     async fn own_entries(&self, session: SessionId, from: u64, limit: usize) -> Result<Vec<Placed>, Error> {
-        self.transcribe().await?;
+        self.transcribe_silently().await?;
         self.readers.run(move |connection| entries::own(connection, session, from, limit)).await
     }
 
     async fn count_own_entries(&self, session: SessionId) -> Result<u64, Error> {
-        self.transcribe().await?;
+        self.transcribe_silently().await?;
         self.readers.run(move |connection| entries::count(connection, session)).await
     }
 
     async fn search(&self, filter: EntryFilter) -> Result<Vec<(Session, Placed)>, Error> {
-        self.transcribe().await?;
+        self.transcribe_silently().await?;
         self.readers.run(move |connection| search::search(connection, &filter)).await
     }
 
@@ -212,7 +222,7 @@ impl Log for SqliteLog {
         match from {
             Collection::Sessions { after } => {
                 // Else entries would be made of what is left of a cell.
-                self.transcribe().await?;
+                self.transcribe_silently().await?;
                 self.writer.submit(0, move |statements| collect::sessions(statements, after)).await
             }
             Collection::Outcomes { after } => {
@@ -232,12 +242,12 @@ impl Log for SqliteLog {
     }
 
     async fn statistics(&self) -> Result<StoreStatistics, Error> {
-        self.transcribe().await?;
+        self.transcribe_silently().await?;
         self.readers.run(statistics::store).await
     }
 
     async fn session_statistics(&self, session: SessionId) -> Result<SessionStatistics, Error> {
-        self.transcribe().await?;
+        self.transcribe_silently().await?;
         self.readers.run(move |connection| statistics::session(connection, session)).await
     }
 

@@ -15,6 +15,13 @@ use tempfile::TempDir;
 mod support;
 
 const LARGE: usize = 100_000;
+/// A store as the migration to the first schema with entries leaves it.
+const ENTRIES_UNMADE: [&str; 4] = [
+    "DELETE FROM place",
+    "DELETE FROM entry",
+    "INSERT INTO entry_text (entry_text) VALUES ('delete-all')",
+    "UPDATE transcribed SET position = 0",
+];
 
 #[tokio::test]
 async fn the_folder_and_its_files_are_private() {
@@ -68,6 +75,28 @@ async fn reading_entries_writes_only_what_a_cell_that_has_ended_comes_to() {
     let ended = version();
     assert_eq!(log.count_own_entries(line.id).await, Ok(2));
     assert_ne!(version(), ended);
+}
+
+#[tokio::test]
+async fn making_the_entries_of_an_old_store_is_told_step_by_step() {
+    let home = tempfile::tempdir().unwrap();
+    let (log, mut line) = (open(home.path()), Line::new(1));
+    log.append(line.create()).await.unwrap();
+    for number in 0..6 {
+        log.append(line.request(&format!("{number}{}", "x".repeat(3_000_000)))).await.unwrap();
+        log.append(line.finish("done")).await.unwrap();
+    }
+    let entries = log.own_entries(line.id, 0, usize::MAX).await.unwrap();
+    drop(log);
+    ENTRIES_UNMADE.iter().for_each(|sql| change(&home, sql));
+    let log = open(home.path());
+    let last = log.last_position().await.unwrap();
+    let mut told = Vec::new();
+    log.transcribe(|reached, of| told.push((reached, of))).await.unwrap();
+    assert!(told.len() > 2 && told.is_sorted() && told.iter().all(|(_, of)| *of == last), "{told:?}");
+    assert_eq!(told.last(), Some(&(last, last)));
+    assert_eq!(log.own_entries(line.id, 0, usize::MAX).await.unwrap(), entries);
+    log.transcribe(|_, _| panic!("there is nothing left to do")).await.unwrap();
 }
 
 #[tokio::test]

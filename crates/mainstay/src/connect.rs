@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::ErrorView;
-use mainstay_model::{Error, Event};
+use mainstay_model::{Error, Event, Position};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::home::{DaemonRecord, Home, TOKEN_VARIABLE, shows_own_token};
+use crate::terminal::RewrittenLine;
 
 /// This program's version; the daemon must have the same.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -28,10 +29,17 @@ pub(crate) struct Connection {
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
-/// The one line a starting daemon writes to whoever started it.
+/// What a starting daemon writes to whoever started it: a line, and others before it while it is not ready yet.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Announcement {
+    /// It makes the entries of an old store, and is so far.
+    Transcribes {
+        /// Up to this event, in the order of the log.
+        reached: Position,
+        /// Of these.
+        last: Position,
+    },
     /// It serves.
     Ready(DaemonRecord),
     /// It does not.
@@ -119,18 +127,56 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     let Some(stdout) = child.stdout.take() else {
         return Err(failed("its announcement is not captured".to_owned()));
     };
-    let mut text = String::new();
-    BufReader::new(stdout).read_line(&mut text).map_err(|error| failed(error.to_string()))?;
-    let error = match serde_json::from_str(&text) {
-        Ok(Announcement::Ready(_)) => {
-            // Of a child that nobody waits for a dead process would stay, which looks alive.
-            std::thread::spawn(move || child.wait());
-            return Ok(());
+    let line = RewrittenLine::default();
+    let announced = until_it_serves(BufReader::new(stdout), |text| line.show(&text));
+    match announced {
+        // Of a child that nobody waits for a dead process would stay, which looks alive.
+        Ok(()) => drop(std::thread::spawn(move || child.wait())),
+        // It ends by itself; what it holds is free only then.
+        Err(_) => drop(child.wait()),
+    }
+    announced
+}
+
+/// Reads what a daemon announces until it serves or does not.
+fn until_it_serves(announced: impl BufRead, mut show: impl FnMut(String)) -> Result<(), Error> {
+    for text in announced.lines().map_while(Result::ok) {
+        match serde_json::from_str(&text) {
+            Ok(Announcement::Transcribes { reached, last }) => show(transcribing(reached, last)),
+            Ok(Announcement::Ready(_)) => return Ok(()),
+            Ok(Announcement::Failed(view)) => return Err(view.error),
+            Err(_) => break,
         }
-        Ok(Announcement::Failed(view)) => view.error,
-        Err(_) => failed("it ended before it served".to_owned()),
-    };
-    // It ends by itself; what it holds is free only then.
-    child.wait().ok();
-    Err(error)
+    }
+    Err(Error::DaemonFailed { reason: "it ended before it served".to_owned() })
+}
+
+/// How far a daemon is that makes the entries of an old store.
+pub(crate) fn transcribing(reached: Position, last: Position) -> String {
+    format!("the store is made ready: {reached} of {last} events")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(announced: &[Announcement]) -> (Vec<String>, Result<(), Error>) {
+        let lines: Vec<_> = announced.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+        let mut shown = Vec::new();
+        let served = until_it_serves(lines.join("\n").as_bytes(), |text| shown.push(text));
+        (shown, served)
+    }
+
+    #[test]
+    fn who_starts_a_daemon_sees_how_far_it_is_with_an_old_store() {
+        let step = |reached| Announcement::Transcribes { reached: Position(reached), last: Position(90) };
+        let (shown, served) = heard(&[step(40), step(80), Announcement::Failed(Error::StoreLocked.into())]);
+        assert_eq!(
+            shown,
+            ["the store is made ready: 40 of 90 events", "the store is made ready: 80 of 90 events"]
+        );
+        assert_eq!(served, Err(Error::StoreLocked));
+        let (_, cut_off) = heard(&[step(40)]);
+        assert!(matches!(cut_off, Err(Error::DaemonFailed { .. })), "{cut_off:?}");
+    }
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::failed;
 use super::objects::{Kept, Objects};
 use super::queries;
-use super::rows::{decode_event, decode_session_id, integer, to_json};
+use super::rows::{decode_event, decode_position, decode_session_id, integer, to_json};
 use super::statements::Statements;
 use super::writer::Unwritten;
 
@@ -33,6 +33,12 @@ pub(super) fn is_behind(connection: &Connection, target: Position) -> rusqlite::
                               'messageAdded', 'transcriptCompacted'))",
         )?
         .query_row([integer(target.0)], |row| row.get(0))
+}
+
+/// Up to where entries are made.
+pub(super) fn reached(connection: &Connection) -> Result<Position, Error> {
+    let reached = queries::collect(connection, "SELECT position FROM transcribed", (), decode_position)?;
+    Ok(reached.into_iter().next().unwrap_or(Position::ZERO))
 }
 
 /// Makes the entries of the next events. `kept` is to be held until that is durable.

@@ -10,6 +10,7 @@ pub(crate) mod watch;
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mainstay_engine::Engine;
 use mainstay_gateway::rpc::server::Daemon;
@@ -22,9 +23,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, DEFAULT_PORT, DaemonConfig};
-use crate::connect::{Announcement, VERSION};
+use crate::connect::{Announcement, VERSION, transcribing};
 use crate::home::{DaemonRecord, Home};
 use crate::terminal;
+
+/// So often it is said how far the daemon is before it serves.
+const BETWEEN_WORDS: Duration = Duration::from_secs(1);
 
 /// How a daemon is run.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +60,7 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
 
 async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), Error> {
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
+    make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
     let (port_listener, port) = listen(options.port.or(config.daemon.port)).await?;
     let sockets = home.empty_run_folder()?;
@@ -102,6 +107,25 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     doors.abort();
     rpc.abort();
     Ok(())
+}
+
+/// Makes the entries that a store of an older schema lacks, which takes long where it is large: who waits for the daemon sees how
+/// far it is, and else the first who reads them would wait without a word.
+async fn make_entries(log: &SqliteLog, announces: bool) {
+    let mut told = Instant::now();
+    let made = log.transcribe(|reached, last| {
+        if told.elapsed() >= BETWEEN_WORDS {
+            told = Instant::now();
+            tracing::info!("{}", transcribing(reached, last));
+            if announces {
+                announce(&Announcement::Transcribes { reached, last });
+            }
+        }
+    });
+    // Code can run all the same, and who reads entries hears of it.
+    if let Err(error) = made.await {
+        tracing::error!(%error, "the entries of the store are not made");
+    }
 }
 
 /// A port that was asked for must be free; the default gives way to any free one.
