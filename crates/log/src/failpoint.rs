@@ -23,6 +23,8 @@ pub enum Failpoint {
     DuringProjection,
     /// A step of the schema is made, and its version is not yet written.
     DuringMigration,
+    /// A backup is copied and found sound; its copy has its last name but not the store's place; it has that.
+    DuringRestore,
 }
 
 impl Failpoint {
@@ -34,6 +36,7 @@ impl Failpoint {
             Self::DuringBatch => "during-batch",
             Self::DuringProjection => "during-projection",
             Self::DuringMigration => "during-migration",
+            Self::DuringRestore => "during-restore",
         }
     }
 

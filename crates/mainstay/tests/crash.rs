@@ -8,6 +8,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -37,6 +38,36 @@ fn a_daemon_killed_between_two_appends_of_a_batch() {
 #[test]
 fn a_daemon_killed_between_a_session_and_its_events() {
     kill_at("during-projection");
+}
+
+/// Killed before the two renames of a restore, between them and behind them, the store is whole: as it was, or as the backup has
+/// it. Restoring again works after each, and what was stored is in a folder beside it.
+#[test]
+fn a_restore_killed_at_any_of_its_steps() {
+    let world = World::new();
+    assert_eq!(world.eval("let kept = 20")["success"], true);
+    assert_eq!(world.run(["backup", "monday"]).code, 0);
+    for (time, found) in [(1, "21"), (2, "21"), (3, "20")] {
+        assert_eq!(world.eval("let kept = 21")["success"], true);
+        assert_eq!(world.run(["stop"]).code, 0);
+        let killed = world
+            .command()
+            .env("MAINSTAY_LOG_FAILPOINT", format!("during-restore:{time}"))
+            .args(["restore", "monday", "--yes"])
+            .status()
+            .unwrap();
+        assert_eq!(killed.signal(), Some(9), "step {time}");
+        let doctor = world.run(["doctor"]);
+        assert_eq!(doctor.code, 0, "{doctor:?}");
+        assert_eq!(world.eval("kept")["value"], found, "step {time}");
+        assert_eq!(world.run(["stop"]).code, 0);
+        let again = world.run(["restore", "monday", "--yes", "--json"]);
+        assert_eq!(again.code, 0, "{again:?}");
+        assert_eq!(world.eval("kept")["value"], "20", "step {time}");
+        let aside = again.json()["setAside"].as_str().unwrap().to_owned();
+        assert!(std::path::Path::new(&aside).join("mainstay.db").exists());
+    }
+    assert!(!world.home().join("store.restoring").exists(), "what was cut off is gone");
 }
 
 /// A command as the oracle knows it.

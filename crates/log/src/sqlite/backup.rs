@@ -14,6 +14,8 @@ use super::queries::{collect, last_position};
 use super::{examine, failed, files, open, statistics};
 use crate::ObjectHash;
 use crate::backup::{MANIFEST, Manifest};
+#[cfg(feature = "failpoints")]
+use crate::failpoint::Failpoint;
 use crate::object::hash_of_reader;
 
 /// Writes a backup of the store with this database into a folder that is empty or not there. Blocks until all of it is on the disk.
@@ -139,11 +141,17 @@ fn exchange(copy: &Path, store: &Path, now: Timestamp) -> Result<PathBuf, Error>
     if aside.exists() {
         return Err(failed(format!("{} is there already; try again in a second", aside.display())));
     }
+    #[cfg(feature = "failpoints")]
+    Failpoint::DuringRestore.pass();
     rename(copy, &aside)?;
+    #[cfg(feature = "failpoints")]
+    Failpoint::DuringRestore.pass();
     if let Err(error) = renameat_with(CWD, &aside, CWD, store, RenameFlags::EXCHANGE) {
         remove_folder(&aside)?;
         return Err(files::at(store, error.into()));
     }
+    #[cfg(feature = "failpoints")]
+    Failpoint::DuringRestore.pass();
     store.parent().map_or(Ok(()), files::sync_folder)?;
     Ok(aside)
 }
