@@ -12,14 +12,15 @@ use mainstay_model::{
     EventFilter, ForkSession, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session,
     SessionCommand, SessionId, SessionKind, Source, TextPosition,
 };
+use serde_json::Value;
 
 use crate::creation::Beginning;
 use crate::engine::{CommandStatus, Engine, SessionStatus};
 use crate::exchange::ImportSession;
-use crate::hub::{Cursor, Subscription};
+use crate::hub::{Cursor, Listener, Live, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
 use crate::progress::{FollowedWarmUp, WarmUpProgress};
-use crate::runner::{Completions, Members, ResourceUsage};
+use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]
@@ -168,6 +169,8 @@ impl Client {
         match command.body {
             SessionCommand::Delete => self.must_own(session).await?,
             SessionCommand::Eval { .. }
+            | SessionCommand::Work(_)
+            | SessionCommand::Steer(_)
             | SessionCommand::Cancel { .. }
             | SessionCommand::Reset
             | SessionCommand::Refresh
@@ -378,6 +381,26 @@ impl Client {
         })
     }
 
+    /// Listens to what is going on in a session, before events say it.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`] where the session may not be seen, [`Error::StoreFailed`].
+    pub async fn listen(&self, session: SessionId) -> Result<Listened, Error> {
+        self.must_see(session).await?;
+        let listener = self.engine.listen(session);
+        Ok(Listened { listener, session, client: self.clone() })
+    }
+
+    /// What the agent of a session says of itself. One at rest is not started for it.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::NotOfKind`] of a kernel, [`Error::NotOffered`] where it is not there,
+    /// [`Error::Timeout`], and what the agent says where it refuses.
+    pub async fn question(&self, session: SessionId, question: AgentQuestion) -> Result<Value, Error> {
+        self.must_see(session).await?;
+        self.engine.question(session, question).await
+    }
+
     /// Waits until the session is neither at rest nor warming up, at most `limit`; gives the session as it then is.
     ///
     /// # Errors
@@ -480,6 +503,23 @@ impl Client {
 
 fn not_found(session: SessionId) -> Error {
     Error::SessionNotFound { reference: session.to_string() }
+}
+
+/// What a client listens to.
+pub struct Listened {
+    listener: Listener,
+    session: SessionId,
+    client: Client,
+}
+
+impl Listened {
+    /// The next piece of what is going on; waits for it. Who is slow misses some: events have all. None once the session may not be seen
+    /// any more, or the daemon goes down.
+    pub async fn next(&mut self) -> Option<Arc<Live>> {
+        let live = self.listener.next().await?;
+        let is_seen = self.client.sees(self.session).await.unwrap_or_default();
+        is_seen.then_some(live)
+    }
 }
 
 /// What a client follows: events of the sessions that it sees now, whatever they were called then.

@@ -1,9 +1,11 @@
 //! Compaction: which entries a summary stands for. They end where a whole unit does; what it stands for stays readable.
 
+use mainstay_log::Log;
 use mainstay_model::transcript::{context, slice, total, whole_beginning};
 use mainstay_model::{Error, Placed, Segment, SessionCommand, SessionId};
 
 use crate::client::Client;
+use crate::entries::entries_of;
 use crate::fork::{UNIT, bonds};
 
 impl Client {
@@ -26,7 +28,7 @@ impl Client {
         if before > all {
             return Err(invalid(format!("it has {all} entries, and {before} of them are meant")));
         }
-        let entries = self.whole_beginning_of(&segments, before).await?;
+        let entries = whole_beginning_of(self.engine().shared.log.as_ref(), &segments, before).await?;
         if entries == 0 {
             return Err(invalid("there is no whole entry before it".to_owned()));
         }
@@ -42,20 +44,23 @@ impl Client {
         let entries = self.entries(session, 0, usize::MAX).await?;
         Ok(context(&entries).into_iter().cloned().collect())
     }
+}
 
-    async fn whole_beginning_of(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
-        let mut back = UNIT;
-        loop {
-            let first = wanted.saturating_sub(back);
-            let around =
-                self.engine().entries_of(&slice(segments, first..wanted.saturating_add(UNIT))).await?;
-            let whole =
-                whole_beginning(&bonds(&around), usize::try_from(wanted - first).unwrap_or(usize::MAX));
-            // Where nothing is whole, the unit began before what was read.
-            if whole > 0 || first == 0 {
-                return Ok(first + whole as u64);
-            }
-            back = back.saturating_mul(2);
+/// How many of the entries before the one with the index `wanted` leave no call without its result.
+pub(crate) async fn whole_beginning_of(
+    log: &dyn Log,
+    segments: &[Segment],
+    wanted: u64,
+) -> Result<u64, Error> {
+    let mut back = UNIT;
+    loop {
+        let first = wanted.saturating_sub(back);
+        let around = entries_of(log, &slice(segments, first..wanted.saturating_add(UNIT))).await?;
+        let whole = whole_beginning(&bonds(&around), usize::try_from(wanted - first).unwrap_or(usize::MAX));
+        // Where nothing is whole, the unit began before what was read.
+        if whole > 0 || first == 0 {
+            return Ok(first + whole as u64);
         }
+        back = back.saturating_mul(2);
     }
 }

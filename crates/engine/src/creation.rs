@@ -117,8 +117,8 @@ impl Engine {
                 (create, With::Cells(imported))
             }
         };
-        let rests = self.rests(&create, &with);
-        self.check_creation(&create, rests)?;
+        let is_served = self.is_served(&create, &with);
+        self.check_creation(&create, is_served)?;
         let session = SessionId::from_uuid(Uuid::now_v7());
         let identity =
             Identity { principal: source.principal(), command: id.clone(), key: None, fingerprint };
@@ -133,9 +133,11 @@ impl Engine {
         };
         let outcome = Outcome::Done { response };
         let answer = identity.answer(outcome.clone());
+        let is_agent = create.kind.is_agent();
         let events = first_events(id, &source, session, create, with);
         self.append_creation(session, events, answer).await?;
-        if rests {
+        // An agent starts when it has something to do.
+        if is_agent {
             return Ok(outcome);
         }
         let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
@@ -146,18 +148,18 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Whether it is an agent's conversation, which nothing here can start: it is there, and can be read.
-    fn rests(&self, create: &CreateSession, with: &With) -> bool {
+    /// Whether what does its work must be here. An agent's conversation that has a beginning can be read where it cannot go on.
+    fn is_served(&self, create: &CreateSession, with: &With) -> bool {
         let has_a_beginning = match with {
             With::Nothing => false,
             With::Entries(_) | With::Cells(_) => true,
         };
-        has_a_beginning && create.kind.is_agent() && !self.shared.serves(&create.kind)
+        !(has_a_beginning && create.kind.is_agent()) || self.shared.serves(&create.kind)
     }
 
-    fn check_creation(&self, create: &CreateSession, rests: bool) -> Result<(), Error> {
+    fn check_creation(&self, create: &CreateSession, is_served: bool) -> Result<(), Error> {
         let shared = &self.shared;
-        if !rests {
+        if is_served {
             shared.must_serve(&create.kind)?;
         }
         if let Some(name) = &create.name {
@@ -165,13 +167,13 @@ impl Engine {
         }
         let folder = Path::new(&create.working_directory);
         // What runs nowhere keeps the folder it ran in, wherever that was.
-        if !folder.is_absolute() || !rests && !folder.is_dir() {
+        if !folder.is_absolute() || is_served && !folder.is_dir() {
             return Err(Error::InvalidArgument {
                 argument: "workingDirectory".to_owned(),
                 reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
             });
         }
-        if !rests {
+        if !create.kind.is_agent() {
             if shared.live.available_permits() == 0 {
                 return Err(Error::TooManySessions { limit: shared.limits.live_sessions });
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_log::Log;
-use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Response, SessionId};
+use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Response, SessionId, WorkEnding};
 use tokio::sync::mpsc;
 
 use crate::claims::{Claims, CommandKey};
@@ -103,6 +103,12 @@ fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
             | EvalEnding::Raised { .. }
             | EvalEnding::Interrupted
             | EvalEnding::WorkerExited { .. }) => Err(failed(ending.name().to_owned())),
+        },
+        Outcome::Done { response: Response::Worked(work) } => match work.ending {
+            WorkEnding::Done { .. } => Ok(()),
+            WorkEnding::Cancelled { .. } => Err(Error::Cancelled),
+            WorkEnding::Failed { message } => Err(failed(message)),
+            ending @ WorkEnding::Interrupted => Err(failed(ending.name().to_owned())),
         },
         Outcome::Done {
             response:

@@ -13,6 +13,7 @@ use mainstay_model::{
     PendingAsk, Position, Principal, Seq, Session, SessionId, SessionKind, SessionState, TextPosition,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::accepted::Reply;
@@ -20,11 +21,11 @@ use crate::breakers::Breakers;
 use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
 use crate::creation::ServerLane;
-use crate::hub::{Cursor, Hub, Subscription};
+use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
 use crate::presence::ClientInfo;
 use crate::progress::WarmUpProgress;
-use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
+use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage, RunnerFactory};
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
@@ -292,6 +293,16 @@ impl Engine {
     /// The events after a cursor that the filter lets through, then live ones.
     pub(crate) fn follow(&self, cursor: Cursor, filter: EventFilter) -> Subscription {
         self.shared.hub.subscribe(Arc::clone(&self.shared.log), cursor, filter)
+    }
+
+    /// What is going on in a session, before events say it.
+    pub(crate) fn listen(&self, session: SessionId) -> Listener {
+        self.shared.hub.listen(session)
+    }
+
+    /// What a session's agent says of itself.
+    pub(crate) async fn question(&self, session: SessionId, question: AgentQuestion) -> Result<Value, Error> {
+        self.request(session, |reply| Request::Question { question, reply }).await?
     }
 
     /// How many sessions have a task: those that are not at rest, or in which something waits.

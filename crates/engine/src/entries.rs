@@ -2,7 +2,7 @@
 
 use mainstay_log::Log;
 use mainstay_model::transcript::slice;
-use mainstay_model::{Content, Error, Placed, Segment, Seq, SessionId};
+use mainstay_model::{Content, Error, Placed, Segment, Seq, Session, SessionId};
 
 use crate::engine::Engine;
 
@@ -21,30 +21,51 @@ impl Engine {
 
     /// All that an entry says.
     pub(crate) async fn text_of(&self, placed: &Placed) -> Result<String, Error> {
-        match &placed.entry.content {
-            Content::Text(text) => Ok(text.clone()),
-            Content::Object { object, .. } => {
-                let bytes = self.shared.log.object(object).await?;
-                let Placed { session, number, .. } = *placed;
-                String::from_utf8(bytes).map_err(|_| Error::EntryDamaged { session, number })
-            }
-        }
+        text_of(self.shared.log.as_ref(), placed).await
     }
 
     /// The entries that these stand for.
     pub(crate) async fn entries_of(&self, segments: &[Segment]) -> Result<Vec<Placed>, Error> {
-        let mut entries = Vec::new();
-        for Segment { session, from, to, .. } in segments {
-            let wanted = to.saturating_sub(*from);
-            let limit = usize::try_from(wanted).unwrap_or(usize::MAX);
-            let found = self.shared.log.own_entries(*session, *from, limit).await?;
-            if found.len() as u64 != wanted {
-                return Err(Error::EntryDamaged { session: *session, number: from + found.len() as u64 });
-            }
-            entries.extend(found);
-        }
-        Ok(entries)
+        entries_of(self.shared.log.as_ref(), segments).await
     }
+
+    /// What a session's transcript consists of now.
+    pub(crate) async fn segments_of(&self, session: &Session) -> Result<Vec<Segment>, Error> {
+        segments_of(self.shared.log.as_ref(), session).await
+    }
+}
+
+/// All that an entry says.
+pub(crate) async fn text_of(log: &dyn Log, placed: &Placed) -> Result<String, Error> {
+    match &placed.entry.content {
+        Content::Text(text) => Ok(text.clone()),
+        Content::Object { object, .. } => {
+            let bytes = log.object(object).await?;
+            let Placed { session, number, .. } = *placed;
+            String::from_utf8(bytes).map_err(|_| Error::EntryDamaged { session, number })
+        }
+    }
+}
+
+/// The entries that these stand for.
+pub(crate) async fn entries_of(log: &dyn Log, segments: &[Segment]) -> Result<Vec<Placed>, Error> {
+    let mut entries = Vec::new();
+    for Segment { session, from, to, .. } in segments {
+        let wanted = to.saturating_sub(*from);
+        let limit = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let found = log.own_entries(*session, *from, limit).await?;
+        if found.len() as u64 != wanted {
+            return Err(Error::EntryDamaged { session: *session, number: from + found.len() as u64 });
+        }
+        entries.extend(found);
+    }
+    Ok(entries)
+}
+
+/// What a session's transcript consists of now.
+pub(crate) async fn segments_of(log: &dyn Log, session: &Session) -> Result<Vec<Segment>, Error> {
+    let own = log.count_own_entries(session.id).await?;
+    Ok(session.transcript.segments(session.id, own))
 }
 
 /// The events of a segment's session that lie behind the entry before it, up to its last entry: after the first of the two, up

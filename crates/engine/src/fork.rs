@@ -77,12 +77,6 @@ impl Engine {
             .ok_or_else(|| Error::SessionNotFound { reference: session.to_string() })
     }
 
-    /// What a session's transcript consists of now.
-    pub(crate) async fn segments_of(&self, session: &Session) -> Result<Vec<Segment>, Error> {
-        let own = self.shared.log.count_own_entries(session.id).await?;
-        Ok(session.transcript.segments(session.id, own))
-    }
-
     /// How many entries there are from the first, where `wanted` are wanted and no answer is to lose what it answers.
     pub(crate) async fn whole_end(&self, segments: &[Segment], wanted: u64) -> Result<u64, Error> {
         self.whole_around(segments, wanted..wanted).await.map(|whole| whole.end)

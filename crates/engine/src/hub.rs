@@ -10,14 +10,17 @@ use std::sync::{Arc, PoisonError};
 
 use mainstay_log::Log;
 use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use crate::sync::{Mutex, MutexGuard};
 
+mod live;
 mod recent;
 mod subscription;
 mod tail;
 
+pub(crate) use live::Listener;
+pub use live::Live;
 use recent::{Place, Recent};
 pub use subscription::Cursor;
 use subscription::Sources;
@@ -32,6 +35,8 @@ pub(crate) struct Hub {
 
 struct Channels {
     sessions: HashMap<SessionId, watch::Sender<Recent<Seq>>>,
+    /// What is heard at once, of each session that someone listens to.
+    live: HashMap<SessionId, broadcast::Sender<Arc<Live>>>,
     /// The newest position that was published.
     newest: watch::Sender<Position>,
     tail: Option<Tail>,
@@ -41,7 +46,14 @@ impl Hub {
     /// A hub over a log whose newest event has this place.
     pub(crate) fn new(newest: Position) -> Self {
         let (newest, _) = watch::channel(newest);
-        Self { channels: Mutex::new(Some(Channels { sessions: HashMap::new(), newest, tail: None })) }
+        Self {
+            channels: Mutex::new(Some(Channels {
+                sessions: HashMap::new(),
+                live: HashMap::new(),
+                newest,
+                tail: None,
+            })),
+        }
     }
 
     /// Passes committed events on, in the order of the session.
@@ -82,6 +94,27 @@ impl Hub {
                 Subscription::of_log(sources, after, live)
             }
         }
+    }
+
+    /// Passes on what is kept nowhere, to those who listen.
+    pub(crate) fn tell(&self, session: SessionId, live: Live) {
+        let mut channels = self.lock();
+        let Some(Channels { live: listened, .. }) = channels.as_mut() else { return };
+        if let Some(told) = listened.get(&session)
+            && told.send(Arc::new(live)).is_err()
+        {
+            listened.remove(&session);
+        }
+    }
+
+    /// Listens to a session. What was said before is not heard.
+    pub(crate) fn listen(&self, session: SessionId) -> Listener {
+        let channel = || broadcast::channel(live::KEPT).0;
+        let heard = match self.lock().as_mut() {
+            Some(channels) => channels.live.entry(session).or_insert_with(channel).subscribe(),
+            None => channel().subscribe(),
+        };
+        Listener(heard)
     }
 
     /// How many subscriptions there are.

@@ -10,6 +10,7 @@ mod claims;
 mod client;
 mod commit;
 mod compaction;
+mod context;
 mod creation;
 mod dependencies;
 mod engine;
@@ -30,6 +31,7 @@ pub mod runner;
 mod search;
 mod session;
 mod store;
+mod stream;
 mod sync;
 mod validity;
 mod warm_up;
@@ -40,10 +42,10 @@ mod worker;
 #[cfg(feature = "shuttle")]
 mod interleavings;
 
-pub use client::{Client, Followed, WaitingAsk};
+pub use client::{Client, Followed, Listened, WaitingAsk};
 pub use engine::{CommandStatus, Engine, SessionStatus};
 pub use exchange::{ExportCursor, ExportPage, ImportSession};
-pub use hub::Cursor;
+pub use hub::{Cursor, Live};
 pub use insertion::Inserted;
 pub use lineage::Relative;
 pub use merge::{Brought, Merge, Merged, Stopped};

@@ -1,11 +1,12 @@
-//! What the engine needs of a worker, whatever its language.
+//! What the engine needs of what does a session's work: a kernel, whatever its language, or an agent, whatever program that is.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AskId, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition,
+    AgentState, AskId, Diagnostic, Error, JobId, Placed, QueuedPrompt, RunnerInfo, RunnerNotice, SessionId,
+    SessionKind, TextPosition, Work,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,24 +44,62 @@ pub struct RunnerSpec {
     pub kind: SessionKind,
     /// The folder its code runs in.
     pub working_directory: PathBuf,
+    /// What an agent goes on from; a kernel is told what to run again instead.
+    pub conversation: Option<Conversation>,
 }
 
-/// A runner that accepts code.
+/// What an agent goes on from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conversation {
+    /// What it is shown of its session's transcript, each entry with all of its text: the newest summary, then what that does not
+    /// stand for.
+    pub entries: Vec<(Placed, String)>,
+    /// How it went on when it was there last.
+    pub state: Option<AgentState>,
+    /// What people call it.
+    pub name: String,
+}
+
+/// A runner that is there.
 pub struct StartedRunner {
     /// It.
-    pub runner: Arc<dyn Runner>,
+    pub runner: Runner,
     /// What it says, in order; closed after [`RunnerNotice::Exited`].
     pub notices: mpsc::Receiver<RunnerNotice>,
 }
 
-/// A worker that runs one session's code, one job at a time. Dropping the last handle kills it.
+/// What does one session's work, one job at a time. Dropping the last handle kills it.
+#[derive(Clone)]
+pub enum Runner {
+    /// It runs code.
+    Kernel(Arc<dyn Kernel>),
+    /// It is spoken to.
+    Agent(Arc<dyn Agent>),
+}
+
+impl Runner {
+    /// What both have in common.
+    pub fn process(&self) -> &dyn Process {
+        match self {
+            Self::Kernel(kernel) => kernel.as_ref(),
+            Self::Agent(agent) => agent.as_ref(),
+        }
+    }
+
+    /// What runs code, where it does.
+    pub fn kernel(&self) -> Option<&Arc<dyn Kernel>> {
+        match self {
+            Self::Kernel(kernel) => Some(kernel),
+            Self::Agent(_) => None,
+        }
+    }
+}
+
+/// A process that does a session's work.
 #[async_trait]
-pub trait Runner: Send + Sync {
+pub trait Process: Send + Sync {
     /// What it is.
     fn info(&self) -> RunnerInfo;
-
-    /// Runs code. Done once the worker has it; what it prints, and its end, come as notices.
-    async fn run(&self, submission: Submission);
 
     /// Passes on the answer to an ask of the running job, or why there is none. Done once the worker has it.
     async fn answer(&self, ask: AskId, answer: Result<Value, Error>);
@@ -68,6 +107,19 @@ pub trait Runner: Send + Sync {
     /// Asks the running job to stop. Done once the worker has been told, so that no job after this one is meant; whether
     /// the job stops shows in its end.
     async fn interrupt(&self);
+
+    /// Ends the process and all that it started, at once.
+    fn kill(&self);
+
+    /// What the process uses now; none where that cannot be told.
+    fn usage(&self) -> Option<ResourceUsage>;
+}
+
+/// A worker that runs code.
+#[async_trait]
+pub trait Kernel: Process {
+    /// Runs code. Done once the worker has it; what it prints, and its end, come as notices.
+    async fn run(&self, submission: Submission);
 
     /// Starts afresh in the same process.
     ///
@@ -92,12 +144,36 @@ pub trait Runner: Send + Sync {
     /// # Errors
     /// [`Error::WorkerFailed`], [`Error::InvalidArgument`] where nothing has that name.
     async fn explore(&self, name: String) -> Result<Members, Error>;
+}
 
-    /// Ends the process and all that it started, at once.
-    fn kill(&self);
+/// An agent that is spoken to.
+#[async_trait]
+pub trait Agent: Process {
+    /// Does something. Done once the agent has it; what it says, and its end, come as notices.
+    async fn work(&self, job: JobId, work: Work);
 
-    /// What the process uses now; none where that cannot be told.
-    fn usage(&self) -> Option<ResourceUsage>;
+    /// Says something to it while it works. Done once the agent has it; whether it has heard it shows in what it has still to hear.
+    async fn steer(&self, queued: QueuedPrompt);
+
+    /// Tells what it knows, also while it works.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`], with what it says itself where it refuses.
+    async fn tell(&self, question: AgentQuestion) -> Result<Value, Error>;
+}
+
+/// What an agent may be asked about itself. It answers in its own words: each of pi's answers is that of its RPC mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentQuestion {
+    /// The models it may use.
+    Models,
+    /// What can be prompted with a slash: commands of extensions, templates, skills.
+    Commands,
+    /// How it is.
+    State,
+    /// What its conversation came to.
+    Statistics,
 }
 
 /// Code for a runner.

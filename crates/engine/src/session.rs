@@ -17,10 +17,12 @@ use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Action, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event, EventBody,
-    Input, JobId, Limits, Metadata, Notice, Outcome, OutputStream, PendingAsk, Position, RunnerNotice, Seq,
-    Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp, Version, decide,
+    Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event,
+    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, OutputStream, PendingAsk, Position,
+    RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp, Version,
+    decide,
 };
+use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use uuid::Uuid;
 
@@ -35,7 +37,8 @@ use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
 use crate::presence::Clients;
 use crate::progress::WarmUps;
-use crate::runner::{Completions, Members, ResourceUsage, RunnerFactory};
+use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage, RunnerFactory};
+use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
@@ -63,6 +66,8 @@ pub(crate) enum Request {
     Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
     /// List members.
     Explore { name: String, reply: oneshot::Sender<Result<Members, Error>> },
+    /// What an agent says of itself.
+    Question { question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>> },
     /// What the worker uses.
     Usage { reply: oneshot::Sender<Option<ResourceUsage>> },
     /// Something became known from outside.
@@ -204,6 +209,7 @@ pub(crate) fn spawn(
         door: Arc::downgrade(&door),
         is_open: true,
         output: OutputBuffer::new(shared.limits.output_bytes_per_job),
+        stream: StreamBuffer::default(),
         unstored: Vec::new(),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
         shared,
@@ -257,6 +263,8 @@ struct SessionTask {
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
     output: OutputBuffer,
+    /// What an agent says of a message.
+    stream: StreamBuffer,
     /// What code printed that is withheld.
     unstored: Vec<(OutputStream, String)>,
     flush_at: Option<Instant>,
@@ -342,18 +350,19 @@ impl SessionTask {
         match request {
             Request::Submit { command, fingerprint, reply } => self.admit(command, fingerprint, reply).await,
             Request::Check { code, file, reply } => {
-                self.query(Action::Check, reply, |runner| async move { runner.check(code, file).await });
+                self.query(Action::Check, reply, |kernel| async move { kernel.check(code, file).await });
             }
             Request::Complete { code, cursor, reply } => {
-                self.query(Action::Complete, reply, move |runner| async move {
-                    runner.complete(code, cursor).await
+                self.query(Action::Complete, reply, move |kernel| async move {
+                    kernel.complete(code, cursor).await
                 });
             }
             Request::Explore { name, reply } => {
-                self.query(Action::Explore, reply, |runner| async move { runner.explore(name).await });
+                self.query(Action::Explore, reply, |kernel| async move { kernel.explore(name).await });
             }
+            Request::Question { question, reply } => self.ask_agent(question, reply),
             Request::Usage { reply } => {
-                let usage = self.runner().and_then(|runner| runner.usage());
+                let usage = self.runner().and_then(|runner| runner.process().usage());
                 reply.send(usage).ok();
             }
             Request::Hear { notice } => self.notice(notice),
@@ -391,6 +400,8 @@ impl SessionTask {
                 self.turn_away();
             }
             SessionCommand::Eval { .. }
+            | SessionCommand::Work(_)
+            | SessionCommand::Steer(_)
             | SessionCommand::Cancel { .. }
             | SessionCommand::Reset
             | SessionCommand::Refresh
@@ -425,14 +436,30 @@ impl SessionTask {
         // One at rest has a task until its rate can be forgotten.
         let at_rest = self.is_open && self.session.state() == SessionState::Uninitialized;
         let forgotten = at_rest.then(|| self.rate.idle_at()).filter(|at| *at > now());
-        let deadline =
-            overdue.into_iter().chain(forgotten).chain(self.lane.next_deadline()).chain(unanswered).min();
+        let idle = self.idle_at();
+        let deadline = overdue
+            .into_iter()
+            .chain(forgotten)
+            .chain(self.lane.next_deadline())
+            .chain(unanswered)
+            .chain(idle)
+            .min();
         let deadline = deadline.map(|at| Instant::now() + until(at));
         [self.flush_at, self.grace.map(|(at, _)| at), deadline].into_iter().flatten().min()
     }
 
+    /// When an agent that has nothing to do goes to rest.
+    fn idle_at(&self) -> Option<Timestamp> {
+        let limit_ms = self.shared.limits.agent_idle_ms;
+        let is_idle = self.session.kind.is_agent() && self.session.state() == SessionState::Ready;
+        (is_idle && limit_ms > 0).then(|| Deadline::after(self.session.last_activity, limit_ms).at)
+    }
+
     fn on_timer(&mut self) {
         self.end_overdue();
+        if self.idle_at().is_some_and(|at| at <= now()) {
+            self.notice(Notice::Idle);
+        }
         let now = Instant::now();
         if self.flush_at.is_some_and(|at| at <= now) {
             self.flush_output();
@@ -545,17 +572,34 @@ impl SessionTask {
                 self.unstored.clear();
                 self.run_job(job, code, file);
             }
+            Effect::Work { job, work } => {
+                let requested = self.session.running().map(|running| running.requested);
+                let requested = requested.unwrap_or(self.session.last_seq);
+                self.give(Order::Work { job, work, requested });
+            }
+            Effect::Steer { queued } => {
+                self.order(Order::Steer(queued));
+            }
             Effect::Answer { ask, answer } => {
                 // Where no worker takes it, the job that asked is gone with its worker.
                 self.order(Order::Answer { ask, answer });
             }
             Effect::Interrupt { job } => {
-                let grace = Duration::from_millis(self.shared.limits.cancel_grace_ms);
+                let grace = self.grace();
                 self.grace = Some((Instant::now() + grace, job));
                 // Where no worker takes it, none runs the job, and its exit is on its way.
                 self.order(Order::Interrupt);
             }
         }
+    }
+
+    /// How long a job may take to stop.
+    fn grace(&self) -> Duration {
+        let limits = &self.shared.limits;
+        Duration::from_millis(match self.session.kind.is_agent() {
+            true => limits.agent_cancel_grace_ms,
+            false => limits.cancel_grace_ms,
+        })
     }
 
     fn shut_down(&mut self) {
@@ -567,7 +611,12 @@ impl SessionTask {
 
 /// Output alone does not make held output leave.
 fn is_output(input: &Input) -> bool {
-    matches!(input, Input::Notice(Notice::Runner(RunnerNotice::Output { .. }) | Notice::OutputCut { .. }))
+    let Input::Notice(notice) = input else { return false };
+    matches!(
+        notice,
+        Notice::Runner(RunnerNotice::Output { .. } | RunnerNotice::Agent(AgentNotice::Said(_)))
+            | Notice::OutputCut { .. }
+    )
 }
 
 /// How long it is until then; nothing where it is past.

@@ -1,5 +1,6 @@
 //! Bringing a worker up: wait out the back-off, start it, run again what defined the session, then pass on what it says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,16 +8,17 @@ use mainstay_log::Log;
 use mainstay_model::decide::LastWords;
 use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
 use mainstay_model::{
-    Blame, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport, Limits, Notice, References,
-    RunnerInfo, RunnerNotice, Segment, Seq, Session, SessionId, WorkerExit,
+    AgentNotice, Blame, Compaction, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport,
+    Limits, Notice, References, RunnerInfo, RunnerNotice, Segment, Seq, Session, SessionId, WorkerExit,
 };
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::breakers::Breakers;
+use crate::context::{compaction_of, conversation_of};
 use crate::entries::events_of;
 use crate::progress::WarmUpProgress;
-use crate::runner::{Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
+use crate::runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
 use crate::sync::time::{sleep, timeout, timeout_at};
 
 /// How many events are read from the log at once.
@@ -49,7 +51,7 @@ pub(crate) struct WarmUp {
 /// What a session's task hears from its worker.
 pub(crate) enum FromWorker {
     /// It accepts code, though its definitions are not there yet.
-    Started(Arc<dyn Runner>),
+    Started(Runner),
     /// So much of what defined the session has run again.
     Replays(WarmUpProgress),
     /// Something happened.
@@ -58,7 +60,7 @@ pub(crate) enum FromWorker {
 
 impl WarmUp {
     /// Brings the worker up and passes on what it says, until it is gone. Aborting the task kills the worker.
-    pub(crate) async fn run(self) {
+    pub(crate) async fn run(mut self) {
         sleep(self.after).await;
         let began = Instant::now();
         let StartedRunner { runner, mut notices } = match self.start().await {
@@ -69,20 +71,21 @@ impl WarmUp {
             }
             Err(error) => return self.tell(Notice::WarmUpFailed { error }).await,
         };
-        if self.tell.send(FromWorker::Started(Arc::clone(&runner))).await.is_err() {
+        if self.tell.send(FromWorker::Started(runner.clone())).await.is_err() {
             return;
         }
-        match self.replay(runner.as_ref(), &mut notices).await {
+        let replayed = match &runner {
+            Runner::Kernel(kernel) => self.replay(kernel.as_ref(), &mut notices).await,
+            // It was given its conversation.
+            Runner::Agent(_) => Ok(Replayed { count: 0, diverged: Vec::new(), references: None }),
+        };
+        match replayed {
             Ok(Replayed { count, diverged, references }) => {
-                let mut info = runner.info();
+                let mut info = runner.process().info();
                 info.references = references.or(info.references);
                 self.tell(warmed_up(info, count, diverged, began)).await;
                 drop(runner);
-                while let Some(notice) = notices.recv().await {
-                    self.tell(Notice::Runner(notice)).await;
-                }
-                // Once more than needed, unless the worker went without a word; what is told twice is heard once.
-                self.tell(exited(WorkerExit::Unknown)).await;
+                self.pass_on(notices).await;
             }
             Err(ReplayFailed::Exited { exit, last_words }) => {
                 self.tell(Notice::Runner(RunnerNotice::Exited { exit, last_words })).await;
@@ -92,8 +95,12 @@ impl WarmUp {
     }
 
     /// Starts it. What fails counts for the breaker of its kind, what is only slow does not.
-    async fn start(&self) -> Result<StartedRunner, Error> {
+    async fn start(&mut self) -> Result<StartedRunner, Error> {
         self.check_folder()?;
+        if self.spec.kind.is_agent() {
+            let session = self.committed_session().await?;
+            self.spec.conversation = Some(conversation_of(self.log.as_ref(), &session).await?);
+        }
         let permit = self.breakers.permit(&self.spec.kind).await;
         match self.start_now().await {
             Ok(started) => {
@@ -130,12 +137,10 @@ impl WarmUp {
 
     async fn replay(
         &self,
-        runner: &dyn Runner,
+        runner: &dyn Kernel,
         notices: &mut mpsc::Receiver<RunnerNotice>,
     ) -> Result<Replayed, ReplayFailed> {
-        let is_there = |session: &Arc<Session>| session.last_seq >= self.up_to;
-        if self.committed.clone().wait_for(is_there).await.is_err() {
-            // An append failed, and the session's task with it.
+        if self.committed_session().await.is_err() {
             return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None });
         }
         let replay = self.what_to_replay().await?;
@@ -162,6 +167,62 @@ impl WarmUp {
             replayed.references = again.references.or(replayed.references);
         }
         Ok(replayed)
+    }
+
+    /// The session once all is in the log that came before this start.
+    async fn committed_session(&self) -> Result<Arc<Session>, Error> {
+        let is_there = |session: &Arc<Session>| session.last_seq >= self.up_to;
+        self.committed_when(is_there).await
+    }
+
+    /// The session as committed, once it is as it is to be.
+    async fn committed_when(&self, is_so: impl FnMut(&Arc<Session>) -> bool) -> Result<Arc<Session>, Error> {
+        let mut committed = self.committed.clone();
+        let session = committed.wait_for(is_so).await.map(|session| Arc::clone(&session));
+        // An append failed, and the session's task with it.
+        session.map_err(|_| Error::WorkerFailed { reason: "the session's task ended".to_owned() })
+    }
+
+    /// Passes on what the runner says, until it is gone.
+    async fn pass_on(&self, mut notices: mpsc::Receiver<RunnerNotice>) {
+        let mut messages = self.committed.borrow().messages;
+        while let Some(notice) = notices.recv().await {
+            let notice = match notice {
+                RunnerNotice::Agent(AgentNotice::Compacted { summary, kept, metadata }) => {
+                    match self.compaction(messages, summary, kept, metadata).await {
+                        Ok(compaction) => Notice::Compacted(compaction),
+                        Err(error) => {
+                            tracing::warn!(session = %self.spec.session, %error, "a compaction is not kept");
+                            continue;
+                        }
+                    }
+                }
+                RunnerNotice::Agent(AgentNotice::Message(message)) => {
+                    messages += u64::from(!message.parts.is_empty());
+                    Notice::Runner(RunnerNotice::Agent(AgentNotice::Message(message)))
+                }
+                notice @ (RunnerNotice::Agent(_)
+                | RunnerNotice::Output { .. }
+                | RunnerNotice::Asks { .. }
+                | RunnerNotice::Finished { .. }
+                | RunnerNotice::Exited { .. }) => Notice::Runner(notice),
+            };
+            self.tell(notice).await;
+        }
+        // Once more than needed, unless the worker went without a word; what is told twice is heard once.
+        self.tell(exited(WorkerExit::Unknown)).await;
+    }
+
+    /// What an agent's summary stands for: it is known once all that the agent had said is in the log.
+    async fn compaction(
+        &self,
+        messages: u64,
+        summary: String,
+        kept: u64,
+        metadata: BTreeMap<String, Value>,
+    ) -> Result<Compaction, Error> {
+        let session = self.committed_when(|session| session.messages >= messages).await?;
+        compaction_of(self.log.as_ref(), &session, summary, kept, metadata).await
     }
 
     /// What must run again: what the entries it began with come from, then its own.
@@ -291,7 +352,7 @@ pub(crate) fn is_no_reset(event: &Event) -> bool {
 /// then, and is dropped.
 async fn run_again(
     session: SessionId,
-    runner: &dyn Runner,
+    runner: &dyn Kernel,
     notices: &mut mpsc::Receiver<RunnerNotice>,
     mut item: ReplayItem,
     limits: &Limits,
@@ -308,12 +369,12 @@ async fn run_again(
 async fn end_of(
     job: JobId,
     mut answers: impl Iterator<Item = Result<Value, Error>>,
-    runner: &dyn Runner,
+    runner: &dyn Kernel,
     notices: &mut mpsc::Receiver<RunnerNotice>,
 ) -> Result<JobReport, ReplayFailed> {
     loop {
         match notices.recv().await {
-            Some(RunnerNotice::Output { .. }) => {}
+            Some(RunnerNotice::Output { .. } | RunnerNotice::Agent(_)) => {}
             Some(RunnerNotice::Asks { ask, .. }) => {
                 let answer = answers.next().unwrap_or(Err(Error::Cancelled));
                 runner.answer(ask, answer).await;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_model::{AskId, Error, Notice, WorkerExit};
+use mainstay_model::{AskId, Error, JobId, Notice, QueuedPrompt, Seq, Session, Work, WorkerExit};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::progress::Replaying;
-use crate::runner::{Runner, Submission};
+use crate::runner::{Kernel, Runner, Submission};
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
 use crate::warm_up::{FromWorker, WarmUp, exited};
@@ -23,7 +23,7 @@ pub(crate) struct Worker {
 
 /// A worker that accepts code.
 struct Up {
-    runner: Arc<dyn Runner>,
+    runner: Runner,
     orders: mpsc::UnboundedSender<Order>,
 }
 
@@ -31,6 +31,17 @@ struct Up {
 pub(crate) enum Order {
     /// Run code.
     Run(Submission),
+    /// Do something, once the session as committed has this event.
+    Work {
+        /// The job.
+        job: JobId,
+        /// What.
+        work: Work,
+        /// The event that accepted it.
+        requested: Seq,
+    },
+    /// Hear something while working.
+    Steer(QueuedPrompt),
     /// Take the answer to an ask, or hear why there is none.
     Answer {
         /// Which.
@@ -49,14 +60,19 @@ impl Worker {
     }
 
     /// Notes that it accepts code now, and is to take note of an interrupt within `grace`.
-    pub(crate) fn is_up(&mut self, runner: Arc<dyn Runner>, grace: Duration) {
+    pub(crate) fn is_up(
+        &mut self,
+        runner: Runner,
+        grace: Duration,
+        committed: watch::Receiver<Arc<Session>>,
+    ) {
         let (orders, ordered) = mpsc::unbounded_channel();
-        spawn(deliver(Arc::clone(&runner), grace, ordered));
+        spawn(deliver(runner.clone(), grace, committed, ordered));
         self.up = Some(Up { runner, orders });
     }
 
     /// The worker itself, once it accepts code.
-    pub(crate) fn runner(&self) -> Option<&Arc<dyn Runner>> {
+    pub(crate) fn runner(&self) -> Option<&Runner> {
         self.up.as_ref().map(|up| &up.runner)
     }
 
@@ -70,27 +86,43 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.task.abort();
         if let Some(up) = &self.up {
-            up.runner.kill();
+            up.runner.process().kill();
         }
     }
 }
 
 /// One order after another: an interrupt neither overtakes the job it is meant for nor lags behind into the next.
-async fn deliver(runner: Arc<dyn Runner>, grace: Duration, mut orders: mpsc::UnboundedReceiver<Order>) {
+async fn deliver(
+    runner: Runner,
+    grace: Duration,
+    committed: watch::Receiver<Arc<Session>>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+) {
     while let Some(order) = orders.recv().await {
-        match order {
-            Order::Run(submission) => runner.run(submission).await,
-            Order::Answer { ask, answer } => runner.answer(ask, answer).await,
+        match (&runner, order) {
+            (Runner::Kernel(kernel), Order::Run(submission)) => kernel.run(submission).await,
+            (Runner::Agent(agent), Order::Work { job, work, requested }) => {
+                // What it does reaches beyond the session: that it was asked to must not get lost.
+                let is_durable = |session: &Arc<Session>| session.last_seq >= requested;
+                if committed.clone().wait_for(is_durable).await.is_ok() {
+                    agent.work(job, work).await;
+                }
+            }
+            (Runner::Agent(agent), Order::Steer(queued)) => agent.steer(queued).await,
+            (Runner::Kernel(_), Order::Work { .. } | Order::Steer(_)) | (Runner::Agent(_), Order::Run(_)) => {
+                tracing::error!("a runner was told what is not of its kind");
+            }
+            (_, Order::Answer { ask, answer }) => runner.process().answer(ask, answer).await,
             // A job that still runs then costs the worker its life; one that has ended must not block the next.
-            Order::Interrupt => timeout(grace, runner.interrupt()).await.unwrap_or_default(),
+            (_, Order::Interrupt) => timeout(grace, runner.process().interrupt()).await.unwrap_or_default(),
         }
     }
 }
 
 /// Resets a worker, and tells the session's task what came of it. One that does not reset counts as lost.
-pub(crate) async fn reset(runner: Arc<dyn Runner>, limit: Duration, tell: mpsc::Sender<FromWorker>) {
+pub(crate) async fn reset(kernel: Arc<dyn Kernel>, limit: Duration, tell: mpsc::Sender<FromWorker>) {
     let began = Instant::now();
-    let reset = timeout(limit, runner.reset())
+    let reset = timeout(limit, kernel.reset())
         .await
         .unwrap_or(Err(Error::Timeout { limit_ms: limit.as_millis() as u64 }));
     let notice = match reset {

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::runner::{Completions, Members, ResourceUsage, Runner, StartedRunner, Submission};
+use mainstay_engine::runner::{
+    Completions, Kernel, Members, Process, ResourceUsage, Runner, StartedRunner, Submission,
+};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
@@ -75,7 +77,7 @@ pub async fn launch(
     };
     tokio::spawn(reader.run());
     let worker = Worker { info, outgoing: tokio::sync::Mutex::new(outgoing), calls, group };
-    Ok(StartedRunner { runner: Arc::new(worker), notices })
+    Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
 }
 
 /// Kills a worker whose start is given up.
@@ -187,20 +189,9 @@ impl Drop for Worker {
 }
 
 #[async_trait]
-impl Runner for Worker {
+impl Process for Worker {
     fn info(&self) -> RunnerInfo {
         self.info.clone()
-    }
-
-    async fn run(&self, submission: Submission) {
-        let Submission { job, code, file } = submission;
-        let id = self.calls.next_id();
-        *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
-        if let Err(error) = self.send(&ToWorker::Eval { id, job, code, file }).await {
-            // The reader notices the end of the channel as well, and says so.
-            tracing::warn!(%error, "a job could not be sent");
-            self.kill();
-        }
     }
 
     async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
@@ -218,6 +209,28 @@ impl Runner for Worker {
         if let Some((eval, _)) = self.calls.running() {
             // A worker that cannot be asked is killed when its grace ends.
             self.query(|id| ToWorker::Interrupt { id, eval }).await.ok();
+        }
+    }
+
+    fn kill(&self) {
+        self.group.kill();
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        self.group.usage()
+    }
+}
+
+#[async_trait]
+impl Kernel for Worker {
+    async fn run(&self, submission: Submission) {
+        let Submission { job, code, file } = submission;
+        let id = self.calls.next_id();
+        *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
+        if let Err(error) = self.send(&ToWorker::Eval { id, job, code, file }).await {
+            // The reader notices the end of the channel as well, and says so.
+            tracing::warn!(%error, "a job could not be sent");
+            self.kill();
         }
     }
 
@@ -253,14 +266,6 @@ impl Runner for Worker {
             FromWorker::Members { name, kind, members, .. } => Ok(Members { name, kind, members }),
             other => Err(unexpected(&other)),
         }
-    }
-
-    fn kill(&self) {
-        self.group.kill();
-    }
-
-    fn usage(&self) -> Option<ResourceUsage> {
-        self.group.usage()
     }
 }
 

@@ -86,7 +86,7 @@ impl Session {
 
     async fn submit(&self, code: &str) -> JobId {
         let job = JobId::from_uuid(uuid::Uuid::now_v7());
-        self.worker.runner.run(Submission { job, code: code.to_owned(), file: None }).await;
+        self.worker.runner.kernel().unwrap().run(Submission { job, code: code.to_owned(), file: None }).await;
         job
     }
 
@@ -144,7 +144,7 @@ impl Session {
         for answer in answers {
             let (ask, prompt) = self.asks(job).await;
             prompts.push(prompt);
-            self.worker.runner.answer(ask, Ok(json!(answer))).await;
+            self.worker.runner.process().answer(ask, Ok(json!(answer))).await;
         }
         let report = self.end_of(job).await.report;
         assert_eq!(report.ending, JobEnding::Completed, "{code}");
@@ -228,7 +228,7 @@ async fn an_interrupt_right_behind_an_eval_ends_it_and_not_the_worker() {
     let mut session = Session::start().await;
     for _ in 0..10 {
         let job = session.submit("System.Threading.Thread.Sleep(-1)").await;
-        soon(session.worker.runner.interrupt()).await;
+        soon(session.worker.runner.process().interrupt()).await;
         assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 0 });
     }
     assert_eq!(session.value("1 + 1").await, "2");
@@ -286,7 +286,7 @@ async fn what_nobody_answers_is_the_end_of_input() {
     let job = session.submit(code).await;
     for _ in 0..4 {
         let (ask, _) = session.asks(job).await;
-        session.worker.runner.answer(ask, Err(Error::TimedOut { limit_ms: 5 })).await;
+        session.worker.runner.process().answer(ask, Err(Error::TimedOut { limit_ms: 5 })).await;
     }
     let value = session.end_of(job).await.report.result.value;
     assert_eq!(value.as_deref(), Some("(true, -1, -1, \"\")"));
@@ -303,7 +303,7 @@ async fn code_that_its_job_left_running_is_at_the_end_of_its_input() {
     let begins = "let waits = System.Threading.Tasks.Task.Run(fun () -> stdin.ReadLine());;\nSystem.Threading.Thread.Sleep -1";
     let begins = session.submit(begins).await;
     session.asks(begins).await;
-    soon(session.worker.runner.interrupt()).await;
+    soon(session.worker.runner.process().interrupt()).await;
     session.end_of(begins).await;
     assert_eq!(session.converse(&reads_after("waits"), &["b"]).await.1, "(true, \"b\")");
 }
@@ -314,8 +314,8 @@ async fn an_interrupt_ends_the_wait_for_an_answer() {
     for read in ["stdin.ReadLine()", "async { return stdin.ReadLine() } |> Async.RunSynchronously"] {
         let job = session.submit(&format!("let before = 1;;\nlet never = {read}")).await;
         let (ask, _) = session.asks(job).await;
-        soon(session.worker.runner.interrupt()).await;
-        session.worker.runner.answer(ask, Err(Error::Cancelled)).await;
+        soon(session.worker.runner.process().interrupt()).await;
+        session.worker.runner.process().answer(ask, Err(Error::Cancelled)).await;
         assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 16 }, "{read}");
     }
     assert_eq!(session.converse("stdin.ReadLine()", &["a"]).await.1, "\"a\"");
@@ -333,7 +333,7 @@ async fn interrupted_code_says_how_much_of_it_had_run_and_matters() {
     ] {
         let job = session.submit(&format!("{before}printfn \"spins\"\n{spin};; let never = 1")).await;
         while !session.prints("spins").await {}
-        session.worker.runner.interrupt().await;
+        session.worker.runner.process().interrupt().await;
         let ending = session.end_of(job).await.report.ending;
         assert_eq!(ending, JobEnding::Interrupted { kept: kept.len() }, "{before}");
     }
@@ -382,14 +382,14 @@ async fn of_those_who_throw_the_same_exception_the_last_is_named() {
 async fn a_worker_that_is_killed_names_nobody() {
     let mut session = Session::start().await;
     session.eval("try failwith \"caught\" with _ -> ()").await;
-    session.worker.runner.kill();
+    session.worker.runner.process().kill();
     assert_eq!(session.last_words().await, None);
 }
 
 #[tokio::test]
 async fn an_interrupt_without_a_job_leaves_the_next_one_alone() {
     let mut session = Session::start().await;
-    session.worker.runner.interrupt().await;
+    session.worker.runner.process().interrupt().await;
     assert_eq!(session.value("1 + 1").await, "2");
 }
 
@@ -399,7 +399,7 @@ async fn killing_a_worker_ends_what_it_started() {
     let child = session.value("System.Diagnostics.Process.Start(\"sleep\", \"1000\").Id").await;
     let child = watch(child.parse().unwrap());
     assert!(!has_ended(&child, Duration::ZERO));
-    session.worker.runner.kill();
+    session.worker.runner.process().kill();
     assert!(has_ended(&child, PATIENCE));
     let exited = soon(session.worker.notices.recv()).await;
     assert_eq!(exited, Some(RunnerNotice::Exited { exit: WorkerExit::Signal(9), last_words: None }));
@@ -409,7 +409,7 @@ async fn killing_a_worker_ends_what_it_started() {
 #[tokio::test]
 async fn a_worker_whose_last_handle_is_dropped_ends() {
     let session = Session::start().await;
-    let process = watch(session.worker.runner.info().pid);
+    let process = watch(session.worker.runner.process().info().pid);
     drop(session);
     assert!(has_ended(&process, PATIENCE));
 }

@@ -20,6 +20,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::id::SessionKind;
 use crate::state::SessionState;
 
 /// Something a client may want of a session.
@@ -30,6 +31,10 @@ pub enum Action {
     Cancel,
     /// Run code.
     Eval,
+    /// Have an agent do something.
+    Prompt,
+    /// Say something to an agent that works.
+    Steer,
     /// Type-check code without running it.
     Check,
     /// Complete at a cursor.
@@ -80,10 +85,12 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::Answer,
         Self::Cancel,
+        Self::Steer,
         Self::Eval,
+        Self::Prompt,
         Self::Check,
         Self::Complete,
         Self::Explore,
@@ -107,6 +114,8 @@ impl Action {
         match self {
             Self::Cancel => "cancel",
             Self::Eval => "eval",
+            Self::Prompt => "prompt",
+            Self::Steer => "steer",
             Self::Check => "check",
             Self::Complete => "complete",
             Self::Explore => "explore",
@@ -124,6 +133,30 @@ impl Action {
             Self::Label => "label",
             Self::Ask => "ask",
             Self::Answer => "answer",
+        }
+    }
+}
+
+impl Action {
+    /// Whether sessions of this kind know it: kernels run code, agents are spoken to.
+    pub fn is_of(self, kind: &SessionKind) -> bool {
+        match self {
+            Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Refresh => !kind.is_agent(),
+            Self::Prompt | Self::Steer => kind.is_agent(),
+            Self::Answer
+            | Self::Cancel
+            | Self::Events
+            | Self::Status
+            | Self::Reset
+            | Self::HardReset
+            | Self::Start
+            | Self::Stop
+            | Self::Rename
+            | Self::Merge
+            | Self::Delete
+            | Self::Compact
+            | Self::Label
+            | Self::Ask => true,
         }
     }
 }
@@ -164,8 +197,16 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         (S::Ready, A::Refresh) => Permitted,
         (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Refresh) => Refused,
 
-        (S::Ready, A::Eval | A::Explore) => Offered,
-        (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Eval) => Refused,
+        (S::Ready, A::Eval | A::Explore | A::Prompt) => Offered,
+        (
+            S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted,
+            A::Eval | A::Prompt,
+        ) => Refused,
+
+        (S::Evaluating | S::Waiting(_), A::Steer) => Offered,
+        (S::Ready, A::Steer) => Permitted,
+        (S::Uninitialized | S::WarmingUp | S::Faulted, A::Steer) => Refused,
+
         (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore) => Permitted,
         (S::Uninitialized | S::Faulted, A::Explore) => Refused,
 
@@ -179,9 +220,11 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
     }
 }
 
-/// The actions that clients are told of in `state`, in the order of [`Action::ALL`].
-pub fn offered(state: SessionState) -> Vec<Action> {
-    Action::ALL.into_iter().filter(|action| availability(state, *action) == Availability::Offered).collect()
+/// The actions that clients are told of in `state` of a session of this kind, in the order of [`Action::ALL`].
+pub fn offered(state: SessionState, kind: &SessionKind) -> Vec<Action> {
+    let is_offered =
+        |action: &Action| action.is_of(kind) && availability(state, *action) == Availability::Offered;
+    Action::ALL.into_iter().filter(is_offered).collect()
 }
 
 /// What would make a refused action possible: one sentence a client can act on.
@@ -240,7 +283,7 @@ mod tests {
             (SessionState::Faulted, vec![A::Events, A::Status, A::Reset, A::HardReset]),
         ];
         for (state, actions) in table {
-            assert_eq!(offered(state), actions, "{state}");
+            assert_eq!(offered(state, &SessionKind::fsharp()), actions, "{state}");
         }
     }
 

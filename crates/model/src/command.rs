@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
+use crate::agent::{Prompt, QueuedPrompt, Work};
 use crate::ask::Question;
 use crate::entry::Origin;
 use crate::error::Error;
@@ -125,6 +126,10 @@ pub enum SessionCommand {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         withheld: bool,
     },
+    /// Have an agent do something.
+    Work(Work),
+    /// Say something to an agent that works. It hears it when it can; what was said so is no job of its own.
+    Steer(QueuedPrompt),
     /// Stop a job, or take back a command that waits for its turn.
     Cancel {
         /// Whose end is wanted: a command of the same principal. Without it, the job that runs, whoever asked for it.
@@ -221,6 +226,8 @@ impl SessionCommand {
     pub const fn action(&self) -> Action {
         match self {
             Self::Eval { .. } => Action::Eval,
+            Self::Work(_) => Action::Prompt,
+            Self::Steer(_) => Action::Steer,
             Self::Cancel { .. } => Action::Cancel,
             Self::Reset => Action::Reset,
             Self::HardReset => Action::HardReset,
@@ -240,8 +247,9 @@ impl SessionCommand {
     /// Whether it takes its turn in the session's serial lane, whatever it depends on.
     const fn is_serial(&self) -> bool {
         match self {
-            Self::Eval { .. } | Self::Reset | Self::Refresh => true,
-            Self::Cancel { .. }
+            Self::Eval { .. } | Self::Work(_) | Self::Reset | Self::Refresh => true,
+            Self::Steer(_)
+            | Self::Cancel { .. }
             | Self::HardReset
             | Self::Start
             | Self::Stop
@@ -259,7 +267,9 @@ impl SessionCommand {
     pub const fn is_withheld(&self) -> bool {
         match self {
             Self::Eval { withheld, .. } => *withheld,
-            Self::Cancel { .. }
+            Self::Work(_)
+            | Self::Steer(_)
+            | Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
             | Self::Refresh
@@ -285,6 +295,8 @@ impl SessionCommand {
                 Cow::Owned(Self::Merge { point: Box::new(point.asked()), planned: Version::ZERO })
             }
             Self::Eval { withheld: false, .. }
+            | Self::Work(_)
+            | Self::Steer(_)
             | Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
@@ -316,6 +328,8 @@ impl SessionCommand {
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         match self {
             Self::Eval { code, .. } => validate_code(code, limits),
+            Self::Work(work) => validate_work(work, limits),
+            Self::Steer(queued) => validate_prompt(&queued.prompt, limits),
             Self::Rename { name } => validate_session_name(name),
             Self::Compact { summary, .. } => validate_summary(summary, limits),
             Self::Label { label: Some(label), .. } => validate_label(label, limits),
@@ -346,6 +360,26 @@ pub fn validate_code(code: &str, limits: &Limits) -> Result<(), Error> {
         Some(offset) => Err(Error::CodeInvalid { reason: format!("it has a NUL at byte {offset}") }),
         None => Ok(()),
     }
+}
+
+fn validate_work(work: &Work, limits: &Limits) -> Result<(), Error> {
+    match work {
+        Work::Turn { prompt } => validate_prompt(prompt, limits),
+        Work::Shell { line, .. } => validate_code(line, limits),
+        Work::Compaction { instructions } => {
+            instructions.as_deref().map_or(Ok(()), |instructions| validate_code(instructions, limits))
+        }
+        Work::Setting(_) => Ok(()),
+    }
+}
+
+fn validate_prompt(prompt: &Prompt, limits: &Limits) -> Result<(), Error> {
+    validate_code(&prompt.text, limits)?;
+    let (bytes, limit) = (prompt.images.iter().map(|image| image.data.len()).sum(), limits.code_bytes);
+    if bytes > limit {
+        return Err(Error::CodeTooLarge { bytes, limit });
+    }
+    Ok(())
 }
 
 fn validate_summary(summary: &str, limits: &Limits) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 //! Here is what goes in and what comes out. What follows from a command is in [`commands`], from what the worker says in
 //! [`notices`]; how jobs end, workers are lost and asks are answered has a file each.
 
+mod agents;
 mod asks;
 mod commands;
 mod ends;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::Timestamp;
+use crate::agent::{AgentNotice, QueuedPrompt, Work};
 use crate::ask::Question;
 use crate::command::Command;
 use crate::error::Error;
@@ -25,6 +27,7 @@ use crate::event::{Blame, Deadline, EventBody, Metadata, OutputStream, QueuedCom
 use crate::fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
+use crate::message::Compaction;
 use crate::outcome::Outcome;
 use crate::replay::Divergence;
 use crate::session::{RunningJob, Session};
@@ -149,6 +152,10 @@ pub enum Notice {
         /// Which.
         ask: AskId,
     },
+    /// An agent shortened what it is shown: it was looked up what the summary stands for.
+    Compacted(Compaction),
+    /// An agent had nothing to do for as long as it may.
+    Idle,
     /// What the session's code rests on was looked at.
     LookedAt {
         /// It, by name, as it is now.
@@ -183,6 +190,8 @@ pub enum RunnerNotice {
         /// How long the answer may take, in milliseconds.
         timeout_ms: Option<u64>,
     },
+    /// An agent says something, or has ended a job.
+    Agent(AgentNotice),
     /// A job ended.
     Finished {
         /// Which.
@@ -310,6 +319,18 @@ pub enum Effect {
         code: String,
         /// The file whose text it is.
         file: Option<String>,
+    },
+    /// Have the agent do something, once that it was asked to is durable.
+    Work {
+        /// The job.
+        job: JobId,
+        /// What.
+        work: Work,
+    },
+    /// Say something to the agent while it works.
+    Steer {
+        /// What.
+        queued: QueuedPrompt,
     },
     /// Give the running job the answer to its ask, or say why there is none.
     Answer {

@@ -34,6 +34,17 @@ pub enum Error {
         action: Action,
         /// The state that refuses it.
         state: SessionState,
+        /// The kind of session.
+        #[serde(default = "SessionKind::fsharp", skip_serializing_if = "SessionKind::is_fsharp")]
+        kind: SessionKind,
+    },
+    /// Sessions of this kind do not know the action.
+    #[error("cannot {action} in a session of the kind `{kind}`")]
+    NotOfKind {
+        /// What was wanted.
+        action: Action,
+        /// The kind.
+        kind: SessionKind,
     },
     /// The state machine has no such arrow.
     #[error("no transition {change:?} from {state}")]
@@ -405,6 +416,7 @@ codes! {
     SessionNotFound => "session_not_found",
     SessionAmbiguous => "session_ambiguous",
     NotOffered => "not_offered",
+    NotOfKind => "not_of_kind",
     InvalidTransition => "invalid_transition",
     SessionOwned => "session_owned",
     Withheld => "withheld",
@@ -464,7 +476,11 @@ impl Error {
         match self {
             Self::SessionNotFound { .. } => "List the sessions with `mainstay session list`.".into(),
             Self::SessionAmbiguous { .. } => "Give more digits of the id, or the whole of it.".into(),
-            Self::NotOffered { action, state } => affordance::remedy(*state, *action).into(),
+            Self::NotOffered { action, state, .. } => affordance::remedy(*state, *action).into(),
+            Self::NotOfKind { kind, .. } if kind.is_agent() => {
+                "Prompt it: `mainstay prompt`, or `mainstay attach`.".into()
+            }
+            Self::NotOfKind { .. } => "Send it code: `mainstay eval`, or `mainstay attach`.".into(),
             Self::InvalidTransition { .. } => "This is a defect of Mainstay; please report it.".into(),
             Self::SessionOwned => "Send the command again; the owner will take it.".into(),
             Self::Withheld { .. } => {
@@ -530,7 +546,7 @@ impl Error {
             Self::CodeInvalid { .. } => "Send UTF-8 text without NUL characters.".into(),
             Self::InvalidArgument { .. } => "Correct it and try again.".into(),
             Self::KernelUnknown { kind } if kind.is_agent() => {
-                "Nothing here runs agents' conversations yet: they can be imported, read, searched, compacted, forked and exported."
+                "See `mainstay agent list` for the agents there are; until one is, the conversation can be read, searched, compacted, forked and exported."
                     .into()
             }
             Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
@@ -570,9 +586,10 @@ impl Error {
     /// The actions offered instead, where a state refused one.
     pub fn offered(&self) -> Vec<Action> {
         match self {
-            Self::NotOffered { state, .. } => affordance::offered(*state),
+            Self::NotOffered { state, kind, .. } => affordance::offered(*state, kind),
             Self::SessionNotFound { .. }
             | Self::SessionAmbiguous { .. }
+            | Self::NotOfKind { .. }
             | Self::InvalidTransition { .. }
             | Self::SessionOwned
             | Self::Withheld { .. }

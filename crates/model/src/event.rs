@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::agent::{AgentState, Delta, Note, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, AskEnding};
 use crate::command::SessionCommand;
 use crate::entry::Origin;
@@ -425,6 +426,47 @@ pub enum EventBody {
         changed: Vec<String>,
     },
 
+    /// An agent was given something to do. Always before the agent hears of it.
+    JobRequested {
+        /// The job.
+        job: JobId,
+        /// The command that asked for it; its outcome is stored under (principal, command).
+        command: CommandId,
+        /// What the command said, so that a cut-off one can be given its outcome.
+        fingerprint: CommandFingerprint,
+        /// The client's name for what it wants done once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<IdempotencyKey>,
+        /// When the command must have ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Deadline>,
+        /// What it is to do.
+        work: Work,
+    },
+    /// An agent's job ended.
+    JobEnded {
+        /// The job.
+        job: JobId,
+        /// How.
+        #[serde(flatten)]
+        ending: WorkEnding,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+    /// An agent says a piece of a message. Once the message is whole it is added; pieces of one that never was are what there is of
+    /// it.
+    MessageStreamed(Delta),
+    /// Something was said to an agent while it works. It hears it when it can.
+    PromptQueued(QueuedPrompt),
+    /// What an agent has still to hear is this from here on.
+    QueueChanged {
+        /// All of it, in order.
+        queue: Vec<QueuedPrompt>,
+    },
+    /// An agent goes on so from here on.
+    AgentChanged(Box<AgentState>),
+    /// Something happened to an agent while it works.
+    AgentNoted(Note),
     /// Something was said in a conversation with a model.
     MessageAdded(Box<Message>),
     /// A summary stands for the beginning of the transcript from now on.
@@ -578,6 +620,13 @@ impl EventBody {
             | Self::AskEnded { .. }
             | Self::EnvironmentChanged { .. }
             | Self::AssembliesChanged { .. }
+            | Self::JobRequested { .. }
+            | Self::JobEnded { .. }
+            | Self::MessageStreamed(_)
+            | Self::PromptQueued(_)
+            | Self::QueueChanged { .. }
+            | Self::AgentChanged(_)
+            | Self::AgentNoted(_)
             | Self::MessageAdded(_)
             | Self::TranscriptCompacted(_)
             | Self::EntryLabeled { .. } => None,
@@ -606,6 +655,13 @@ impl EventBody {
             | Self::AskEnded { .. }
             | Self::EnvironmentChanged { .. }
             | Self::AssembliesChanged { .. }
+            | Self::JobRequested { .. }
+            | Self::JobEnded { .. }
+            | Self::MessageStreamed(_)
+            | Self::PromptQueued(_)
+            | Self::QueueChanged { .. }
+            | Self::AgentChanged(_)
+            | Self::AgentNoted(_)
             | Self::MessageAdded(_)
             | Self::TranscriptCompacted(_)
             | Self::EntryLabeled { .. }
@@ -623,6 +679,15 @@ impl EventBody {
 
     /// The job that this event ends, and how.
     pub fn job_end(&self) -> Option<(JobId, JobEnd)> {
+        if let Self::JobEnded { job, ending, .. } = self {
+            let end = match ending {
+                WorkEnding::Done { .. } => JobEnd::Completed,
+                WorkEnding::Failed { .. } => JobEnd::Failed,
+                WorkEnding::Cancelled { by } => JobEnd::Cancelled(*by),
+                WorkEnding::Interrupted => JobEnd::Interrupted,
+            };
+            return Some((*job, end));
+        }
         let (job, part) = self.job_part()?;
         let end = match part {
             JobPart::Completed { .. } => JobEnd::Completed,
@@ -728,6 +793,13 @@ kinds! {
     EvalInterrupted => "evalInterrupted",
     EnvironmentChanged => "environmentChanged",
     AssembliesChanged => "assembliesChanged",
+    JobRequested => "jobRequested",
+    JobEnded => "jobEnded",
+    MessageStreamed => "messageStreamed",
+    PromptQueued => "promptQueued",
+    QueueChanged => "queueChanged",
+    AgentChanged => "agentChanged",
+    AgentNoted => "agentNoted",
     MessageAdded => "messageAdded",
     TranscriptCompacted => "transcriptCompacted",
     EntryLabeled => "entryLabeled",

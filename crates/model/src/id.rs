@@ -256,14 +256,24 @@ impl SessionKind {
         Self("fsharp".to_owned())
     }
 
+    /// Whether it is an F# REPL.
+    pub fn is_fsharp(&self) -> bool {
+        *self == Self::fsharp()
+    }
+
     /// An agent's conversation.
     pub fn agent() -> Self {
         Self("agent".to_owned())
     }
 
+    /// A conversation of pi, the coding agent.
+    pub fn pi() -> Self {
+        Self("pi".to_owned())
+    }
+
     /// Whether it is an agent's conversation: such a session can be there, at rest, where nothing can start it.
     pub fn is_agent(&self) -> bool {
-        *self == Self::agent()
+        [Self::agent(), Self::pi()].contains(self)
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod affordance;
+pub mod agent;
 pub mod ask;
 pub mod breaker;
 pub mod command;
@@ -37,6 +38,10 @@ pub mod validity;
 
 pub use access::{Access, NamePattern, Rights};
 pub use affordance::{Action, Availability};
+pub use agent::{
+    AgentNotice, AgentState, Delta, Hears, JobKind, Note, Prompt, QueuedPrompt, Setting, ThinkingLevel, Work,
+    WorkEnding, WorkOutcome, YieldReason,
+};
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use decide::{

@@ -54,6 +54,12 @@ pub struct Limits {
     pub message_bytes: usize,
     /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
     pub cancel_grace_ms: u64,
+    /// How long a cancelled job of an agent may take to yield before its process is killed, in milliseconds.
+    pub agent_cancel_grace_ms: u64,
+    /// How long an agent may have nothing to do before its process is ended, in milliseconds; 0 for as long as it likes.
+    pub agent_idle_ms: u64,
+    /// How long an agent's model may say nothing while it works before its turn fails, in milliseconds; 0 for as long as it likes.
+    pub agent_silence_ms: u64,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
     /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
@@ -103,6 +109,9 @@ impl Default for Limits {
             connection_subscriptions: 64,
             message_bytes: 16 * 1024 * 1024,
             cancel_grace_ms: 250,
+            agent_cancel_grace_ms: 5_000,
+            agent_idle_ms: 600_000,
+            agent_silence_ms: 300_000,
             drain_ms: 5_000,
             prepare_ms: 600_000,
             worker_start_ms: 60_000,

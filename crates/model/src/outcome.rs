@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::WorkOutcome;
 use crate::decide::JobEnding;
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
@@ -89,6 +90,8 @@ pub enum Response {
     },
     /// An eval ended, well or not.
     Evaluated(EvalOutcome),
+    /// A job of an agent ended, well or not.
+    Worked(WorkOutcome),
     /// The running job was asked to stop; its own outcome tells how it ended.
     Cancelling {
         /// Which.

@@ -302,6 +302,13 @@ impl ReplayList {
             | EventBody::CancelRequested { .. }
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::JobRequested { .. }
+            | EventBody::JobEnded { .. }
+            | EventBody::MessageStreamed(_)
+            | EventBody::PromptQueued(_)
+            | EventBody::QueueChanged { .. }
+            | EventBody::AgentChanged(_)
+            | EventBody::AgentNoted(_)
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
             | EventBody::EntryLabeled { .. } => {}

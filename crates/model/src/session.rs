@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::affordance::{Action, offered};
+use crate::agent::{AgentState, JobKind, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, PendingAsk, Raiser};
+use crate::error::Error;
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::{CommandFingerprint, Environment, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
@@ -89,6 +91,15 @@ pub struct Session {
     /// What its code rests on besides itself; none where its worker does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Surroundings>,
+    /// How its agent goes on, as it said last; none where it has none, or none was there yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentState>,
+    /// What its agent has still to hear, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<QueuedPrompt>,
+    /// How many messages were added in it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub messages: u64,
 }
 
 /// What a session's code rests on besides itself.
@@ -236,6 +247,9 @@ pub struct RunningJob {
     /// Whether its code, and what comes of it, is stored nowhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
+    /// What kind of job it is.
+    #[serde(default, skip_serializing_if = "JobKind::is_eval")]
+    pub kind: JobKind,
 }
 
 impl RunningJob {
@@ -270,6 +284,10 @@ fn title(code: &str) -> Option<String> {
         title.push('…');
     }
     Some(title)
+}
+
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_local(owner: &Principal) -> bool {
@@ -311,6 +329,9 @@ impl Session {
             usage: TokenUsage::default(),
             labels: Labels::default(),
             surroundings: None,
+            agent: None,
+            queue: Vec::new(),
+            messages: 0,
         })
     }
 
@@ -334,13 +355,14 @@ impl Session {
         }
     }
 
-    /// What clients are told that they may do now. Nothing starts an agent's conversation yet.
+    /// What clients are told that they may do now.
     pub fn offered(&self) -> Vec<Action> {
-        let mut offered = offered(self.state());
-        if self.kind.is_agent() {
-            offered.retain(|action| *action != Action::Start);
-        }
-        offered
+        offered(self.state(), &self.kind)
+    }
+
+    /// Why an action is refused in its present state.
+    pub fn refusal(&self, action: Action) -> Error {
+        Error::NotOffered { action, state: self.state(), kind: self.kind.clone() }
     }
 
     /// The job that runs.
@@ -460,17 +482,39 @@ impl Session {
                     deadline: *deadline,
                     is_answered: false,
                     withheld: *withheld,
+                    kind: JobKind::Eval,
                 };
-                if self.step(Transition::StartEval, Life::Evaluating { running }) {
-                    if self.evals == 0 {
-                        self.title = title(code);
-                    }
-                    self.evals += 1;
-                    if let Some(rebuilt) = &mut self.rebuilt {
-                        rebuilt.is_news = false;
-                    }
-                }
+                self.start_job(running, Some(code));
             }
+            EventBody::JobRequested { job, command, fingerprint, key, deadline, work } => {
+                let running = RunningJob {
+                    job: *job,
+                    command: command.clone(),
+                    source: event.metadata.source.clone(),
+                    fingerprint: fingerprint.clone(),
+                    requested: event.seq,
+                    requested_at: event.at,
+                    cancel_requested: false,
+                    key: key.clone(),
+                    deadline: *deadline,
+                    is_answered: false,
+                    withheld: false,
+                    kind: work.kind(),
+                };
+                let said = match work {
+                    Work::Turn { prompt } => Some(prompt.text.as_str()),
+                    Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_) => None,
+                };
+                self.start_job(running, said);
+            }
+            EventBody::JobEnded { job, ending, .. } => self.work_ended(*job, ending),
+            EventBody::MessageStreamed(_) | EventBody::AgentNoted(_) => {}
+            EventBody::PromptQueued(queued) => {
+                self.queue.push(queued.clone());
+                self.version = self.version.next();
+            }
+            EventBody::QueueChanged { queue } => self.queue.clone_from(queue),
+            EventBody::AgentChanged(state) => self.agent = Some((**state).clone()),
             EventBody::CancelRequested { job } => {
                 if let Some(running) = self.running_mut(*job) {
                     running.cancel_requested = true;
@@ -507,8 +551,14 @@ impl Session {
             }
             EventBody::MessageAdded(message) => {
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
+                self.messages += 1;
             }
-            EventBody::TranscriptCompacted(_) => self.version = self.version.next(),
+            EventBody::TranscriptCompacted(_) => {
+                // What its agent does in a job is part of the job.
+                if event.metadata.source != Source::Worker {
+                    self.version = self.version.next();
+                }
+            }
             EventBody::EntryLabeled { entry, label } => {
                 self.labels.set(*entry, event.at, label.clone());
                 self.version = self.version.next();
@@ -517,6 +567,39 @@ impl Session {
                 if self.end_job(*job, Transition::EvalCancelled) {
                     self.failed(false);
                 }
+            }
+        }
+    }
+
+    /// A job begins; a turn, or an eval, with these words.
+    fn start_job(&mut self, running: RunningJob, said: Option<&str>) {
+        if !self.step(Transition::StartEval, Life::Evaluating { running }) {
+            return;
+        }
+        let Some(said) = said else { return };
+        if self.evals == 0 {
+            self.title = title(said);
+        }
+        self.evals += 1;
+        if let Some(rebuilt) = &mut self.rebuilt {
+            rebuilt.is_news = false;
+        }
+    }
+
+    /// An agent's job ended. What was done has changed the session, whatever it was.
+    fn work_ended(&mut self, job: JobId, ending: &WorkEnding) {
+        let change = match ending {
+            WorkEnding::Done { .. } => Transition::EvalCompleted,
+            WorkEnding::Failed { .. } => Transition::EvalFailed,
+            WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => Transition::EvalCancelled,
+        };
+        if !self.end_job(job, change) {
+            return;
+        }
+        match ending {
+            WorkEnding::Done { .. } => self.version = self.version.next(),
+            WorkEnding::Failed { .. } | WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => {
+                self.failures += 1;
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Transcribing: the entries that a session's events come to.
 //!
 //! A cell's input and its output become entries together, when the job has ended: so no transcript has an input whose
-//! output is still to come. A message's parts, and a summary, are entries at once.
+//! output is still to come. A message's parts, and a summary, are entries at once. What an agent's turn had said of a message that
+//! it did not come to add, because it was cut off, becomes entries when the turn has ended.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,11 +10,13 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::Timestamp;
+use crate::agent::{Delta, Prompt, Work, WorkEnding};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::entry::{Content, Entry, Origin, Role};
 use crate::eval::{EvalResult, Failure, RaisedError};
 use crate::event::{Event, EventBody, JobPart};
 use crate::id::{JobId, Seq, SessionKind};
+use crate::message::{Message, Part, PartRole};
 
 /// An entry that came to be, and the events it comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +39,27 @@ pub struct Transcribed {
 #[derive(Debug, Default)]
 pub struct Transcriber {
     running: Option<Cell>,
+    turn: Option<Turn>,
+}
+
+/// A turn of an agent, as far as it has added no message of it.
+#[derive(Debug)]
+struct Turn {
+    job: JobId,
+    requested: Seq,
+    at: Timestamp,
+    /// What it is to answer, until it has said anything.
+    prompt: Option<Prompt>,
+    /// The parts that it has begun to say of the next message.
+    said: BTreeMap<u32, SaidPart>,
+    /// With which event.
+    begun: Option<Seq>,
+}
+
+#[derive(Debug)]
+struct SaidPart {
+    role: PartRole,
+    text: String,
 }
 
 #[derive(Debug)]
@@ -54,11 +78,12 @@ impl Transcriber {
     /// Whether it has seen the beginning of this job, and not its end.
     pub fn is_in(&self, job: JobId) -> bool {
         self.running.as_ref().is_some_and(|cell| cell.job == job)
+            || self.turn.as_ref().is_some_and(|turn| turn.job == job)
     }
 
     /// Takes in the next event of a session of this kind; gives what came to be with it.
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
-        let Some((job, part)) = event.body.job_part() else { return said(event) };
+        let Some((job, part)) = event.body.job_part() else { return self.push_of_agent(event) };
         // Of code that is withheld nothing is in the transcript: an output never parts from its input.
         if let JobPart::Requested { code, file, origin, withheld } = part {
             self.running = (!withheld).then(|| Cell {
@@ -88,6 +113,69 @@ impl Transcriber {
             Some((cell, ending)) => cell.entries(kind, ending, event).into(),
             None => Vec::new(),
         }
+    }
+}
+
+impl Transcriber {
+    /// What an event of no cell comes to.
+    fn push_of_agent(&mut self, event: &Event) -> Vec<Transcribed> {
+        if let EventBody::JobRequested { job, work: Work::Turn { prompt }, .. } = &event.body {
+            self.turn = Some(Turn {
+                job: *job,
+                requested: event.seq,
+                at: event.at,
+                prompt: Some(prompt.clone()),
+                said: BTreeMap::new(),
+                begun: None,
+            });
+        } else if let EventBody::MessageStreamed(delta) = &event.body {
+            if let Some(turn) = self.turn.as_mut().filter(|turn| turn.job == delta.job) {
+                turn.push(event.seq, delta);
+            }
+        } else if let EventBody::MessageAdded(_) = &event.body {
+            if let Some(turn) = &mut self.turn {
+                turn.has_added();
+            }
+        } else if let EventBody::JobEnded { job, ending, .. } = &event.body {
+            let turn = self.turn.take_if(|turn| turn.job == *job);
+            return turn.map(|turn| turn.entries(ending, event)).unwrap_or_default();
+        }
+        said(event)
+    }
+}
+
+impl Turn {
+    fn push(&mut self, seq: Seq, delta: &Delta) {
+        self.begun.get_or_insert(seq);
+        let Delta { role, text, .. } = delta;
+        let begin = || SaidPart { role: *role, text: String::new() };
+        self.said.entry(delta.part).or_insert_with(begin).text.push_str(text);
+    }
+
+    /// A message is whole: what was said of it is in it.
+    fn has_added(&mut self) {
+        self.prompt = None;
+        self.said.clear();
+        self.begun = None;
+    }
+
+    /// What it had not come to add. A call that was not said to its end was never made.
+    fn entries(self, ending: &WorkEnding, end: &Event) -> Vec<Transcribed> {
+        if matches!(ending, WorkEnding::Done { .. }) {
+            return Vec::new();
+        }
+        let asked = self.prompt.iter().flat_map(|prompt| prompt.message().entries());
+        let asked = asked.map(|(entry, text)| (entry, text, self.at, self.requested));
+        let is_call = |part: &SaidPart| part.role == PartRole::ToolCall;
+        let parts = self.said.into_values().filter(|part| !is_call(part) && !part.text.is_empty());
+        let parts = parts.map(|SaidPart { role, text }| Part::text(role, text)).collect();
+        let cut_off = [("ending".to_owned(), json!(ending.name()))].into();
+        let begun = self.begun.unwrap_or(end.seq);
+        let said = Message { parts, metadata: cut_off, usage: None }.entries();
+        let said = said.into_iter().map(|(entry, text)| (entry, text, end.at, begun));
+        let transcribed =
+            |(entry, text, at, first)| Transcribed { entry, text, at, first, last: end.seq, origin: None };
+        asked.chain(said).map(transcribed).collect()
     }
 }
 

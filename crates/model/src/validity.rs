@@ -179,6 +179,13 @@ impl Records {
             | EventBody::EvalCancelled { .. }
             | EventBody::EvalInterrupted { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::JobRequested { .. }
+            | EventBody::JobEnded { .. }
+            | EventBody::MessageStreamed(_)
+            | EventBody::PromptQueued(_)
+            | EventBody::QueueChanged { .. }
+            | EventBody::AgentChanged(_)
+            | EventBody::AgentNoted(_)
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
             | EventBody::EntryLabeled { .. } => {

@@ -13,7 +13,8 @@ use shuttle::future::yield_now;
 use tokio::sync::mpsc;
 
 use crate::runner::{
-    Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
+    Completions, Kernel, Members, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Submission,
 };
 
 /// Starts workers, and remembers what they ran.
@@ -40,7 +41,7 @@ impl RunnerFactory for Workers {
         let (say, notices) = mpsc::channel(4);
         let worker =
             Worker { ran: Arc::clone(&self.ran), say: Mutex::new(Some(say)), looping: Mutex::default() };
-        Ok(StartedRunner { runner: Arc::new(worker), notices })
+        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
     }
 }
 
@@ -68,20 +69,9 @@ impl Worker {
 }
 
 #[async_trait]
-impl Runner for Worker {
+impl Process for Worker {
     fn info(&self) -> RunnerInfo {
         RunnerInfo { kernel: "memory".to_owned(), runtime: "shuttle".to_owned(), pid: 1, references: None }
-    }
-
-    async fn run(&self, submission: Submission) {
-        yield_now().await;
-        let Submission { job, code, .. } = submission;
-        self.ran.lock().unwrap().push(code.clone());
-        if code == "loop" {
-            *self.looping.lock().unwrap() = Some(job);
-        } else {
-            self.finish(job, JobEnding::Completed).await;
-        }
     }
 
     async fn answer(&self, _: AskId, _: Result<Value, Error>) {
@@ -93,6 +83,28 @@ impl Runner for Worker {
         let looping = self.looping.lock().unwrap().take();
         if let Some(job) = looping {
             self.finish(job, JobEnding::Interrupted { kept: 0 }).await;
+        }
+    }
+
+    fn kill(&self) {
+        self.say.lock().unwrap().take();
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        None
+    }
+}
+
+#[async_trait]
+impl Kernel for Worker {
+    async fn run(&self, submission: Submission) {
+        yield_now().await;
+        let Submission { job, code, .. } = submission;
+        self.ran.lock().unwrap().push(code.clone());
+        if code == "loop" {
+            *self.looping.lock().unwrap() = Some(job);
+        } else {
+            self.finish(job, JobEnding::Completed).await;
         }
     }
 
@@ -110,13 +122,5 @@ impl Runner for Worker {
 
     async fn explore(&self, name: String) -> Result<Members, Error> {
         Ok(Members { name, kind: "module".to_owned(), members: Vec::new() })
-    }
-
-    fn kill(&self) {
-        self.say.lock().unwrap().take();
-    }
-
-    fn usage(&self) -> Option<ResourceUsage> {
-        None
     }
 }

@@ -149,6 +149,9 @@ impl SessionTask {
             return self.place_of_cancel(&command.source.principal(), target);
         }
         let (state, action) = (self.session.state(), command.body.action());
+        if !action.is_of(&self.session.kind) {
+            return Err(Error::NotOfKind { action, kind: self.session.kind.clone() });
+        }
         let is_offered = availability(state, action) != Availability::Refused;
         let has_turn = is_offered && self.lane.is_empty();
         if is_offered && !command.is_serial() || has_turn && command.depends_on.is_empty() {
@@ -157,7 +160,7 @@ impl SessionTask {
         // What depends on others waits for them, whatever it says of its turn.
         let may_wait = command.admission == Admission::Queue || has_turn;
         if !command.is_serial() || !may_wait || (!is_offered && state == SessionState::Faulted) {
-            return Err(Error::NotOffered { action, state });
+            return Err(self.session.refusal(action));
         }
         if command.body.is_withheld() {
             return Err(Error::Withheld { what: "wait for its turn".to_owned() });
@@ -218,9 +221,11 @@ const fn starts(command: &SessionCommand) -> bool {
         SessionCommand::Start
         | SessionCommand::HardReset
         | SessionCommand::Eval { .. }
+        | SessionCommand::Work(_)
         | SessionCommand::Reset
         | SessionCommand::Refresh => true,
-        SessionCommand::Cancel { .. }
+        SessionCommand::Steer(_)
+        | SessionCommand::Cancel { .. }
         | SessionCommand::Stop
         | SessionCommand::Delete
         | SessionCommand::Rename { .. }
@@ -237,6 +242,8 @@ const fn starts(command: &SessionCommand) -> bool {
 const fn counts(command: &SessionCommand) -> bool {
     match command {
         SessionCommand::Eval { .. }
+        | SessionCommand::Work(_)
+        | SessionCommand::Steer(_)
         | SessionCommand::Reset
         | SessionCommand::Refresh
         | SessionCommand::Rename { .. }
@@ -257,6 +264,8 @@ const fn counts(command: &SessionCommand) -> bool {
 const fn begins_something(command: &SessionCommand) -> bool {
     match command {
         SessionCommand::Eval { .. }
+        | SessionCommand::Work(_)
+        | SessionCommand::Steer(_)
         | SessionCommand::Reset
         | SessionCommand::Refresh
         | SessionCommand::HardReset

@@ -20,7 +20,7 @@ impl SessionTask {
         let (state, action) = (self.session.state(), next.queued.body.action());
         if availability(state, action) == Availability::Refused {
             let never = match state {
-                SessionState::Faulted => Error::NotOffered { action, state },
+                SessionState::Faulted => self.session.refusal(action),
                 SessionState::Uninitialized => Error::SessionStopped,
                 SessionState::WarmingUp
                 | SessionState::Ready

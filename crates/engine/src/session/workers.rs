@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
-use mainstay_model::{Action, Error, JobId, Notice, RunnerNotice, WorkerExit};
+use mainstay_model::{Action, AgentNotice, Delta, Error, JobId, Notice, RunnerNotice, WorkerExit};
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
+use crate::hub::Live;
 use crate::output::Piece;
-use crate::runner::{Runner, RunnerSpec, Submission};
+use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
 use crate::validity::differs;
@@ -31,6 +33,7 @@ impl SessionTask {
                 session: self.session.id,
                 kind,
                 working_directory: PathBuf::from(&self.session.working_directory),
+                conversation: None,
             },
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),
@@ -54,13 +57,19 @@ impl SessionTask {
     }
 
     pub(super) fn reset_worker(&mut self) {
-        let Some(runner) = self.runner() else { return self.start_worker(Duration::ZERO) };
+        // An agent is given the rest of its conversation when it starts.
+        let Some(Runner::Kernel(kernel)) = self.runner() else { return self.start_worker(Duration::ZERO) };
         let limit = Duration::from_millis(self.shared.limits.worker_start_ms);
-        spawn(reset(runner, limit, self.worker_in.clone()));
+        spawn(reset(kernel, limit, self.worker_in.clone()));
     }
 
     pub(super) fn run_job(&mut self, job: JobId, code: String, file: Option<String>) {
-        if !self.order(Order::Run(Submission { job, code, file })) {
+        self.give(Order::Run(Submission { job, code, file }));
+    }
+
+    /// Gives the worker a job. Where none takes it, it is gone.
+    pub(super) fn give(&mut self, order: Order) {
+        if !self.order(order) {
             self.tell_later(FromWorker::Notice(exited(WorkerExit::Unknown)));
         }
     }
@@ -78,8 +87,13 @@ impl SessionTask {
     pub(super) fn hear(&mut self, word: FromWorker) {
         match word {
             FromWorker::Started(runner) => {
+                let (grace, committed) = (self.grace(), self.visible.clone());
                 if let Some(worker) = &mut self.worker {
-                    worker.is_up(runner, Duration::from_millis(self.shared.limits.cancel_grace_ms));
+                    worker.is_up(runner, grace, committed);
+                }
+                // What the one before had not come to hear.
+                for queued in &self.session.queue {
+                    self.order(Order::Steer(queued.clone()));
                 }
             }
             FromWorker::Replays(progress) => {
@@ -88,6 +102,7 @@ impl SessionTask {
                     worker.replaying.get_or_insert_with(|| warm_ups.begin(session)).has_come_to(progress);
                 }
             }
+            FromWorker::Notice(Notice::Runner(RunnerNotice::Agent(notice))) => self.hear_agent(notice),
             FromWorker::Notice(Notice::Runner(RunnerNotice::Output { job, stream, text })) => {
                 let pieces = self.output.push(job, stream, &text);
                 self.record_output(pieces);
@@ -137,9 +152,44 @@ impl SessionTask {
         }
     }
 
+    fn hear_agent(&mut self, notice: AgentNotice) {
+        match notice {
+            AgentNotice::Said(delta) => {
+                self.shared.hub.tell(self.session.id, Live::Said(delta.clone()));
+                let ready = self.stream.push(delta);
+                self.record_stream(ready);
+            }
+            AgentNotice::ToolOutput { call, output } => {
+                self.shared.hub.tell(self.session.id, Live::ToolOutput { call, output });
+            }
+            AgentNotice::Message(_) => {
+                self.stream.forget();
+                self.agent_notice(notice);
+            }
+            AgentNotice::Compacted { .. }
+            | AgentNotice::Queue(_)
+            | AgentNotice::State(_)
+            | AgentNotice::Noted(_)
+            | AgentNotice::Ended { .. } => self.agent_notice(notice),
+        }
+    }
+
+    fn agent_notice(&mut self, notice: AgentNotice) {
+        self.notice(Notice::Runner(RunnerNotice::Agent(notice)));
+    }
+
+    fn record_stream(&mut self, ready: impl IntoIterator<Item = Delta>) {
+        for delta in ready {
+            self.agent_notice(AgentNotice::Said(delta));
+        }
+        self.keep_flush_time();
+    }
+
     pub(super) fn flush_output(&mut self) {
         let held = self.output.flush();
         self.record_output(held);
+        let held = self.stream.flush();
+        self.record_stream(held);
     }
 
     fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
@@ -159,7 +209,12 @@ impl SessionTask {
             };
             self.notice(notice);
         }
-        self.flush_at = match (self.output.is_pending(), self.flush_at) {
+        self.keep_flush_time();
+    }
+
+    fn keep_flush_time(&mut self) {
+        let is_pending = self.output.is_pending() || self.stream.is_pending();
+        self.flush_at = match (is_pending, self.flush_at) {
             (false, _) => None,
             (true, Some(at)) => Some(at),
             (true, None) => Some(Instant::now() + OUTPUT_INTERVAL),
@@ -171,28 +226,50 @@ impl SessionTask {
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send,
-        A: FnOnce(Arc<dyn Runner>) -> F + Send + 'static,
+        A: FnOnce(Arc<dyn Kernel>) -> F + Send + 'static,
     {
         if let Err(error) = self.must_be_there().and_then(|()| self.shared.must_serve(&self.session.kind)) {
             reply.send(Err(error)).ok();
             return;
         }
         let state = self.session.state();
-        let runner = match self.runner() {
-            Some(runner) if availability(state, action) != Availability::Refused => runner,
-            Some(_) | None => {
-                reply.send(Err(Error::NotOffered { action, state })).ok();
+        let kernel = match self.runner() {
+            Some(Runner::Kernel(kernel)) if availability(state, action) != Availability::Refused => kernel,
+            Some(Runner::Agent(_)) => {
+                reply.send(Err(Error::NotOfKind { action, kind: self.session.kind.clone() })).ok();
+                return;
+            }
+            Some(Runner::Kernel(_)) | None => {
+                reply.send(Err(self.session.refusal(action))).ok();
                 return;
             }
         };
         let limit_ms = self.shared.limits.query_ms;
         spawn(async move {
-            let answer = timeout(Duration::from_millis(limit_ms), ask(runner)).await;
+            let answer = timeout(Duration::from_millis(limit_ms), ask(kernel)).await;
             reply.send(answer.unwrap_or(Err(Error::Timeout { limit_ms }))).ok();
         });
     }
 
-    pub(super) fn runner(&self) -> Option<Arc<dyn Runner>> {
+    /// Asks the agent about itself, without waiting for it.
+    pub(super) fn ask_agent(&self, question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>>) {
+        let Some(Runner::Agent(agent)) = self.runner() else {
+            let (action, kind) = (Action::Prompt, self.session.kind.clone());
+            let error = match kind.is_agent() {
+                true => self.session.refusal(action),
+                false => Error::NotOfKind { action, kind },
+            };
+            reply.send(Err(error)).ok();
+            return;
+        };
+        let limit_ms = self.shared.limits.query_ms;
+        spawn(async move {
+            let answer = timeout(Duration::from_millis(limit_ms), agent.tell(question)).await;
+            reply.send(answer.unwrap_or(Err(Error::Timeout { limit_ms }))).ok();
+        });
+    }
+
+    pub(super) fn runner(&self) -> Option<Runner> {
         self.worker.as_ref()?.runner().cloned()
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use mainstay_model::{
-    Action, Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionState,
+    Action, Admission, Error, EvalEnding, Limits, Outcome, Response, SessionCommand, SessionKind,
+    SessionState,
 };
 use proptest::prelude::*;
 
@@ -66,7 +67,14 @@ async fn a_cancel_on_the_heels_of_its_eval_reaches_it() {
     for _ in 0..20 {
         let running = session.queue("loop");
         while let Err(error) = session.submit(CANCEL).await {
-            assert_eq!(error, Error::NotOffered { action: Action::Cancel, state: SessionState::Ready });
+            assert_eq!(
+                error,
+                Error::NotOffered {
+                    action: Action::Cancel,
+                    state: SessionState::Ready,
+                    kind: SessionKind::fsharp()
+                }
+            );
         }
         assert_eq!(ending(running).await, EvalEnding::Cancelled);
     }
@@ -90,7 +98,10 @@ async fn where_nothing_runs_there_is_nothing_to_cancel() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let error = session.submit(CANCEL).await.unwrap_err();
-    assert_eq!(error, Error::NotOffered { action: Action::Cancel, state: SessionState::Ready });
+    assert_eq!(
+        error,
+        Error::NotOffered { action: Action::Cancel, state: SessionState::Ready, kind: SessionKind::fsharp() }
+    );
     assert_eq!(error.next_step(), "Nothing runs; there is nothing to cancel.");
 }
 

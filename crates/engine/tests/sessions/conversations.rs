@@ -98,7 +98,7 @@ async fn a_conversation_is_read_and_searched_though_nothing_runs_it_and_its_fold
     let session = daemon.local.status(talk.id).await.unwrap().session;
     assert_eq!((session.state(), session.name.as_str()), (SessionState::Uninitialized, "talk"));
     assert_eq!((session.usage.input, session.usage.output), (50, 10));
-    assert_eq!(session.offered(), [Action::Status]);
+    assert_eq!(session.offered(), [Action::Status, Action::Start]);
     assert_eq!(texts(&talk).await, ["question", "{}", "{}", "result of a", "result of b", "answer"]);
     let filter = EntryFilter {
         words: Words::parse("result").unwrap(),

@@ -1,7 +1,8 @@
 //! Code, its outcome, and what it prints.
 
 use mainstay_model::{
-    Action, Admission, Error, EvalEnding, Limits, Seq, SessionCommand, SessionState, TextPosition,
+    Action, Admission, Error, EvalEnding, Limits, Seq, SessionCommand, SessionKind, SessionState,
+    TextPosition,
 };
 
 use crate::support::{
@@ -67,7 +68,14 @@ async fn a_question_to_a_session_at_rest_is_refused() {
     let session = daemon.session().await;
     session.submit(SessionCommand::Stop).await.unwrap();
     let answer = daemon.local.check(session.id, "let".to_owned(), None).await;
-    assert_eq!(answer, Err(Error::NotOffered { action: Action::Check, state: SessionState::Uninitialized }));
+    assert_eq!(
+        answer,
+        Err(Error::NotOffered {
+            action: Action::Check,
+            state: SessionState::Uninitialized,
+            kind: SessionKind::fsharp()
+        })
+    );
     assert_eq!(daemon.local.usage(session.id).await, None);
 }
 

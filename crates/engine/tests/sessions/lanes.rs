@@ -1,6 +1,8 @@
 //! Commands that wait for their turn.
 
-use mainstay_model::{Action, Admission, Error, EvalEnding, Limits, Outcome, SessionCommand, SessionState};
+use mainstay_model::{
+    Action, Admission, Error, EvalEnding, Limits, Outcome, SessionCommand, SessionKind, SessionState,
+};
 
 use crate::support::{
     CANCEL, Daemon, breathe, command, ending, eval, evaluated, eventually, exited, id, next_id, patient,
@@ -13,7 +15,14 @@ async fn a_second_eval_is_refused_with_what_is_offered() {
     let session = daemon.session().await;
     let _running = session.begin("loop").await;
     let error = session.submit(eval("pure 1")).await.unwrap_err();
-    assert_eq!(error, Error::NotOffered { action: Action::Eval, state: SessionState::Evaluating });
+    assert_eq!(
+        error,
+        Error::NotOffered {
+            action: Action::Eval,
+            state: SessionState::Evaluating,
+            kind: SessionKind::fsharp()
+        }
+    );
     let offered = [Action::Cancel, Action::Check, Action::Complete, Action::Events, Action::Status];
     assert_eq!(error.offered(), offered);
     eventually(|| !daemon.workers.ran().is_empty()).await;
@@ -127,7 +136,8 @@ async fn a_session_that_faults_answers_the_commands_that_wait() {
     let first = session.queue("exit 3");
     let second = session.queue("pure 1");
     assert_eq!(ending(first).await, exited(3));
-    let error = Error::NotOffered { action: Action::Eval, state: SessionState::Faulted };
+    let error =
+        Error::NotOffered { action: Action::Eval, state: SessionState::Faulted, kind: SessionKind::fsharp() };
     assert_eq!(second.await.unwrap(), Ok(Outcome::Failed { error: error.clone() }));
     assert_eq!(session.queue("pure 2").await.unwrap(), Err(error), "a faulted session takes nothing in");
 }
@@ -140,7 +150,14 @@ async fn an_eval_for_a_session_at_rest_starts_it_with_its_definitions() {
     session.submit(SessionCommand::Stop).await.unwrap();
     assert_eq!(daemon.workers.alive(), 0);
     let refused = session.submit(eval("names")).await;
-    assert_eq!(refused, Err(Error::NotOffered { action: Action::Eval, state: SessionState::Uninitialized }));
+    assert_eq!(
+        refused,
+        Err(Error::NotOffered {
+            action: Action::Eval,
+            state: SessionState::Uninitialized,
+            kind: SessionKind::fsharp()
+        })
+    );
     let before = session.now().await;
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
     let story = session.story_after(before).await;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
+mod agents;
 mod anything;
 mod asks;
 mod breakers;
@@ -24,6 +25,7 @@ mod repeats;
 mod resets;
 mod restarts;
 mod scripted;
+mod scripted_agent;
 mod store_double;
 mod stores;
 mod support;

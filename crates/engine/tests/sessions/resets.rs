@@ -1,6 +1,8 @@
 //! Starting afresh, and coming to rest.
 
-use mainstay_model::{Action, Error, EvalEnding, Outcome, Response, SessionCommand, SessionState};
+use mainstay_model::{
+    Action, Error, EvalEnding, Outcome, Response, SessionCommand, SessionKind, SessionState,
+};
 
 use crate::scripted::Start;
 use crate::support::{Daemon, ending, eventually};
@@ -49,7 +51,14 @@ async fn a_reset_is_refused_while_a_job_runs_and_a_hard_reset_is_not() {
     let before = session.now().await;
     let running = session.begin("stubborn").await;
     let refused = session.submit(SessionCommand::Reset).await;
-    assert_eq!(refused, Err(Error::NotOffered { action: Action::Reset, state: SessionState::Evaluating }));
+    assert_eq!(
+        refused,
+        Err(Error::NotOffered {
+            action: Action::Reset,
+            state: SessionState::Evaluating,
+            kind: SessionKind::fsharp()
+        })
+    );
     session.submit(SessionCommand::HardReset).await.unwrap();
     assert_eq!(ending(running).await, EvalEnding::Cancelled);
     session.until_count("warmUpCompleted", 2).await;
@@ -129,5 +138,8 @@ async fn a_session_that_runs_cannot_be_started() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
     let error = session.submit(SessionCommand::Start).await.unwrap_err();
-    assert_eq!(error, Error::NotOffered { action: Action::Start, state: SessionState::Ready });
+    assert_eq!(
+        error,
+        Error::NotOffered { action: Action::Start, state: SessionState::Ready, kind: SessionKind::fsharp() }
+    );
 }

@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_engine::runner::{
-    CompletionItem, Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-    Submission,
+    CompletionItem, Completions, Kernel, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartedRunner, Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -174,7 +174,7 @@ impl RunnerFactory for Scripted {
             interrupts: Arc::clone(&self.interrupts),
             process: process.abort_handle(),
         };
-        Ok(StartedRunner { runner: Arc::new(runner), notices: said })
+        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(runner)), notices: said })
     }
 }
 
@@ -224,19 +224,9 @@ impl Drop for ScriptedRunner {
 }
 
 #[async_trait]
-impl Runner for ScriptedRunner {
+impl mainstay_engine::runner::Process for ScriptedRunner {
     fn info(&self) -> RunnerInfo {
         self.info()
-    }
-
-    async fn run(&self, submission: Submission) {
-        // A pipe to a process takes its time.
-        for _ in 0..8 {
-            tokio::task::yield_now().await;
-        }
-        let interrupted = Arc::new(Notify::new());
-        self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
-        self.orders.send(Order::Run(submission, interrupted)).ok();
     }
 
     async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
@@ -252,6 +242,27 @@ impl Runner for ScriptedRunner {
         if let Some(running) = running {
             running.notify_one();
         }
+    }
+
+    fn kill(&self) {
+        self.process.abort();
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        Some(ResourceUsage { resident_bytes: 1, cpu_ms: 1 })
+    }
+}
+
+#[async_trait]
+impl Kernel for ScriptedRunner {
+    async fn run(&self, submission: Submission) {
+        // A pipe to a process takes its time.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+        let interrupted = Arc::new(Notify::new());
+        self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
+        self.orders.send(Order::Run(submission, interrupted)).ok();
     }
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
@@ -278,14 +289,6 @@ impl Runner for ScriptedRunner {
             "slow" => std::future::pending().await,
             _ => Ok(Members { name, kind: "module".to_owned(), members: Vec::new() }),
         }
-    }
-
-    fn kill(&self) {
-        self.process.abort();
-    }
-
-    fn usage(&self) -> Option<ResourceUsage> {
-        Some(ResourceUsage { resident_bytes: 1, cpu_ms: 1 })
     }
 }
 

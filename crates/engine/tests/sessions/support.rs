@@ -16,12 +16,14 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::scripted::Scripted;
+use crate::scripted_agent::{Script, ScriptedAgents};
 use crate::store_double::StoreDouble;
 
 /// Limits under which nothing takes long.
 pub(crate) fn quick() -> Limits {
     Limits {
         cancel_grace_ms: 20,
+        agent_cancel_grace_ms: 20,
         restart_first_ms: 1,
         restart_longest_ms: 2,
         drain_ms: 10,
@@ -31,7 +33,7 @@ pub(crate) fn quick() -> Limits {
 
 /// Limits under which a cancelled job has all the time it wants.
 pub(crate) fn patient() -> Limits {
-    Limits { cancel_grace_ms: 600_000, ..quick() }
+    Limits { cancel_grace_ms: 600_000, agent_cancel_grace_ms: 600_000, ..quick() }
 }
 
 /// An engine over a store of its own.
@@ -40,6 +42,8 @@ pub(crate) struct Daemon {
     /// A client of the local principal.
     pub(crate) local: mainstay_engine::Client,
     pub(crate) workers: Arc<Scripted>,
+    /// Where it has agents.
+    agents: Option<ScriptedAgents>,
     pub(crate) store: Arc<StoreDouble>,
     limits: Limits,
     folder: TempDir,
@@ -51,16 +55,30 @@ impl Daemon {
     }
 
     pub(crate) async fn with(limits: Limits) -> Self {
-        Self::open(limits, Arc::default(), tempfile::tempdir().unwrap()).await
+        Self::open(limits, Arc::default(), None, tempfile::tempdir().unwrap()).await
     }
 
-    async fn open(limits: Limits, workers: Arc<Scripted>, folder: TempDir) -> Self {
+    /// With agents that do what the script says.
+    pub(crate) async fn with_agents(limits: Limits) -> (Self, Script) {
+        let (agents, script) = ScriptedAgents::new();
+        let daemon = Self::open(limits, Arc::default(), Some(agents), tempfile::tempdir().unwrap()).await;
+        (daemon, script)
+    }
+
+    async fn open(
+        limits: Limits,
+        workers: Arc<Scripted>,
+        agents: Option<ScriptedAgents>,
+        folder: TempDir,
+    ) -> Self {
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let store = Arc::new(StoreDouble::over(Arc::new(log)));
         let log: Arc<dyn Log> = Arc::clone(&store) as Arc<dyn Log>;
-        let engine = Engine::open(log, vec![Arc::clone(&workers) as _], limits.clone()).await.unwrap();
+        let agent = agents.clone().map(|agents| Arc::new(agents) as _);
+        let factories = [Arc::clone(&workers) as _].into_iter().chain(agent).collect();
+        let engine = Engine::open(log, factories, limits.clone()).await.unwrap();
         let local = engine.attach(Access::local(), "cli");
-        Self { engine, local, workers, store, limits, folder }
+        Self { engine, local, workers, agents, store, limits, folder }
     }
 
     /// Loses the engine with all its workers, and opens another over the same store.
@@ -71,7 +89,7 @@ impl Daemon {
 
     /// As [`Daemon::crash`], under other limits.
     pub(crate) async fn reopen(self, limits: Limits) -> Self {
-        let Self { engine, local, workers, mut store, folder, .. } = self;
+        let Self { engine, local, workers, agents, mut store, folder, .. } = self;
         drop((engine, local));
         // The tasks of its sessions hold the store until they notice.
         for _ in 0..1_000_000 {
@@ -85,7 +103,7 @@ impl Daemon {
             "a client or a command still holds the engine that was lost"
         );
         drop(store);
-        Self::open(limits, workers, folder).await
+        Self::open(limits, workers, agents, folder).await
     }
 
     /// A new session, Ready.
@@ -93,6 +111,15 @@ impl Daemon {
         let client = self.starting_session().await;
         client.until("warmUpCompleted").await;
         client
+    }
+
+    /// A new session of an agent, at rest.
+    pub(crate) async fn agent_session(&self) -> Client {
+        let create = CreateSession { kind: SessionKind::pi(), ..create("talk") };
+        match self.local.create(next_id(), create).await.unwrap() {
+            Outcome::Done { response: Response::Created { session } } => self.client(session),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// A new session, warming up.
@@ -331,6 +358,13 @@ fn told(body: &EventBody) -> String {
         },
         EventBody::EvalCancelled { ending, .. } => format!("cancelled, {ending:?}"),
         EventBody::EvalInterrupted { .. } => "interrupted".to_owned(),
+        EventBody::JobRequested { work, .. } => format!("{}: {work}", work.kind().name()),
+        EventBody::JobEnded { ending, .. } => ending.to_string(),
+        EventBody::MessageStreamed(delta) => format!("says {} from {}", delta.text, delta.offset),
+        EventBody::PromptQueued(queued) => queued.to_string(),
+        EventBody::QueueChanged { queue } => format!("{} to hear", queue.len()),
+        EventBody::AgentChanged(state) => state.to_string(),
+        EventBody::AgentNoted(note) => note.to_string(),
         EventBody::MessageAdded(message) => message.to_string(),
         EventBody::EnvironmentChanged { references } => {
             format!("rests on {}", references.keys().cloned().collect::<Vec<_>>().join(", "))

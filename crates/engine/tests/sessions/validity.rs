@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use mainstay_engine::Outlook;
-use mainstay_model::{Action, Admission, Error, SessionCommand, SessionState, Validity, ValidityCounts};
+use mainstay_model::{
+    Action, Admission, Error, SessionCommand, SessionKind, SessionState, Validity, ValidityCounts,
+};
 use tempfile::TempDir;
 
 use crate::support::{Client, Daemon, command, id, next_id, quick};
@@ -174,7 +176,10 @@ async fn a_reset_drops_what_was_stale_and_a_refresh_waits_for_its_turn() {
     let running = session.begin("wait").await;
     let refused = session.submit(SessionCommand::Refresh).await;
     let state = SessionState::Evaluating;
-    assert_eq!(refused, Err(Error::NotOffered { action: Action::Refresh, state }));
+    assert_eq!(
+        refused,
+        Err(Error::NotOffered { action: Action::Refresh, state, kind: SessionKind::fsharp() })
+    );
     let waits = session.send(command(next_id(), Admission::Queue, SessionCommand::Refresh));
     session.until("commandQueued").await;
     daemon.workers.let_go();

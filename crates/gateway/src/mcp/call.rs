@@ -80,7 +80,11 @@ impl<'a> Call<'a> {
     /// The session the call is about; where there is none, `action` is refused as by a session at rest.
     pub(super) async fn existing(&self, reference: Option<&str>, action: Action) -> Result<SessionId, Error> {
         let found = self.find(reference).await?;
-        found.ok_or(Error::NotOffered { action, state: SessionState::Uninitialized })
+        found.ok_or(Error::NotOffered {
+            action,
+            state: SessionState::Uninitialized,
+            kind: SessionKind::fsharp(),
+        })
     }
 
     /// The session the call works in, created where there is none. The connection's next calls take it too.

@@ -86,6 +86,7 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::HardReset => Some(HardResetFsiSession::NAME),
         Action::Stop => Some(StopSession::NAME),
         Action::Answer => Some(AnswerAsk::NAME),
+        Action::Prompt | Action::Steer => None,
         Action::Explore
         | Action::Rename
         | Action::Compact
@@ -119,6 +120,7 @@ fn next_step(error: &Error) -> String {
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),
         Error::InvalidTransition { .. }
+        | Error::NotOfKind { .. }
         | Error::SessionOwned
         | Error::Withheld { .. }
         | Error::LaneFull { .. }

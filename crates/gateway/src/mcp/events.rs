@@ -6,7 +6,7 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, ForkPoint, OutputStream,
-    Seq, Severity, Source, Validity, WarmUpReason,
+    QueuedPrompt, Seq, Severity, Source, Validity, WarmUpReason,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -165,6 +165,13 @@ fn summary(body: &EventBody) -> String {
             references.keys().cloned().collect::<Vec<_>>().join(", ")
         }
         EventBody::AssembliesChanged { changed, .. } => changed.join(", "),
+        EventBody::JobRequested { work, .. } => work.to_string(),
+        EventBody::JobEnded { ending, .. } => ending.to_string(),
+        EventBody::MessageStreamed(delta) => delta.text.clone(),
+        EventBody::PromptQueued(queued) => queued.to_string(),
+        EventBody::QueueChanged { queue } => queued_words(queue),
+        EventBody::AgentChanged(state) => state.to_string(),
+        EventBody::AgentNoted(note) => note.to_string(),
         EventBody::MessageAdded(message) => message.to_string(),
         EventBody::TranscriptCompacted(compaction) => {
             format!("{} entries: {}", total(&compaction.covers), compaction.summary)
@@ -182,6 +189,10 @@ fn summary(body: &EventBody) -> String {
         | EventBody::CancelRequested { .. }
         | EventBody::EvalInterrupted { .. } => String::new(),
     }
+}
+
+fn queued_words(queue: &[QueuedPrompt]) -> String {
+    queue.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 const fn reason_name(reason: WarmUpReason) -> &'static str {

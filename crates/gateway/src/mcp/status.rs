@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mainstay_engine::{SessionStatus, WarmUpProgress};
 use mainstay_model::{
-    Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionState, Source,
-    Timestamp, ValidityCounts, affordance,
+    Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionKind, SessionState,
+    Source, Timestamp, ValidityCounts, affordance,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,7 +164,7 @@ impl StatusAnswer {
         Self {
             session_id: None,
             state: state.name(),
-            offered: tool_names(&affordance::offered(state)),
+            offered: tool_names(&affordance::offered(state, &SessionKind::fsharp())),
             fault: None,
             warm_up: None,
             rebuilt: None,

@@ -85,6 +85,7 @@ fn number(error: &Error) -> i32 {
         Error::SessionNotFound { .. }
         | Error::SessionAmbiguous { .. }
         | Error::NotOffered { .. }
+        | Error::NotOfKind { .. }
         | Error::InvalidTransition { .. }
         | Error::SessionOwned
         | Error::Withheld { .. }

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_engine::runner::{
-    CompletionItem, Completions, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-    Submission,
+    CompletionItem, Completions, Kernel, Members, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartedRunner, Submission,
 };
 use mainstay_model::{
     AskId, Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, Question,
@@ -56,7 +56,7 @@ impl RunnerFactory for Scripted {
             answers,
             answered: tokio::sync::Mutex::new(answered),
         };
-        Ok(StartedRunner { runner: Arc::new(Handle(Arc::new(worker))), notices })
+        Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices })
     }
 }
 
@@ -74,7 +74,7 @@ struct Worker {
 type Answer = Result<Value, Error>;
 
 #[async_trait]
-impl Runner for Handle {
+impl Process for Handle {
     fn info(&self) -> RunnerInfo {
         RunnerInfo {
             kernel: "F# 4.7".to_owned(),
@@ -84,17 +84,26 @@ impl Runner for Handle {
         }
     }
 
-    async fn run(&self, submission: Submission) {
-        let worker = Arc::clone(&self.0);
-        tokio::spawn(async move { worker.run(submission).await });
-    }
-
     async fn answer(&self, _: AskId, answer: Answer) {
         self.0.answers.send(answer).unwrap();
     }
 
     async fn interrupt(&self) {
         self.0.interrupted.notify_one();
+    }
+
+    fn kill(&self) {}
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        Some(ResourceUsage { resident_bytes: 1 << 20, cpu_ms: 40 })
+    }
+}
+
+#[async_trait]
+impl Kernel for Handle {
+    async fn run(&self, submission: Submission) {
+        let worker = Arc::clone(&self.0);
+        tokio::spawn(async move { worker.run(submission).await });
     }
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
@@ -123,12 +132,6 @@ impl Runner for Handle {
 
     async fn explore(&self, name: String) -> Result<Members, Error> {
         Ok(Members { name, kind: "module".to_owned(), members: Vec::new() })
-    }
-
-    fn kill(&self) {}
-
-    fn usage(&self) -> Option<ResourceUsage> {
-        Some(ResourceUsage { resident_bytes: 1 << 20, cpu_ms: 40 })
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn is_behind(connection: &Connection, target: Position) -> rusqlite::
     connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM event WHERE position > (SELECT position FROM transcribed) AND position <= ?1
-                 AND kind IN ('evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted',
+                 AND kind IN ('evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted', 'jobEnded',
                               'messageAdded', 'transcriptCompacted'))",
         )?
         .query_row([integer(target.0)], |row| row.get(0))
@@ -87,7 +87,7 @@ const NEXT_EVENTS: &str = "
     WHERE position > (SELECT position FROM transcribed)
         AND event.kind IN ('evalRequested', 'outputProduced', 'outputCut',
                            'evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted',
-                           'messageAdded', 'transcriptCompacted')
+                           'jobRequested', 'messageStreamed', 'jobEnded', 'messageAdded', 'transcriptCompacted')
     ORDER BY position LIMIT ?1";
 
 impl Batch {

@@ -6,12 +6,13 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Diagnostic, Divergence,
+    Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Delta, Diagnostic, Divergence,
     DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    ForkPoint, IdempotencyKey, JobId, Kept, Labels, Life, MergePoint, Message, Metadata, ObjectHash, Origin,
-    Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Question, QueuedCommand, RaisedError,
-    Raiser, Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity,
-    Source, TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, WorkerExit,
+    ForkPoint, Hears, IdempotencyKey, JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata,
+    Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question,
+    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Response, RunningJob, Segment,
+    Seq, Session, SessionCommand, Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version,
+    WaitReason, WarmUpReason, Work, WorkEnding, WorkerExit,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -83,6 +84,28 @@ pub fn bodies() -> Vec<EventBody> {
             kept: Some(Kept { bytes: 3, bindings: result().bindings }),
         },
         EventBody::EvalInterrupted { job: job() },
+        EventBody::JobRequested {
+            job: job(),
+            command: CommandId::from_uuid(job().as_uuid()),
+            fingerprint: fingerprint("a-command"),
+            key: None,
+            deadline: None,
+            work: Work::Turn { prompt: Prompt::text("hello") },
+        },
+        EventBody::MessageStreamed(Delta {
+            job: job(),
+            message: 0,
+            part: 1,
+            role: PartRole::Assistant,
+            offset: 7,
+            text: "hi".to_owned(),
+            tool: None,
+        }),
+        EventBody::PromptQueued(queued_prompt()),
+        EventBody::QueueChanged { queue: vec![queued_prompt()] },
+        EventBody::AgentChanged(Box::default()),
+        EventBody::AgentNoted(Note::Told { level: "info".to_owned(), message: "a word".to_owned() }),
+        EventBody::JobEnded { job: job(), ending: WorkEnding::Interrupted, duration_ms: 5 },
         EventBody::MessageAdded(Box::new(message())),
         EventBody::EnvironmentChanged { references: references() },
         EventBody::AssembliesChanged {
@@ -158,6 +181,10 @@ pub fn metadata() -> Vec<Metadata> {
     ]
 }
 
+fn queued_prompt() -> QueuedPrompt {
+    QueuedPrompt { prompt: Prompt::text("wait"), hears: Hears::Next }
+}
+
 /// The session, waiting in the middle of a job.
 pub fn session(session: &Session) -> Session {
     let running = RunningJob {
@@ -172,6 +199,7 @@ pub fn session(session: &Session) -> Session {
         deadline: Some(Deadline { at: session.last_activity, limit_ms: 5_000 }),
         withheld: false,
         is_answered: true,
+        kind: JobKind::Turn,
     };
     let worker = WorkerInfo {
         kernel: "F# 4.7".to_owned(),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use mainstay_gateway::rpc::api::GetCommand;
 use mainstay_gateway::view::{CommandState, CommandView};
-use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response};
+use mainstay_model::{CommandId, Error, EvalOutcome, Outcome, Response, WorkOutcome};
 
 use super::events::who;
 use super::merge::inserted_text;
@@ -91,6 +91,10 @@ fn outcome_text(outcome: &Outcome, paint: Paint) -> String {
             Response::Answered { value, by, .. } => format!("answered {value} by {}", printable(who(by))),
             Response::Recorded { seq } => format!("done, event #{seq}"),
             Response::Evaluated(eval) => eval_text(eval, paint),
+            Response::Worked(WorkOutcome { requested, completed, ending, duration_ms, .. }) => {
+                let ending = ending.to_string();
+                format!("{}, events #{requested} to #{completed} ({duration_ms} ms)", printable(&ending))
+            }
         },
     }
 }

@@ -15,7 +15,7 @@ use mainstay_model::session::DIVERGENCES_KEPT;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     AskEnding, CommandId, Error, Event, EventBody, EventFilter, EventKind, ForkPoint, Kept, Position, Seq,
-    Source, SourceName, WarmUpReason,
+    Source, SourceName, WarmUpReason, WorkEnding,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -301,6 +301,24 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::AssembliesChanged { changed, .. } => {
             (Some(Tone::Warning), format!("{} changed: what used it may be out of date", changed.join(", ")))
         }
+        EventBody::JobRequested { work, .. } => {
+            (None, format!("{}: {}", work.kind().name(), first_line(&work.to_string())))
+        }
+        EventBody::JobEnded { ending, duration_ms, .. } => {
+            let tone = match ending {
+                WorkEnding::Done { .. } => Tone::Good,
+                WorkEnding::Cancelled { .. } => Tone::Warning,
+                WorkEnding::Failed { .. } | WorkEnding::Interrupted => Tone::Error,
+            };
+            (Some(tone), format!("{} ({duration_ms} ms)", first_line(&ending.to_string())))
+        }
+        EventBody::MessageStreamed(delta) => (Some(Tone::Faint), format!("says {}", first_line(&delta.text))),
+        EventBody::PromptQueued(queued) => (None, first_line(&queued.to_string())),
+        EventBody::QueueChanged { queue } => {
+            (Some(Tone::Faint), format!("has still to hear {}", counted(queue.len() as u64, "message")))
+        }
+        EventBody::AgentChanged(state) => (Some(Tone::Faint), first_line(&state.to_string())),
+        EventBody::AgentNoted(note) => (Some(Tone::Faint), first_line(&note.to_string())),
         EventBody::MessageAdded(message) => (None, first_line(&message.to_string())),
         EventBody::EntryLabeled { entry, label: Some(label) } => {
             (None, format!("called entry {} of {} `{label}`", entry.number, entry.session.short()))

@@ -56,6 +56,13 @@ impl Story {
             | EventBody::EvalTimedOut { .. }
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::JobRequested { .. }
+            | EventBody::JobEnded { .. }
+            | EventBody::MessageStreamed(_)
+            | EventBody::PromptQueued(_)
+            | EventBody::QueueChanged { .. }
+            | EventBody::AgentChanged(_)
+            | EventBody::AgentNoted(_)
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
             | EventBody::EntryLabeled { .. } => self.row(event),

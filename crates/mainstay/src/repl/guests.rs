@@ -63,12 +63,20 @@ impl Guests {
             EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
             // The code that brought it about says so itself.
             EventBody::EnvironmentChanged { .. } => String::new(),
+            // An agent's prompt tells them as they come.
+            EventBody::MessageStreamed(_) | EventBody::QueueChanged { .. } | EventBody::AgentChanged(_) => {
+                String::new()
+            }
             EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::AssembliesChanged { .. } => {
                 let text = self.happened(event);
                 format!("{}{DOT}{}\n", text.trim_end(), self.paint.tone(Tone::Name, ":refresh runs it again"))
             }
             EventBody::CancelRequested { .. }
+            | EventBody::JobRequested { .. }
+            | EventBody::JobEnded { .. }
+            | EventBody::PromptQueued(_)
+            | EventBody::AgentNoted(_)
             | EventBody::MessageAdded(_)
             | EventBody::TranscriptCompacted(_)
             | EventBody::EntryLabeled { .. }

@@ -29,8 +29,11 @@ impl Draft<'_> {
     ) -> Result<(), Error> {
         let state = self.session.state();
         let action = command.body.action();
+        if !action.is_of(&self.session.kind) {
+            return Err(Error::NotOfKind { action, kind: self.session.kind.clone() });
+        }
         if availability(state, action) == Availability::Refused && !self.takes_back_an_ask(&command) {
-            return Err(Error::NotOffered { action, state });
+            return Err(self.session.refusal(action));
         }
         let metadata = of_command(command.source.clone(), &command.id);
         let identity = Identity::of(&command, fingerprint);
@@ -61,11 +64,20 @@ impl Draft<'_> {
                 self.record(metadata, requested);
                 return Ok(());
             }
+            SessionCommand::Work(work) => {
+                self.request(metadata, identity, JobId::from_uuid(fresh), deadline, work);
+                return Ok(());
+            }
+            SessionCommand::Steer(queued) => {
+                let seq = self.record(metadata, EventBody::PromptQueued(queued.clone()));
+                self.effect(Effect::Steer { queued });
+                Response::Recorded { seq }
+            }
             SessionCommand::Ask(question) => {
                 return self.raise(metadata, AskId::from_uuid(fresh), identity, question, deadline);
             }
             SessionCommand::Answer { ask, value } => self.take_answer(metadata, ask, value)?,
-            SessionCommand::Cancel { target } => self.cancel(metadata, state, target)?,
+            SessionCommand::Cancel { target } => self.cancel(metadata, target)?,
             SessionCommand::Reset => {
                 self.record(metadata.clone(), EventBody::SessionReset);
                 let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Reset });
@@ -183,12 +195,7 @@ impl Draft<'_> {
         }
     }
 
-    fn cancel(
-        &mut self,
-        metadata: Metadata,
-        state: SessionState,
-        target: Option<CommandId>,
-    ) -> Result<Response, Error> {
+    fn cancel(&mut self, metadata: Metadata, target: Option<CommandId>) -> Result<Response, Error> {
         if let Some(target) = &target
             && let Some(pending) = self.session.ask_of(&metadata.source.principal(), target).cloned()
         {
@@ -196,7 +203,7 @@ impl Draft<'_> {
             return Ok(Response::Withdrawn { command: target.clone() });
         }
         let Some(running) = self.session.running() else {
-            return Err(Error::NotOffered { action: Action::Cancel, state });
+            return Err(self.session.refusal(Action::Cancel));
         };
         if let Some(command) = target
             && !running.answers(&metadata.source.principal(), &command)

@@ -1,6 +1,7 @@
 //! How a job ends, and its command with it.
 
 use super::{Draft, Effect, Identity, JobEnding, JobReport, milliseconds, of_job};
+use crate::agent::WorkEnding;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
 use crate::event::{Blame, CancelEnding, Deadline, EventBody, Kept, Metadata, Source};
@@ -99,7 +100,10 @@ impl Draft<'_> {
     ) {
         if running.cancel_requested {
             self.end_running_by_kill();
-        } else if exit.is_from_outside() || blame.is_some_and(|blame| blame.job != running.job) {
+        } else if !running.kind.is_eval()
+            || exit.is_from_outside()
+            || blame.is_some_and(|blame| blame.job != running.job)
+        {
             self.interrupt_running(running);
         } else {
             let duration_ms = elapsed_ms(running.requested_at, self.now);
@@ -122,6 +126,9 @@ impl Draft<'_> {
     }
 
     pub(super) fn interrupt_running(&mut self, running: &RunningJob) {
+        if !running.kind.is_eval() {
+            return self.work_ended(running, Source::System, WorkEnding::Interrupted);
+        }
         let duration_ms = elapsed_ms(running.requested_at, self.now);
         let body = EventBody::EvalInterrupted { job: running.job };
         self.end_running(
@@ -136,6 +143,10 @@ impl Draft<'_> {
 
     pub(super) fn end_running_by_kill(&mut self) {
         if let Some(running) = self.session.running().cloned() {
+            if !running.kind.is_eval() {
+                let ending = WorkEnding::Cancelled { by: CancelEnding::Killed };
+                return self.work_ended(&running, Source::System, ending);
+            }
             let body =
                 EventBody::EvalCancelled { job: running.job, ending: CancelEnding::Killed, kept: None };
             let duration_ms = elapsed_ms(running.requested_at, self.now);

@@ -69,6 +69,14 @@ impl Draft<'_> {
         judge(&self.session.losses, ready_at, self.now, self.limits)
     }
 
+    /// An agent with nothing to do costs a process for nothing: its conversation is in the log.
+    pub(super) fn rest_while_idle(&mut self) {
+        if self.session.state() == SessionState::Ready && self.session.lane.is_empty() {
+            self.record(of(Source::System), EventBody::SessionStopped);
+            self.effect(Effect::KillWorker);
+        }
+    }
+
     pub(super) fn daemon_lost(&mut self) {
         match self.session.state() {
             SessionState::Uninitialized | SessionState::Faulted => {}
@@ -78,6 +86,11 @@ impl Draft<'_> {
             | SessionState::Waiting(_) => {
                 if let Some(running) = self.session.running().cloned() {
                     self.interrupt_running(&running);
+                }
+                // An agent starts when it has something to do.
+                if self.session.kind.is_agent() && self.session.lane.is_empty() {
+                    self.record(of(Source::System), EventBody::SessionStopped);
+                    return self.effect(Effect::KillWorker);
                 }
                 self.record(
                     of(Source::System),

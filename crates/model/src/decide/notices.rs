@@ -64,6 +64,8 @@ impl Draft<'_> {
             }
             Notice::DeadlineReached { job } => self.time_out(job),
             Notice::AskOverdue { ask } => self.ask_overdue(ask),
+            Notice::Compacted(compaction) => self.agent_compacted(compaction),
+            Notice::Idle => self.rest_while_idle(),
             Notice::DaemonLost => self.daemon_lost(),
             Notice::DaemonStopping => {
                 if let Some(running) = self.session.running().cloned() {
@@ -90,6 +92,7 @@ impl Draft<'_> {
             RunnerNotice::Asks { job, ask, question, timeout_ms } => {
                 self.job_asks(job, ask, question, timeout_ms);
             }
+            RunnerNotice::Agent(notice) => self.agent_notice(notice),
             RunnerNotice::Finished { job, report } => {
                 if let Some(running) = self.running(job) {
                     self.finish(&running, report);

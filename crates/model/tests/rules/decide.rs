@@ -7,19 +7,21 @@ use mainstay_model::affordance::availability;
 use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
-    Action, AskId, Availability, Blame, Command, CommandFingerprint, CommandId, Deadline, Decision, Effect,
-    Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport, Limits, Notice, Origin, Outcome,
-    OutputStream, Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq,
-    Session, SessionCommand, SessionState, Source, Version, decide,
+    Action, AgentNotice, AskId, Availability, Blame, Command, CommandFingerprint, CommandId, Compaction,
+    Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport,
+    Limits, Notice, Origin, Outcome, OutputStream, Position, Question, QueuedCommand, References, Response,
+    RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Version,
+    decide,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use uuid::Uuid;
 
+use crate::agents::{any_agent_notice, of_job};
 use crate::support::{
-    any_exit, any_question, any_raised, any_references, any_result, any_session, any_session_command,
-    any_source, any_value, ask_id, client, command_id, creation, job_id, second,
+    any_compaction, any_exit, any_question, any_raised, any_references, any_result, any_session,
+    any_session_command, any_source, any_value, ask_id, client, command_id, creation_of, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -61,6 +63,13 @@ enum Step {
         of_running: bool,
     },
     LookedAt(References),
+    /// The agent says something.
+    Agent {
+        of_running: bool,
+        notice: AgentNotice,
+    },
+    Compacted(Compaction),
+    Idle,
     DaemonLost,
     DaemonStopping,
 }
@@ -119,6 +128,11 @@ impl Step {
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
             Self::LookedAt(found) => Notice::LookedAt { found },
+            Self::Agent { of_running, notice } => {
+                Notice::Runner(RunnerNotice::Agent(of_job(notice, job(of_running))))
+            }
+            Self::Compacted(compaction) => Notice::Compacted(compaction),
+            Self::Idle => Notice::Idle,
             Self::DaemonLost => Notice::DaemonLost,
             Self::DaemonStopping => Notice::DaemonStopping,
         })
@@ -169,9 +183,17 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
+        4 => (usually(), any_agent_notice()).prop_map(|(of_running, notice)| Step::Agent { of_running, notice }),
+        1 => any_compaction().prop_map(Step::Compacted),
+        1 => Just(Step::Idle),
         1 => Just(Step::DaemonLost),
         1 => Just(Step::DaemonStopping),
     ]
+}
+
+/// A kernel's, or an agent's.
+fn any_kind() -> impl Strategy<Value = SessionKind> {
+    prop_oneof![Just(SessionKind::fsharp()), Just(SessionKind::pi())]
 }
 
 /// A session with everything that was decided for it.
@@ -185,8 +207,8 @@ struct Story {
 }
 
 impl Story {
-    fn begin() -> Self {
-        let events = vec![creation()];
+    fn begin(kind: SessionKind) -> Self {
+        let events = vec![creation_of(kind)];
         let session = Session::begin(&events[0]).unwrap();
         Self { session, events, answers: BTreeMap::new(), accepted: BTreeSet::new(), steps: 0 }
     }
@@ -253,7 +275,7 @@ impl Story {
         let misses = misses(&self.session, &client(), &command.body);
         let (id, fresh) = (command.id.clone(), Uuid::from_u128(self.steps as u128));
         let fingerprint = CommandFingerprint::of("s", &command.body);
-        let ends_later = matches!(action, Action::Eval | Action::Ask);
+        let ends_later = matches!(action, Action::Eval | Action::Prompt | Action::Ask);
         let wants_other = command.if_version.is_some_and(|version| version != self.session.version);
         let version = self.session.version;
         match self.decide(Input::Command { command, fingerprint, deadline: None, fresh }) {
@@ -282,10 +304,11 @@ impl Story {
             Err(Error::NotRunning { .. } | Error::AskNotPending { .. } | Error::AnswerInvalid { .. }) => {
                 assert!(misses, "only a cancel or an answer can miss");
             }
+            Err(Error::NotOfKind { .. }) => assert!(!action.is_of(&self.session.kind)),
             Err(Error::TooManyAsks { limit }) => assert_eq!(self.session.asks.len(), limit),
             Err(error) => {
                 assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
-                assert_eq!(error, Error::NotOffered { action, state });
+                assert_eq!(error, Error::NotOffered { action, state, kind: self.session.kind.clone() });
                 assert!(
                     !matches!(action, Action::HardReset | Action::Stop),
                     "the escape hatches are always open"
@@ -312,20 +335,24 @@ impl Story {
         assert_sensible(before, &self.session, &decision.effects);
         for answer in decision.outcomes {
             if let Outcome::Done { response: Response::Evaluated(outcome) } = &answer.outcome {
-                self.assert_points_at_its_events(outcome);
+                self.assert_points_at_its_events(outcome.job, outcome.requested, outcome.completed);
+            } else if let Outcome::Done { response: Response::Worked(outcome) } = &answer.outcome {
+                self.assert_points_at_its_events(outcome.job, outcome.requested, outcome.completed);
             }
             let earlier = self.answers.insert(answer.command.to_string(), answer.outcome);
             assert_eq!(earlier, None, "a command has one outcome");
         }
     }
 
-    fn assert_points_at_its_events(&self, outcome: &mainstay_model::EvalOutcome) {
+    fn assert_points_at_its_events(&self, of: JobId, requested: Seq, completed: Seq) {
         let at = |seq: Seq| &self.events[usize::try_from(seq.0).unwrap() - 1].body;
-        match at(outcome.requested) {
-            EventBody::EvalRequested { job, .. } => assert_eq!(*job, outcome.job),
+        match at(requested) {
+            EventBody::EvalRequested { job, .. } | EventBody::JobRequested { job, .. } => {
+                assert_eq!(*job, of)
+            }
             other => panic!("{other:?} is no request"),
         }
-        assert_eq!(at(outcome.completed).job_end().map(|(job, _)| job), Some(outcome.job));
+        assert_eq!(at(completed).job_end().map(|(job, _)| job), Some(of));
     }
 
     /// What must be replayed, found the long way round: by looking for the end of each request.
@@ -437,12 +464,13 @@ fn assert_fits(after: &Session, event: &Event) {
         EventBody::WarmUpStarted { .. } => SessionState::WarmingUp,
         EventBody::SessionFaulted { .. } => SessionState::Faulted,
         EventBody::SessionStopped => SessionState::Uninitialized,
-        EventBody::EvalRequested { .. } => SessionState::Evaluating,
+        EventBody::EvalRequested { .. } | EventBody::JobRequested { .. } => SessionState::Evaluating,
         EventBody::WarmUpCompleted { .. }
         | EventBody::EvalCompleted { .. }
         | EventBody::EvalFailed { .. }
         | EventBody::EvalCancelled { .. }
-        | EventBody::EvalInterrupted { .. } => SessionState::Ready,
+        | EventBody::EvalInterrupted { .. }
+        | EventBody::JobEnded { .. } => SessionState::Ready,
         EventBody::CancelRequested { job } => {
             assert!(after.running().is_some_and(|running| running.job == *job && running.cancel_requested));
             return;
@@ -456,7 +484,7 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
     let starts = |effect: &&Effect| matches!(effect, Effect::StartWorker { .. } | Effect::ResetWorker);
     for effect in effects {
         match effect {
-            Effect::Run { job, .. } => {
+            Effect::Run { job, .. } | Effect::Work { job, .. } => {
                 assert_eq!(before, SessionState::Ready, "code runs only in a session that waits for it");
                 assert!(after.running().is_some_and(|running| running.job == *job));
             }
@@ -471,6 +499,7 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
             Effect::Answer { ask, .. } => {
                 assert_eq!(after.ask(*ask), None, "what is answered waits no longer")
             }
+            Effect::Steer { queued } => assert!(after.queue.contains(queued), "what it is to hear is known"),
             Effect::KillWorker => assert!(!after.state().is_busy() && after.state() != SessionState::Ready),
         }
     }
@@ -504,10 +533,11 @@ proptest! {
 
     #[test]
     fn every_accepted_command_has_one_outcome_once_nothing_runs(
+        kind in any_kind(),
         steps in vec(any_step(), 0..60),
         rest in any_rest(),
     ) {
-        let mut story = Story::begin();
+        let mut story = Story::begin(kind);
         steps.into_iter().for_each(|step| story.take(step));
         story.take(rest);
         prop_assert_eq!(story.session.running(), None);
@@ -521,10 +551,11 @@ proptest! {
 
     #[test]
     fn a_deleted_session_leaves_nothing_unanswered_and_nothing_follows_in_it(
+        kind in any_kind(),
         steps in vec(any_step(), 0..40),
         later in any_step(),
     ) {
-        let mut story = Story::begin();
+        let mut story = Story::begin(kind);
         steps.into_iter().for_each(|step| story.take(step));
         // The engine turns away what waits first.
         while !story.session.lane.is_empty() {
@@ -552,7 +583,7 @@ proptest! {
 
     #[test]
     fn what_is_replayed_is_what_changed_the_session_since_its_last_reset(steps in vec(any_step(), 0..80)) {
-        let mut story = Story::begin();
+        let mut story = Story::begin(SessionKind::fsharp());
         steps.into_iter().for_each(|step| story.take(step));
         let since = story.session.definitions_since;
         let mut list = ReplayList::default();
@@ -591,7 +622,7 @@ proptest! {
                 let fingerprint = CommandFingerprint::of("s", &body);
                 let is_offered = availability(session.state(), body.action()) != Availability::Refused
                     || takes_back_an_ask(&session, &source, &body);
-                let refused = !is_offered || misses(&session, &source, &body);
+                let refused = !is_offered || !body.action().is_of(&session.kind) || misses(&session, &source, &body);
                 let command = Command::new(command_id(1), source, body);
                 let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(9) };
                 prop_assert_eq!(decide(&session, input, second(0), &Limits::default()).is_err(), refused);
@@ -606,7 +637,7 @@ proptest! {
 
 /// A session in which `steps` were taken, all of them possible.
 fn after(steps: impl IntoIterator<Item = Step>) -> Story {
-    let mut story = Story::begin();
+    let mut story = Story::begin(SessionKind::fsharp());
     steps.into_iter().for_each(|step| story.take(step));
     story
 }

@@ -2,7 +2,8 @@
 
 use crate::support::{any_event, any_history, any_session, any_state};
 use mainstay_model::{
-    EventBody, PendingAsk, Raiser, Session, SessionState, Transition, WaitReason, WarmUpReason, transition,
+    EventBody, PendingAsk, Raiser, Session, SessionState, Transition, WaitReason, WarmUpReason, WorkEnding,
+    transition,
 };
 use proptest::prelude::*;
 
@@ -25,7 +26,16 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         }
         EventBody::SessionFaulted { .. } => Some(Transition::GiveUp),
         EventBody::SessionStopped => Some(Transition::Stop),
-        EventBody::EvalRequested { .. } => Some(Transition::StartEval),
+        EventBody::EvalRequested { .. } | EventBody::JobRequested { .. } => Some(Transition::StartEval),
+        EventBody::JobEnded { job, ending: WorkEnding::Done { .. }, .. } => {
+            of_running(*job, Transition::EvalCompleted)
+        }
+        EventBody::JobEnded { job, ending: WorkEnding::Failed { .. }, .. } => {
+            of_running(*job, Transition::EvalFailed)
+        }
+        EventBody::JobEnded {
+            job, ending: WorkEnding::Cancelled { .. } | WorkEnding::Interrupted, ..
+        } => of_running(*job, Transition::EvalCancelled),
         EventBody::EvalCompleted { job, .. } => of_running(*job, Transition::EvalCompleted),
         EventBody::EvalFailed { job, .. } => of_running(*job, Transition::EvalFailed),
         EventBody::EvalCancelled { job, .. } | EventBody::EvalInterrupted { job } => {
@@ -55,6 +65,11 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::OutputProduced { .. }
         | EventBody::OutputCut { .. }
         | EventBody::CancelRequested { .. }
+        | EventBody::MessageStreamed(_)
+        | EventBody::PromptQueued(_)
+        | EventBody::QueueChanged { .. }
+        | EventBody::AgentChanged(_)
+        | EventBody::AgentNoted(_)
         | EventBody::MessageAdded(_)
         | EventBody::EnvironmentChanged { .. }
         | EventBody::AssembliesChanged { .. }

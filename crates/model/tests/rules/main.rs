@@ -1,6 +1,7 @@
 //! The rules of the model, over arbitrary inputs, and the shape of what it stores.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
+mod agents;
 mod decide;
 mod evolve;
 mod filter;

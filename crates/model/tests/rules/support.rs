@@ -1,16 +1,18 @@
 //! Arbitrary values of the vocabulary. Jobs, seqs and texts come from small sets, so that they often meet.
 
+use crate::agents::{any_agent_body, any_queued_prompt, any_work};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, Compaction, CreateSession,
     Deadline, Diagnostic, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding,
-    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, Kept, Labels, Life,
-    MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
-    Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References,
-    Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState,
-    Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Kept,
+    Labels, Life, MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
+    PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference,
+    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
+    SessionState, Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason,
+    WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -56,20 +58,20 @@ pub(crate) fn any_moment() -> impl Strategy<Value = Timestamp> {
 }
 
 /// Small, and with everything that a format could stumble over.
-fn any_text() -> impl Strategy<Value = String> {
+pub(crate) fn any_text() -> impl Strategy<Value = String> {
     vec(select(vec!["a", "1", " ", "\n", "\0", "\"", "\\", "{", "é", "\u{2028}", "😀"]), 0..6)
         .prop_map(|parts| parts.concat())
 }
 
 fn any_kind() -> impl Strategy<Value = SessionKind> {
-    select(vec!["fsharp", "python3"]).prop_map(|text| SessionKind::new(text).unwrap())
+    select(vec!["fsharp", "python3", "pi"]).prop_map(|text| SessionKind::new(text).unwrap())
 }
 
-fn any_fingerprint() -> impl Strategy<Value = CommandFingerprint> {
+pub(crate) fn any_fingerprint() -> impl Strategy<Value = CommandFingerprint> {
     (0_u64..4).prop_map(|number| CommandFingerprint::from_stored(format!("{number:064x}")))
 }
 
-fn any_count() -> impl Strategy<Value = u64> {
+pub(crate) fn any_count() -> impl Strategy<Value = u64> {
     prop_oneof![0_u64..10, Just(u64::MAX)]
 }
 
@@ -182,7 +184,7 @@ pub(crate) fn any_key() -> impl Strategy<Value = IdempotencyKey> {
     (0_u32..4).prop_map(|number| IdempotencyKey::new(format!("k{number}")).unwrap())
 }
 
-fn any_deadline() -> impl Strategy<Value = Deadline> {
+pub(crate) fn any_deadline() -> impl Strategy<Value = Deadline> {
     (any_moment(), any_count()).prop_map(|(at, limit_ms)| Deadline { at, limit_ms })
 }
 
@@ -374,6 +376,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (any_job(), ending, option::of(any_kept()))
             .prop_map(|(job, ending, kept)| EventBody::EvalCancelled { job, ending, kept }),
         1 => any_job().prop_map(|job| EventBody::EvalInterrupted { job }),
+        4 => any_agent_body(),
         1 => any_message().prop_map(|message| EventBody::MessageAdded(Box::new(message))),
         1 => any_references().prop_map(|references| EventBody::EnvironmentChanged { references }),
         1 => (any_references(), any_references(), vec(any_text(), 0..3))
@@ -397,7 +400,7 @@ pub(crate) fn any_message() -> impl Strategy<Value = Message> {
     })
 }
 
-fn any_compaction() -> impl Strategy<Value = Compaction> {
+pub(crate) fn any_compaction() -> impl Strategy<Value = Compaction> {
     let segment = (any_count(), any_count()).prop_map(|(from, to)| Segment::new(session_id(), from, to));
     let metadata = Default::default();
     (vec(segment, 0..3), any_text()).prop_map(move |(covers, summary)| Compaction {
@@ -422,8 +425,12 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
 
 /// The first event of a session.
 pub(crate) fn creation() -> Event {
+    creation_of(SessionKind::fsharp())
+}
+
+pub(crate) fn creation_of(kind: SessionKind) -> Event {
     let body = EventBody::SessionCreated {
-        kind: SessionKind::fsharp(),
+        kind,
         name: "demo".to_owned(),
         working_directory: "/home/ada/demo".to_owned(),
         project: None,
@@ -506,8 +513,11 @@ pub(crate) fn any_outcome() -> impl Strategy<Value = Outcome> {
 pub(crate) fn any_error() -> impl Strategy<Value = Error> {
     prop_oneof![
         (0..error_examples().len()).prop_map(|index| error_examples().swap_remove(index)),
-        (0..Action::ALL.len(), any_state())
-            .prop_map(|(action, state)| Error::NotOffered { action: Action::ALL[action], state }),
+        (0..Action::ALL.len(), any_state()).prop_map(|(action, state)| Error::NotOffered {
+            action: Action::ALL[action],
+            state,
+            kind: SessionKind::fsharp()
+        }),
         (0..Transition::ALL.len(), any_state())
             .prop_map(|(change, state)| Error::InvalidTransition { change: Transition::ALL[change], state }),
         any_text().prop_map(|reason| Error::BadRequest { reason }),
@@ -525,7 +535,12 @@ pub(crate) fn error_examples() -> Vec<Error> {
             reference: text("demo"),
             candidates: vec![text("099a8057"), text("17e2b4c1")],
         },
-        Error::NotOffered { action: Action::Eval, state: SessionState::Evaluating },
+        Error::NotOffered {
+            action: Action::Eval,
+            state: SessionState::Evaluating,
+            kind: SessionKind::fsharp(),
+        },
+        Error::NotOfKind { action: Action::Eval, kind: SessionKind::pi() },
         Error::InvalidTransition {
             state: SessionState::Ready,
             change: Transition::StartWait(WaitReason::Ask),
@@ -605,6 +620,7 @@ fn any_running() -> impl Strategy<Value = RunningJob> {
                 deadline,
                 withheld: false,
                 is_answered,
+                kind: JobKind::Eval,
             }
         },
     )
@@ -732,6 +748,9 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             deleted_at: None,
             usage: TokenUsage { input: evals, ..TokenUsage::default() },
             surroundings,
+            agent: None,
+            queue: Vec::new(),
+            messages: evals,
         },
     )
 }
@@ -743,6 +762,8 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => Just(SessionCommand::Reset),
         1 => Just(SessionCommand::Refresh),
         1 => Just(SessionCommand::HardReset),
+        1 => any_work().prop_map(SessionCommand::Work),
+        1 => any_queued_prompt().prop_map(SessionCommand::Steer),
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),
         1 => any_text().prop_map(|name| SessionCommand::Rename { name }),

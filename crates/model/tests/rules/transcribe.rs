@@ -1,11 +1,14 @@
 //! The entries that events come to.
 
-use crate::support::{any_history, any_message, client, command_id, job_id, second, session_id};
+use crate::agents::{any_prompt, any_work_ending};
+use crate::support::{any_history, any_message, client, command_id, creation, job_id, second, session_id};
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::{
-    CommandFingerprint, Diagnostic, EvalResult, Event, EventBody, Failure, Metadata, OutputStream, Position,
-    RaisedError, Role, Seq, SessionKind, Severity, TextPosition, WorkerExit,
+    CommandFingerprint, Delta, Diagnostic, EvalResult, Event, EventBody, Failure, Message, Metadata,
+    OutputStream, Part, PartRole, Position, RaisedError, Role, Seq, SessionKind, Severity, TextPosition,
+    Work, WorkEnding, WorkerExit,
 };
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn requested(code: &str) -> EventBody {
@@ -136,6 +139,8 @@ proptest! {
             let mut transcriber = Transcriber::default();
             history.iter().flat_map(|event| transcriber.push(&SessionKind::fsharp(), event)).collect()
         };
+        // What an agent had begun to say is said with it.
+        history.retain(|event| !matches!(event.body, EventBody::JobRequested { .. }));
         let before = seen(&history);
         let body = EventBody::MessageAdded(Box::new(message.clone()));
         let said = Event { seq: Seq(1_000), body, ..history[0].clone() };
@@ -148,7 +153,13 @@ proptest! {
 
     #[test]
     fn every_output_follows_its_input(mut history in any_history()) {
-        history.retain(|event| !matches!(event.body, EventBody::MessageAdded(_) | EventBody::TranscriptCompacted(_)));
+        let is_of_agents = |body: &EventBody| {
+            matches!(
+                body,
+                EventBody::MessageAdded(_) | EventBody::TranscriptCompacted(_) | EventBody::JobRequested { .. }
+            )
+        };
+        history.retain(|event| !is_of_agents(&event.body));
         (1..).zip(&mut history).for_each(|(seq, event)| event.seq = Seq(seq));
         let mut transcriber = Transcriber::default();
         let entries: Vec<_> =
@@ -163,5 +174,59 @@ proptest! {
             prop_assert!(is_its_request);
             prop_assert!(history[input.last.0 as usize - 1].body.job_end().is_some());
         }
+    }
+
+    /// Each message is said in pieces, and added whole, but perhaps the last.
+    #[test]
+    fn what_an_agent_said_is_in_the_transcript_once_whole_or_not(
+        prompt in any_prompt(),
+        messages in vec((vec("[a-z ]{1,9}", 1..4), any::<bool>()), 0..4),
+        is_last_whole: bool,
+        ending in any_work_ending(),
+    ) {
+        let job = job_id(1);
+        let mut bodies = vec![EventBody::JobRequested {
+            job,
+            command: command_id(1),
+            fingerprint: CommandFingerprint::of("s", &"said"),
+            key: None,
+            deadline: None,
+            work: Work::Turn { prompt: prompt.clone() },
+        }];
+        let mut expected: Vec<(Role, String)> = Vec::new();
+        let mut added = false;
+        let count = messages.len();
+        for (index, (pieces, is_thought)) in messages.into_iter().enumerate() {
+            let role = if is_thought { PartRole::Thinking } else { PartRole::Assistant };
+            let mut offset = 0;
+            for text in &pieces {
+                let message = index as u32;
+                let said = offset;
+                offset += text.len() as u64;
+                let text = text.clone();
+                bodies.push(EventBody::MessageStreamed(Delta { job, message, part: 0, role, offset: said, text, tool: None }));
+            }
+            let text = pieces.concat();
+            let is_done = matches!(ending, WorkEnding::Done { .. });
+            if index + 1 < count || is_last_whole || is_done {
+                let message = Message { parts: vec![Part::text(role, text.clone())], ..Message::default() };
+                bodies.push(EventBody::MessageAdded(Box::new(message)));
+                added = true;
+            }
+            expected.push((role.into(), text));
+        }
+        if !added && !matches!(ending, WorkEnding::Done { .. }) {
+            let asked = prompt.message().entries().into_iter().map(|(entry, text)| (entry.role, text));
+            expected.splice(0..0, asked);
+        }
+        bodies.push(EventBody::JobEnded { job, ending, duration_ms: 1 });
+        let mut transcriber = Transcriber::default();
+        let mut entries = Vec::new();
+        for (seq, body) in (1..).zip(bodies) {
+            let event = Event { seq: Seq(seq), position: Position(seq), body, ..creation() };
+            entries.extend(transcriber.push(&SessionKind::pi(), &event));
+        }
+        let said: Vec<_> = entries.into_iter().map(|made| (made.entry.role, made.text)).collect();
+        prop_assert_eq!(said, expected);
     }
 }

@@ -7,15 +7,17 @@ use crate::support::{
     any_create, any_error, any_event, any_outcome, any_session, any_session_command, ask_id, client,
     command_id, creation, error_examples, job_id, second, session_id,
 };
+use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Diagnostic,
-    Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
-    ForkPoint, IdempotencyKey, Kept, Labels, Limits, MergePoint, Message, Metadata, ObjectHash, Origin,
-    Outcome, OutputStream, Part, PartRole, Principal, Question, QueuedCommand, RaisedError, Raiser,
-    Reference, References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
-    TokenUsage, Transcript, Version, WarmUpReason, WorkerExit,
+    Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Delta,
+    Diagnostic, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody,
+    Failure, ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, MergePoint, Message, Metadata, Note,
+    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, Prompt, Question, QueuedCommand,
+    QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session, SessionCommand,
+    SessionKind, SessionState, Setting, Source, ThinkingLevel, TokenUsage, Transcript, Version, WarmUpReason,
+    Work, WorkEnding, WorkerExit, YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -134,7 +136,7 @@ fn a_refusal_says_in_every_state_what_would_help() {
             if mainstay_model::affordance::availability(state, action)
                 == mainstay_model::Availability::Refused
             {
-                let error = Error::NotOffered { action, state };
+                let error = Error::NotOffered { action, state, kind: SessionKind::fsharp() };
                 table.push_str(&format!("{error}. {}\n", error.next_step()));
             }
         }
@@ -169,6 +171,11 @@ fn the_shape_of_every_command() {
         },
         SessionCommand::Label { index: 5, entry: entry(3), label: Some("the good one".to_owned()) },
         SessionCommand::Label { index: 5, entry: entry(3), label: None },
+        SessionCommand::Work(Work::Turn { prompt: Prompt::text("What is this?") }),
+        SessionCommand::Work(Work::Compaction { instructions: None }),
+        SessionCommand::Work(Work::Shell { line: "ls".to_owned(), is_private: true }),
+        SessionCommand::Work(Work::Setting(Setting::Thinking { level: ThinkingLevel::Low })),
+        SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::AtEnd }),
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
     ];
@@ -422,6 +429,62 @@ fn event_examples() -> Vec<EventBody> {
             kept: Some(Kept { bytes: 14, bindings: result().bindings }),
         },
         EventBody::EvalInterrupted { job },
+        EventBody::JobRequested {
+            job,
+            command: command_id(1),
+            fingerprint: CommandFingerprint::of("s", &()),
+            key: None,
+            deadline: None,
+            work: Work::Turn {
+                prompt: Prompt {
+                    text: text("What is this?"),
+                    images: vec![Image { mime_type: text("image/png"), data: text("aGk=") }],
+                },
+            },
+        },
+        EventBody::MessageStreamed(Delta {
+            job,
+            message: 1,
+            part: 0,
+            role: PartRole::Assistant,
+            offset: 0,
+            text: text("It is"),
+            tool: None,
+        }),
+        EventBody::PromptQueued(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::Next }),
+        EventBody::QueueChanged { queue: Vec::new() },
+        EventBody::AgentChanged(Box::new(AgentState {
+            model: Some(Model {
+                provider: text("local"),
+                id: text("m"),
+                name: None,
+                context_window: Some(128_000),
+                about: json!({ "id": "m" }),
+            }),
+            thinking: ThinkingLevel::High,
+            auto_compaction: true,
+            context_tokens: Some(812),
+        })),
+        EventBody::AgentNoted(Note::ToolStarted {
+            call: ToolCall { call: text("call-1"), tool: text("bash") },
+            arguments: json!({ "command": "ls" }),
+        }),
+        EventBody::AgentNoted(Note::RetryStarted {
+            attempt: 1,
+            attempts: 3,
+            delay_ms: 2_000,
+            message: text("429 slow down"),
+        }),
+        EventBody::JobEnded {
+            job,
+            ending: WorkEnding::Done { reason: YieldReason::EndTurn, value: json!(null) },
+            duration_ms: 12,
+        },
+        EventBody::JobEnded {
+            job,
+            ending: WorkEnding::Cancelled { by: CancelEnding::Killed },
+            duration_ms: 12,
+        },
         EventBody::MessageAdded(Box::new(Message {
             parts: vec![
                 Part::text(PartRole::Thinking, "A file.").with("signature", "c2ln"),

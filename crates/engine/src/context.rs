@@ -1,0 +1,43 @@
+//! What an agent goes on from: its conversation as the transcript has it, and which of its entries a summary of its own stands for.
+
+use std::collections::BTreeMap;
+
+use mainstay_log::Log;
+use mainstay_model::transcript::{context, slice, total};
+use mainstay_model::{Compaction, Error, Placed, Segment, Session};
+use serde_json::Value;
+
+use crate::compaction::whole_beginning_of;
+use crate::entries::{entries_of, segments_of, text_of};
+use crate::runner::Conversation;
+
+/// What the agent of a session goes on from, once all that was said is in the log.
+pub(crate) async fn conversation_of(log: &dyn Log, session: &Session) -> Result<Conversation, Error> {
+    let segments = segments_of(log, session).await?;
+    let entries = entries_of(log, &segments).await?;
+    let mut shown = Vec::new();
+    for placed in context(&entries).into_iter().filter(|placed| is_shown(session, placed)) {
+        shown.push((placed.clone(), text_of(log, placed).await?));
+    }
+    Ok(Conversation { entries: shown, state: session.agent.clone(), name: session.name.clone() })
+}
+
+/// A reset lets an agent forget what was said before. What has been merged since it is shown.
+fn is_shown(session: &Session, placed: &Placed) -> bool {
+    !session.was_reset() || placed.session == session.id && placed.first > session.definitions_since
+}
+
+/// The compaction in which a summary stands for all that an agent is shown but the last `kept` entries.
+pub(crate) async fn compaction_of(
+    log: &dyn Log,
+    session: &Session,
+    summary: String,
+    kept: u64,
+    metadata: BTreeMap<String, Value>,
+) -> Result<Compaction, Error> {
+    let segments = segments_of(log, session).await?;
+    let before = total(&segments).saturating_sub(kept);
+    let entries = whole_beginning_of(log, &segments, before).await?;
+    let covers: Vec<Segment> = slice(&segments, 0..entries);
+    Ok(Compaction { covers, summary, metadata })
+}

@@ -1,0 +1,219 @@
+//! An agent that does what a test tells it: the test hears what it is given, and says what it says.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{
+    Agent, AgentQuestion, Conversation, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartedRunner,
+};
+use mainstay_model::{
+    AgentNotice, AskId, Delta, Error, JobId, Message, Part, PartRole, Question, QueuedPrompt, RunnerInfo,
+    RunnerNotice, SessionKind, Work, WorkEnding, WorkerExit, YieldReason,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// What an agent is given.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// It was started, with this conversation.
+    Started(Conversation),
+    /// Something to do.
+    Work(JobId, Work),
+    /// Something to hear while it works.
+    Steered(QueuedPrompt),
+    /// An answer to what it asked.
+    Answered(AskId, Result<Value, Error>),
+    /// It is to stop.
+    Interrupted,
+    /// It was killed.
+    Killed,
+}
+
+/// Agents of the kind `pi`, told by a test.
+#[derive(Clone)]
+pub(crate) struct ScriptedAgents {
+    given: mpsc::UnboundedSender<Given>,
+    /// How those that were started say something, in order.
+    notices: Arc<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>,
+    started: Arc<AtomicU32>,
+}
+
+/// The test's side of them.
+pub(crate) struct Script {
+    given: mpsc::UnboundedReceiver<Given>,
+    notices: Arc<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>,
+    /// Of the job it was given last.
+    job: Option<JobId>,
+    /// How many messages that has added, and how many bytes it has said of the next.
+    said: (u32, u64),
+}
+
+impl ScriptedAgents {
+    /// Agents, and the test's side of them.
+    pub(crate) fn new() -> (Self, Script) {
+        let (given, told) = mpsc::unbounded_channel();
+        let notices = Arc::<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>::default();
+        let agents = Self { given, notices: Arc::clone(&notices), started: Arc::default() };
+        (agents, Script { given: told, notices, job: None, said: (0, 0) })
+    }
+}
+
+#[async_trait]
+impl RunnerFactory for ScriptedAgents {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        kind.is_agent()
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        let (said, notices) = mpsc::channel(64);
+        self.notices.lock().unwrap().push(said);
+        let pid = self.started.fetch_add(1, Ordering::SeqCst) + 1;
+        self.given.send(Given::Started(spec.conversation.unwrap())).ok();
+        let agent = ScriptedAgent { given: self.given.clone(), pid };
+        Ok(StartedRunner { runner: Runner::Agent(Arc::new(agent)), notices })
+    }
+}
+
+struct ScriptedAgent {
+    given: mpsc::UnboundedSender<Given>,
+    pid: u32,
+}
+
+impl ScriptedAgent {
+    fn tell_test(&self, given: Given) {
+        // The test may be over.
+        self.given.send(given).ok();
+    }
+}
+
+#[async_trait]
+impl Process for ScriptedAgent {
+    fn info(&self) -> RunnerInfo {
+        RunnerInfo {
+            kernel: "scripted agent".to_owned(),
+            runtime: "test".to_owned(),
+            pid: self.pid,
+            references: None,
+        }
+    }
+
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+        self.tell_test(Given::Answered(ask, answer));
+    }
+
+    async fn interrupt(&self) {
+        self.tell_test(Given::Interrupted);
+    }
+
+    fn kill(&self) {
+        self.tell_test(Given::Killed);
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        None
+    }
+}
+
+#[async_trait]
+impl Agent for ScriptedAgent {
+    async fn work(&self, job: JobId, work: Work) {
+        self.tell_test(Given::Work(job, work));
+    }
+
+    async fn steer(&self, queued: QueuedPrompt) {
+        self.tell_test(Given::Steered(queued));
+    }
+
+    async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {
+        Ok(json!({ "asked": question }))
+    }
+}
+
+impl Script {
+    /// What an agent is given next.
+    pub(crate) async fn next(&mut self) -> Given {
+        let given = self.given.recv().await.unwrap();
+        if let Given::Work(job, _) = &given {
+            (self.job, self.said) = (Some(*job), (0, 0));
+        }
+        given
+    }
+
+    /// The work it is given next; a start before it is passed over.
+    pub(crate) async fn work(&mut self) -> Work {
+        loop {
+            match self.next().await {
+                Given::Work(_, work) => return work,
+                Given::Started(_) => {}
+                other => panic!("{other:?} is no work"),
+            }
+        }
+    }
+
+    /// The conversation it is started with next.
+    pub(crate) async fn start(&mut self) -> Conversation {
+        loop {
+            match self.next().await {
+                Given::Started(conversation) => return conversation,
+                Given::Killed => {}
+                other => panic!("{other:?} is no start"),
+            }
+        }
+    }
+
+    fn job(&self) -> JobId {
+        self.job.unwrap()
+    }
+
+    pub(crate) async fn notice(&self, notice: RunnerNotice) {
+        let notices = self.notices.lock().unwrap().last().unwrap().clone();
+        notices.send(notice).await.unwrap();
+    }
+
+    pub(crate) async fn tell(&self, notice: AgentNotice) {
+        self.notice(RunnerNotice::Agent(notice)).await;
+    }
+
+    /// Says a piece of the next message's first part.
+    pub(crate) async fn stream(&mut self, text: &str) {
+        let (message, offset) = self.said;
+        self.said.1 += text.len() as u64;
+        let (job, role, text) = (self.job(), PartRole::Assistant, text.to_owned());
+        self.tell(AgentNotice::Said(Delta { job, message, part: 0, role, offset, text, tool: None })).await;
+    }
+
+    /// Adds a message.
+    pub(crate) async fn message(&mut self, parts: Vec<Part>) {
+        self.said = (self.said.0 + 1, 0);
+        self.tell(AgentNotice::Message(Message { parts, ..Message::default() })).await;
+    }
+
+    /// Adds a message of one part.
+    pub(crate) async fn say(&mut self, role: PartRole, text: &str) {
+        self.message(vec![Part::text(role, text)]).await;
+    }
+
+    /// Ends the job.
+    pub(crate) async fn end(&self, ending: WorkEnding) {
+        self.tell(AgentNotice::Ended { job: self.job(), ending }).await;
+    }
+
+    /// Ends the job well.
+    pub(crate) async fn done(&self) {
+        self.end(WorkEnding::Done { reason: YieldReason::EndTurn, value: Value::Null }).await;
+    }
+
+    /// Asks, in the running job.
+    pub(crate) async fn ask(&self, ask: AskId, question: Question) {
+        self.notice(RunnerNotice::Asks { job: self.job(), ask, question, timeout_ms: None }).await;
+    }
+
+    /// The process ends.
+    pub(crate) async fn exit(&self, exit: WorkerExit) {
+        self.notice(RunnerNotice::Exited { exit, last_words: None }).await;
+        self.notices.lock().unwrap().pop();
+    }
+}

@@ -1,0 +1,100 @@
+//! What follows from what an agent says, and how its jobs end.
+
+use super::{Draft, Effect, Identity, of, of_job};
+use crate::agent::{AgentNotice, Hears, Prompt, QueuedPrompt, Work, WorkEnding, WorkOutcome};
+use crate::event::{Deadline, EventBody, Metadata, Source};
+use crate::id::JobId;
+use crate::message::Compaction;
+use crate::outcome::{Outcome, Response};
+use crate::session::RunningJob;
+use crate::supervision::elapsed_ms;
+use crate::transcript::Segment;
+
+impl Draft<'_> {
+    /// An agent is given something to do.
+    pub(super) fn request(
+        &mut self,
+        metadata: Metadata,
+        identity: Identity,
+        job: JobId,
+        deadline: Option<Deadline>,
+        work: Work,
+    ) {
+        let Identity { command, key, fingerprint, principal: _ } = identity;
+        self.effect(Effect::Work { job, work: work.clone() });
+        self.record(metadata, EventBody::JobRequested { job, command, fingerprint, key, deadline, work });
+    }
+
+    pub(super) fn agent_notice(&mut self, notice: AgentNotice) {
+        let body = match notice {
+            AgentNotice::Ended { job, ending } => {
+                if let Some(running) = self.running(job) {
+                    self.work_ended(&running, Source::Worker, ending);
+                }
+                return;
+            }
+            AgentNotice::Said(delta) => match self.running(delta.job) {
+                Some(_) => EventBody::MessageStreamed(delta),
+                None => return,
+            },
+            AgentNotice::Message(message) if message.parts.is_empty() => return,
+            AgentNotice::Message(message) => EventBody::MessageAdded(Box::new(message)),
+            AgentNotice::Queue(waiting) => match self.still_waiting(waiting) {
+                queue if queue == self.session.queue => return,
+                queue => EventBody::QueueChanged { queue },
+            },
+            AgentNotice::State(state) if self.session.agent.as_ref() == Some(&state) => return,
+            AgentNotice::State(state) => EventBody::AgentChanged(Box::new(state)),
+            AgentNotice::Noted(note) => EventBody::AgentNoted(note),
+            // Which entries these are has to be looked up first; what a tool gives is in its result.
+            AgentNotice::Compacted { .. } | AgentNotice::ToolOutput { .. } => return,
+        };
+        let metadata = self.of_agent();
+        self.record(metadata, body);
+    }
+
+    /// The agent shortened what it is shown.
+    pub(super) fn agent_compacted(&mut self, compaction: Compaction) {
+        if compaction.covers.iter().all(Segment::is_empty) {
+            return;
+        }
+        let metadata = self.of_agent();
+        self.record(metadata, EventBody::TranscriptCompacted(Box::new(compaction)));
+    }
+
+    /// What an agent says while it works is of its job.
+    fn of_agent(&self) -> Metadata {
+        match self.session.running() {
+            Some(running) => of_job(Source::Worker, running),
+            None => of(Source::Worker),
+        }
+    }
+
+    /// What the agent says it has still to hear, as it was said to it. What it has of its own accord has no pictures.
+    fn still_waiting(&self, waiting: Vec<(Hears, String)>) -> Vec<QueuedPrompt> {
+        let mut known = self.session.queue.clone();
+        let mut as_said = |(hears, text): (Hears, String)| {
+            let is_it = |queued: &QueuedPrompt| queued.hears == hears && queued.prompt.text == text;
+            match known.iter().position(is_it) {
+                Some(index) => known.remove(index),
+                None => QueuedPrompt { prompt: Prompt::text(text), hears },
+            }
+        };
+        waiting.into_iter().map(&mut as_said).collect()
+    }
+
+    /// The source brought the end about.
+    pub(super) fn work_ended(&mut self, running: &RunningJob, source: Source, ending: WorkEnding) {
+        let job = running.job;
+        self.drop_asks(job);
+        let duration_ms = elapsed_ms(running.requested_at, self.now);
+        let body = EventBody::JobEnded { job, ending: ending.clone(), duration_ms };
+        let completed = self.record(of_job(source, running), body);
+        if !running.is_answered {
+            let requested = running.requested;
+            let outcome = WorkOutcome { job, requested, completed, ending, duration_ms };
+            let response = Response::Worked(outcome);
+            self.answer(Identity::of_running(running), Outcome::Done { response });
+        }
+    }
+}
