@@ -1,16 +1,21 @@
-//! Sessions that are forked, deleted and collected, beside the simplest model there could be: lists that are copied. However far a
-//! collection came, and however often the store was opened anew, every session that is there says what it said; and a
-//! whole collection leaves exactly what someone can still read.
+//! Sessions that are forked, merged, compacted, deleted and collected, beside the simplest model there could be: lists that are copied.
+//! However far a collection came, and however often the store was opened anew, every session that is there says what it said, and
+//! its lineage ends; and a whole collection leaves exactly what someone can still read.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use mainstay_log::{Collection, Finding, Log, SqliteLog, SqliteOptions, examine};
-use mainstay_model::transcript::{kept, slice};
-use mainstay_model::{EventBody, ForkPoint, MergePoint, Seq, SessionId};
+use mainstay_model::session::Parent;
+use mainstay_model::transcript::{context, kept, slice};
+use mainstay_model::{
+    Compaction, EventBody, ForkPoint, MergePoint, Origin, Placed, Role, Segment, Seq, SessionId,
+};
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use support::Line;
 
@@ -26,14 +31,26 @@ enum Step {
     /// A session that begins with some of another's transcript.
     Fork {
         session: usize,
-        cells: usize,
+        entries: usize,
     },
-    /// A cell of another's transcript is put into this one's.
+    /// An entry of another's transcript, and some before it, are put into this one's, somewhere or at its end.
     Insert {
         session: usize,
         from: usize,
-        cell: usize,
-        at: usize,
+        entry: usize,
+        before: usize,
+        at: Option<usize>,
+    },
+    /// A cell of another's transcript runs in this one.
+    Run {
+        session: usize,
+        from: usize,
+        entry: usize,
+    },
+    /// A summary stands for the beginning of the transcript.
+    Compact {
+        session: usize,
+        before: usize,
     },
     Delete {
         session: usize,
@@ -49,9 +66,13 @@ fn step() -> impl Strategy<Value = Step> {
     let session = || 0..64_usize;
     prop_oneof![
         12 => (session(), 0..12_u8).prop_map(|(session, code)| Step::Cell { session, code }),
-        5 => (session(), 0..8_usize).prop_map(|(session, cells)| Step::Fork { session, cells }),
-        4 => (session(), session(), session(), session())
-            .prop_map(|(session, from, cell, at)| Step::Insert { session, from, cell, at }),
+        5 => (session(), session()).prop_map(|(session, entries)| Step::Fork { session, entries }),
+        4 => (session(), session(), session(), 0..3_usize, option::of(session())).prop_map(
+            |(session, from, entry, before, at)| Step::Insert { session, from, entry, before, at }
+        ),
+        2 => (session(), session(), session())
+            .prop_map(|(session, from, entry)| Step::Run { session, from, entry }),
+        3 => (session(), session()).prop_map(|(session, before)| Step::Compact { session, before }),
         4 => session().prop_map(|session| Step::Delete { session }),
         2 => (0..4_usize).prop_map(|steps| Step::Collect { steps }),
         1 => Just(Step::OpenAnew),
@@ -67,16 +88,65 @@ fn code(number: u8) -> String {
     }
 }
 
+/// An entry of a transcript: whose it is, and what it says.
+#[derive(Clone, Debug)]
+struct Said {
+    session: SessionId,
+    number: u64,
+    role: Role,
+    text: String,
+    /// What a summary stands for.
+    covers: Vec<Segment>,
+    origin: Option<Origin>,
+}
+
 /// A session beside its list.
 struct Known {
     line: Line,
     is_deleted: bool,
-    /// Whose entry each is, and what it says.
-    transcript: Vec<(SessionId, u64, String)>,
-    own: u64,
-    /// What its own entries say, and the event with which each ended.
-    said: Vec<String>,
+    parent: Option<Parent>,
+    transcript: Vec<Said>,
+    /// Its own entries, and the event with which each ended.
+    own: Vec<Said>,
     ends: Vec<u64>,
+}
+
+impl Known {
+    fn new(line: Line, parent: Option<Parent>, transcript: Vec<Said>) -> Self {
+        Self { line, is_deleted: false, parent, transcript, own: Vec::new(), ends: Vec::new() }
+    }
+
+    /// It says something of its own, with the event that is its newest.
+    fn says(&mut self, role: Role, text: &str, covers: Vec<Segment>, origin: Option<Origin>) {
+        let (session, number) = (self.line.id, self.own.len() as u64);
+        let said = Said { session, number, role, text: text.to_owned(), covers, origin };
+        self.transcript.push(said.clone());
+        self.own.push(said);
+        self.ends.push(self.line.last_seq().0);
+    }
+
+    /// What its transcript consists of.
+    fn segments(&self) -> Vec<Segment> {
+        let session = self.line.session.as_ref().unwrap();
+        session.transcript.segments(self.line.id, self.own.len() as u64)
+    }
+
+    /// A place in its transcript that parts no output from its input.
+    fn whole(&self, place: usize) -> usize {
+        let place = place % (self.transcript.len() + 1);
+        let parts = self.transcript.get(place).is_some_and(|said| said.role == Role::Output);
+        if parts { place + 1 } else { place }
+    }
+
+    /// The entry with this number, its input or output with it, and some before it.
+    fn some(&self, entry: usize, before: usize) -> Option<Range<usize>> {
+        let entry = entry % self.transcript.len().max(1);
+        let is_output = |at: usize| self.transcript.get(at).is_some_and(|said| said.role == Role::Output);
+        let first = entry.saturating_sub(before);
+        let first = if is_output(first) { first - 1 } else { first };
+        let last = if is_output(entry + 1) { entry + 1 } else { entry };
+        (!self.transcript.is_empty()).then_some(first..last + 1)
+    }
 }
 
 struct Store<'a> {
@@ -94,26 +164,31 @@ impl Store<'_> {
         match step {
             Step::Cell { session, code: number } => {
                 let Some(index) = self.there(session) else { return };
-                let text = code(number);
-                let known = &mut self.sessions[index];
-                let appends = [known.line.request(&text), known.line.finish("done")];
-                for said in [text, "done".to_owned()] {
-                    known.transcript.push((known.line.id, known.own, said.clone()));
-                    known.said.push(said);
-                    known.ends.push(known.line.last_seq().0);
-                    known.own += 1;
-                }
-                for append in appends {
-                    self.log().append(append).await.unwrap();
-                }
+                self.cell(index, &code(number), None).await;
             }
-            Step::Fork { session, cells } => {
+            Step::Fork { session, entries } => {
                 let Some(index) = self.there(session) else { return };
-                self.fork(index, cells).await;
+                self.fork(index, entries).await;
             }
-            Step::Insert { session, from, cell, at } => {
+            Step::Insert { session, from, entry, before, at } => {
                 let (Some(index), Some(from)) = (self.there(session), self.there(from)) else { return };
-                self.insert(index, from, cell, at).await;
+                let Some(brought) = self.sessions[from].some(entry, before) else { return };
+                let at = self.sessions[index].whole(at.unwrap_or(self.sessions[index].transcript.len()));
+                self.insert(index, from, brought, at).await;
+            }
+            Step::Run { session, from, entry } => {
+                let (Some(index), Some(from)) = (self.there(session), self.there(from)) else { return };
+                let inputs = self.sessions[from].transcript.iter().filter(|said| said.role == Role::Input);
+                let inputs: Vec<_> = inputs.cloned().collect();
+                if inputs.is_empty() {
+                    return;
+                }
+                let Said { session, number, text, .. } = &inputs[entry % inputs.len()];
+                self.cell(index, text, Some(Origin { session: *session, number: *number })).await;
+            }
+            Step::Compact { session, before } => {
+                let Some(index) = self.there(session) else { return };
+                self.compact(index, before).await;
             }
             Step::Delete { session } => {
                 let Some(index) = self.there(session) else { return };
@@ -137,12 +212,40 @@ impl Store<'_> {
         (!there.is_empty()).then(|| there[number % there.len()])
     }
 
-    async fn fork(&mut self, index: usize, cells: usize) {
+    async fn cell(&mut self, index: usize, text: &str, from: Option<Origin>) {
+        let known = &mut self.sessions[index];
+        let mut request = known.line.request(text);
+        if let EventBody::EvalRequested { origin, .. } = &mut request.events[0].body {
+            *origin = from;
+        }
+        let finish = known.line.finish("done");
+        known.says(Role::Input, text, Vec::new(), from);
+        known.says(Role::Output, "done", Vec::new(), None);
+        for append in [request, finish] {
+            self.log().append(append).await.unwrap();
+        }
+    }
+
+    async fn compact(&mut self, index: usize, before: usize) {
+        let known = &mut self.sessions[index];
+        let entries = known.whole(before);
+        if entries == 0 {
+            return;
+        }
+        let covers = slice(&known.segments(), 0..entries as u64);
+        let summary = format!("{entries} entries");
+        let metadata = Default::default();
+        let compaction = Compaction { covers: covers.clone(), summary: summary.clone(), metadata };
+        let append = known.line.append(vec![EventBody::TranscriptCompacted(Box::new(compaction))]);
+        known.says(Role::Summary, &summary, covers, None);
+        self.log().append(append).await.unwrap();
+    }
+
+    async fn fork(&mut self, index: usize, entries: usize) {
         let parent = &self.sessions[index];
-        let entries = (cells * 2).min(parent.transcript.len());
+        let entries = parent.whole(entries);
         let transcript = parent.transcript[..entries].to_vec();
-        let all = parent.line.session.clone().unwrap().transcript.segments(parent.line.id, parent.own);
-        let segments = slice(&all, 0..entries as u64);
+        let segments = slice(&parent.segments(), 0..entries as u64);
         let from = parent.line.id;
         let mut line = Line::new(self.sessions.len() as u128);
         let create = line.create();
@@ -158,32 +261,20 @@ impl Store<'_> {
         append.first = create.first;
         append.events.splice(0..0, create.events);
         self.log().append(append).await.unwrap();
-        self.sessions.push(Known {
-            line,
-            is_deleted: false,
-            transcript,
-            own: 0,
-            said: Vec::new(),
-            ends: Vec::new(),
-        });
+        let parent = Parent { session: from, entries: entries as u64 };
+        self.sessions.push(Known::new(line, Some(parent), transcript));
     }
 
-    async fn insert(&mut self, index: usize, from: usize, cell: usize, at: usize) {
-        let cells = self.sessions[from].transcript.len() / 2;
-        if cells == 0 {
-            return;
-        }
-        let first = 2 * (cell % cells) as u64;
-        let Known { line, own, transcript, .. } = &self.sessions[from];
-        let all = line.session.clone().unwrap().transcript.segments(line.id, *own);
-        let brought: Vec<_> = kept(&slice(&all, first..first + 2)).collect();
-        let said = transcript[first as usize..first as usize + 2].to_vec();
-        let from = line.id;
+    async fn insert(&mut self, index: usize, from: usize, range: Range<usize>, at: usize) {
+        let entries = range.start as u64..range.end as u64;
+        let other = &self.sessions[from];
+        let brought: Vec<_> = kept(&slice(&other.segments(), entries.clone())).collect();
+        let said = other.transcript[range].to_vec();
+        let from = other.line.id;
         let known = &mut self.sessions[index];
-        let at = 2 * (at % (known.transcript.len() / 2 + 1));
         let mut transcript = known.line.session.clone().unwrap().transcript;
-        transcript.insert(known.line.id, known.own, at as u64, &brought);
-        let entries = std::iter::once(first..first + 2).collect();
+        transcript.insert(known.line.id, known.own.len() as u64, at as u64, &brought);
+        let entries = std::iter::once(entries).collect();
         let point = MergePoint {
             from,
             entries,
@@ -208,20 +299,36 @@ impl Store<'_> {
 
     async fn assert_all_is_said(&self) {
         for known in self.sessions.iter().filter(|known| !known.is_deleted) {
-            let Known { line, transcript, own, .. } = known;
-            let mut said = Vec::new();
-            for segment in line.session.as_ref().unwrap().transcript.segments(line.id, *own) {
+            let stored = self.log().session(known.line.id).await.unwrap().unwrap();
+            assert_eq!(stored.forked_from, known.parent);
+            let mut said: Vec<Placed> = Vec::new();
+            for segment in stored.transcript.segments(known.line.id, known.own.len() as u64) {
                 let limit = usize::try_from(segment.len()).unwrap();
-                for placed in self.log().own_entries(segment.session, segment.from, limit).await.unwrap() {
-                    let beginning = placed.entry.content.beginning().to_owned();
-                    said.push((placed.session, placed.number, beginning));
-                }
+                said.extend(self.log().own_entries(segment.session, segment.from, limit).await.unwrap());
             }
-            assert_eq!(said.len(), transcript.len());
-            for (said, known) in said.iter().zip(transcript) {
-                assert_eq!((said.0, said.1), (known.0, known.1));
-                assert!(known.2.starts_with(&said.2), "{} says {}", known.2, said.2);
+            assert_eq!(said.len(), known.transcript.len());
+            for (placed, known) in said.iter().zip(&known.transcript) {
+                assert_eq!((placed.session, placed.number), (known.session, known.number));
+                assert_eq!((placed.entry.role, placed.origin), (known.role, known.origin));
+                assert_eq!(placed.entry.covers(), known.covers);
+                let beginning = placed.entry.content.beginning();
+                assert!(known.text.starts_with(beginning), "{} says {beginning}", known.text);
             }
+            let shown: Vec<_> =
+                context(&said).into_iter().map(|placed| (placed.session, placed.number)).collect();
+            assert_eq!(shown, shown_of(&known.transcript));
+            self.assert_its_lineage_ends(known).await;
+        }
+    }
+
+    /// Each session begins with another that was there before it, whether or not that was deleted since.
+    async fn assert_its_lineage_ends(&self, known: &Known) {
+        let mut session = self.log().session(known.line.id).await.unwrap().unwrap();
+        let mut ancestors = vec![session.id];
+        while let Some(Parent { session: parent, .. }) = session.forked_from {
+            assert!(!ancestors.contains(&parent), "{parent} is its own ancestor");
+            ancestors.push(parent);
+            session = self.log().session(parent).await.unwrap().expect("its parent is known");
         }
     }
 
@@ -230,17 +337,17 @@ impl Store<'_> {
     async fn assert_nothing_else_is_there(&self) {
         let there = || self.sessions.iter().filter(|known| !known.is_deleted);
         let has = |of: &Known, number: u64| {
-            let is_it =
-                |(session, said, _): &(SessionId, u64, String)| *session == of.line.id && *said == number;
+            let is_it = |said: &Said| said.session == of.line.id && said.number == number;
             !of.is_deleted || there().any(|known| known.transcript.iter().any(is_it))
         };
         let (mut places, mut entries) = (0, BTreeSet::new());
         for known in &self.sessions {
             let mut last = None;
-            for (number, said) in (0..).zip(&known.said).filter(|(number, _)| has(known, *number)) {
+            for said in known.own.iter().filter(|said| has(known, said.number)) {
                 places += 1;
-                entries.insert(said.clone());
-                last = Some(number);
+                // A summary of something else is another entry, whatever it says.
+                entries.insert((said.text.clone(), serde_json::to_string(&said.covers).unwrap()));
+                last = Some(said.number);
             }
             let events = self.log().events(known.line.id, Seq::ZERO, usize::MAX).await.unwrap();
             // Of one that was deleted all up to the last that someone has.
@@ -252,13 +359,30 @@ impl Store<'_> {
             assert_eq!(events.len() as u64, expected);
         }
         let stored = self.log().statistics().await.unwrap();
-        let objects = entries.iter().filter(|said| said.len() > 10_000).count();
-        let files = entries.iter().filter(|said| said.len() > 64 * 1024).map(String::len).sum::<usize>();
+        let objects = entries.iter().filter(|(said, _)| said.len() > 10_000).count();
+        let files =
+            entries.iter().map(|(said, _)| said.len()).filter(|bytes| *bytes > 64 * 1024).sum::<usize>();
         let distinct = entries.len() as u64;
         assert_eq!((stored.places, stored.entries, stored.objects), (places, distinct, objects as u64));
         assert_eq!(stored.file_bytes, files as u64);
         assert_eq!(files_of(&self.folder.join("objects")), files as u64);
     }
+}
+
+/// What an agent is to be shown: the newest summary, then what it does not stand for, without older summaries.
+fn shown_of(transcript: &[Said]) -> Vec<(SessionId, u64)> {
+    let newest = transcript.iter().rfind(|said| said.role == Role::Summary);
+    let covered: BTreeSet<_> = newest
+        .iter()
+        .flat_map(|summary| &summary.covers)
+        .flat_map(|segment| (segment.from..segment.to).map(|number| (segment.session, number)))
+        .collect();
+    let rest = transcript
+        .iter()
+        .filter(|said| newest.is_none() || said.role != Role::Summary)
+        .map(|said| (said.session, said.number))
+        .filter(|place| !covered.contains(place));
+    newest.map(|summary| (summary.session, summary.number)).into_iter().chain(rest).collect()
 }
 
 fn open(folder: &Path) -> SqliteLog {
@@ -289,7 +413,7 @@ proptest! {
             for number in 0..2 {
                 let mut line = Line::new(number);
                 known.log().append(line.create()).await.unwrap();
-                known.sessions.push(Known { line, is_deleted: false, transcript: Vec::new(), own: 0, said: Vec::new(), ends: Vec::new() });
+                known.sessions.push(Known::new(line, None, Vec::new()));
             }
             for step in steps {
                 known.take(step).await;
