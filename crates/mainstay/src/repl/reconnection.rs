@@ -88,7 +88,7 @@ impl Repl {
 
     async fn resume(&mut self, connection: Connection) -> Result<bool, Error> {
         let session = connection.client.call(GetSession { session: self.link.reference() }).await?;
-        let session = self.in_use(&connection.client, session).await?;
+        let session = self.settled(&connection.client, session).await?;
         note(&format!("connected again: {} is {}", printable(&session.name), session.state));
         self.link = Link::resume(connection, session, self.link.seen()).await?;
         Ok(true)
