@@ -90,6 +90,7 @@ impl Daemon {
             working_directory: "/".to_owned(),
             project: None,
             name: Some(name.to_owned()),
+            alias: None,
         };
         let start = Instant::now();
         let created = self.client.create(id(), create).await.unwrap();

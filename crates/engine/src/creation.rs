@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::PoisonError;
 
-use mainstay_log::{Append, Epoch, NewEvent, StoredOutcome};
-use mainstay_model::command::validate_session_name;
+use mainstay_log::{Append, Epoch, NewEvent, SessionFilter, StoredOutcome};
+use mainstay_model::command::{validate_alias, validate_session_name};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::exchange::Imported;
 use mainstay_model::{
@@ -119,6 +119,7 @@ impl Engine {
         };
         let is_served = self.is_served(&create, &with);
         self.check_creation(&create, is_served)?;
+        self.check_alias(&create, &source).await?;
         let session = SessionId::from_uuid(Uuid::now_v7());
         let identity =
             Identity { principal: source.principal(), command: id.clone(), key: None, fingerprint };
@@ -185,6 +186,18 @@ impl Engine {
         shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
     }
 
+    /// Refuses an alias that another session of the same owner has, or that could be taken for something else.
+    async fn check_alias(&self, create: &CreateSession, source: &Source) -> Result<(), Error> {
+        let Some(alias) = &create.alias else { return Ok(()) };
+        validate_alias(alias)?;
+        let filter = SessionFilter { alias: Some(alias.clone()), ..SessionFilter::default() };
+        let owner = source.principal();
+        match self.sessions(filter).await?.iter().any(|session| session.owner == owner) {
+            true => Err(Error::SessionExists { reference: alias.clone() }),
+            false => Ok(()),
+        }
+    }
+
     /// Appends a session's first events.
     async fn append_creation(
         &self,
@@ -242,9 +255,9 @@ fn first_events(
 }
 
 fn created(create: CreateSession) -> EventBody {
-    let CreateSession { kind, working_directory, project, name } = create;
+    let CreateSession { kind, working_directory, project, name, alias } = create;
     let name = name.unwrap_or_else(|| folder_name(&working_directory));
-    EventBody::SessionCreated { kind, name, working_directory, project }
+    EventBody::SessionCreated { kind, name, working_directory, project, alias }
 }
 
 fn replayed(

@@ -44,6 +44,7 @@ impl Engine {
             working_directory: parent.working_directory,
             project: parent.project,
             name: Some(name),
+            alias: None,
         };
         let asked = asked.filter(|asked| *asked != entries);
         let segments = slice(&segments, 0..entries);

@@ -131,7 +131,7 @@ async fn commands(folder: &Path, change: &str) {
     for number in 0..most {
         let command = CommandId::new(format!("create-{number}")).unwrap();
         let (kind, working_directory) = (SessionKind::fsharp(), "/".to_owned());
-        let create = Create { kind, working_directory, project: None, name: None };
+        let create = Create { kind, working_directory, project: None, name: None, alias: None };
         local.create(command, create).await.unwrap();
     }
     let sessions: Vec<String> = local
@@ -220,6 +220,7 @@ async fn fill(folder: &Path) {
 fn creation(number: usize) -> Append {
     let session = SessionId::from_uuid(Uuid::now_v7());
     let body = EventBody::SessionCreated {
+        alias: None,
         kind: SessionKind::fsharp(),
         name: format!("session-{number}"),
         working_directory: format!("/work/{}", number % 100),

@@ -330,6 +330,8 @@ pub struct SessionFilter {
     pub within: Option<String>,
     /// Only those of this name.
     pub name: Option<String>,
+    /// Only what its creator calls this.
+    pub alias: Option<String>,
     /// Only those whose work this does.
     pub kind: Option<SessionKind>,
     /// Only those that were forked off this one.

@@ -45,6 +45,7 @@ fn body(seq: u64) -> EventBody {
             name: "bench".to_owned(),
             working_directory: "/work".to_owned(),
             project: None,
+            alias: None,
         },
         (2, _) => EventBody::WarmUpStarted { reason: WarmUpReason::Started },
         (3, _) => EventBody::WarmUpCompleted {

@@ -205,6 +205,9 @@ pub struct CreateSession {
     /// What people call it; by default the folder's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What its creator calls it, for good: it is found by that as by its id. No other of the same owner that is there has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
 }
 
 /// A client's request for a session that begins with entries of another, and has its values. Source: seed 004, "Fork Session".
@@ -412,6 +415,22 @@ pub fn validate_session_name(name: &str) -> Result<(), Error> {
         return Err(Error::InvalidArgument {
             argument: "name".to_owned(),
             reason: "it must have 1 to 120 characters, none of them a control character".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Checks what a creator wants to call a session for good. Source: protocols/pi.md, "Limits".
+///
+/// # Errors
+/// [`Error::InvalidArgument`] when it is empty, longer than 256 characters, or has others than ASCII letters, digits, `_`, `.` and `-`.
+pub fn validate_alias(alias: &str) -> Result<(), Error> {
+    let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if alias.is_empty() || alias.len() > 256 || !alias.chars().all(is_known) {
+        return Err(Error::InvalidArgument {
+            argument: "alias".to_owned(),
+            reason: "it must have 1 to 256 characters, each an ASCII letter, a digit, `_`, `.` or `-`"
+                .to_owned(),
         });
     }
     Ok(())

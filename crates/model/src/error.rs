@@ -27,6 +27,12 @@ pub enum Error {
         /// The sessions it could be.
         candidates: Vec<String>,
     },
+    /// Another session has the alias already.
+    #[error("there is a session `{reference}` already")]
+    SessionExists {
+        /// The alias.
+        reference: String,
+    },
     /// The session's state does not offer the action.
     #[error("cannot {action}: the session is {state}")]
     NotOffered {
@@ -415,6 +421,7 @@ macro_rules! codes {
 codes! {
     SessionNotFound => "session_not_found",
     SessionAmbiguous => "session_ambiguous",
+    SessionExists => "session_exists",
     NotOffered => "not_offered",
     NotOfKind => "not_of_kind",
     InvalidTransition => "invalid_transition",
@@ -475,6 +482,7 @@ impl Error {
     pub fn next_step(&self) -> String {
         match self {
             Self::SessionNotFound { .. } => "List the sessions with `mainstay session list`.".into(),
+            Self::SessionExists { .. } => "Use it, or create one under another alias.".into(),
             Self::SessionAmbiguous { .. } => "Give more digits of the id, or the whole of it.".into(),
             Self::NotOffered { action, state, .. } => affordance::remedy(*state, *action).into(),
             Self::NotOfKind { kind, .. } if kind.is_agent() => {
@@ -589,6 +597,7 @@ impl Error {
             Self::NotOffered { state, kind, .. } => affordance::offered(*state, kind),
             Self::SessionNotFound { .. }
             | Self::SessionAmbiguous { .. }
+            | Self::SessionExists { .. }
             | Self::NotOfKind { .. }
             | Self::InvalidTransition { .. }
             | Self::SessionOwned

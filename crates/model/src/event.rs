@@ -225,6 +225,9 @@ pub enum EventBody {
         /// The project it was opened for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         project: Option<String>,
+        /// What its creator calls it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<String>,
     },
     /// It began with entries of another session. Always its second event.
     SessionForked(ForkPoint),

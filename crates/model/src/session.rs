@@ -36,6 +36,9 @@ pub struct Session {
     pub working_directory: String,
     /// The project it is for.
     pub project: Option<String>,
+    /// What its creator calls it, for good.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
     /// When it came to be.
     pub created_at: Timestamp,
     /// When something last happened in it.
@@ -297,7 +300,7 @@ fn is_local(owner: &Principal) -> bool {
 impl Session {
     /// The session that its first event begins; none where the event is not a creation.
     pub fn begin(event: &Event) -> Option<Self> {
-        let EventBody::SessionCreated { kind, name, working_directory, project } = &event.body else {
+        let EventBody::SessionCreated { kind, name, working_directory, project, alias } = &event.body else {
             return None;
         };
         Some(Self {
@@ -308,6 +311,7 @@ impl Session {
             owner: event.metadata.source.principal(),
             working_directory: working_directory.clone(),
             project: project.clone(),
+            alias: alias.clone(),
             created_at: event.at,
             last_activity: event.at,
             life: Life::Uninitialized,

@@ -34,7 +34,13 @@ fn nobody() -> Metadata {
 /// What happens is of no matter here.
 fn body() -> EventBody {
     let (name, working_directory) = (String::new(), String::new());
-    EventBody::SessionCreated { kind: SessionKind::fsharp(), name, working_directory, project: None }
+    EventBody::SessionCreated {
+        kind: SessionKind::fsharp(),
+        name,
+        working_directory,
+        project: None,
+        alias: None,
+    }
 }
 
 impl Heard {

@@ -227,6 +227,7 @@ impl Daemon {
             working_directory: "/".to_owned(),
             project: None,
             name: Some("session".to_owned()),
+            alias: None,
         };
         match self.engine.create(id(name), client(), Beginning::Empty(create)).await.unwrap() {
             Outcome::Done { response: Response::Created { session } } => session,

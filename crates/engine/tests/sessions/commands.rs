@@ -3,13 +3,13 @@
 use futures::FutureExt;
 use mainstay_engine::CommandStatus;
 use mainstay_model::{
-    Admission, Command, CommandId, Error, EvalEnding, IdempotencyKey, Limits, Outcome, RateScope, Response,
-    SessionCommand, Version,
+    Admission, Command, CommandId, CreateSession, Error, EvalEnding, IdempotencyKey, Limits, Outcome,
+    RateScope, Response, SessionCommand, Version,
 };
 
 use crate::scripted::Start;
 use crate::support::{
-    CANCEL, Client, Daemon, cancel, command, ending, eval, evaluated, id, next_id, patient, quick,
+    CANCEL, Client, Daemon, cancel, command, create, ending, eval, evaluated, id, next_id, patient, quick,
 };
 
 fn queued(name: &str, code: &str) -> Command {
@@ -329,4 +329,25 @@ async fn as_many_commands_are_under_way_as_may_be() {
     waiting.await.unwrap().unwrap();
     running.abort();
     assert!(session.give(command(next_id(), Admission::Queue, eval("pure 3"))).now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn an_alias_is_one_sessions_alone_and_finds_it_whatever_it_is_called() {
+    let daemon = Daemon::start().await;
+    let aliased = || CreateSession { alias: Some("main".to_owned()), ..create("demo") };
+    let Outcome::Done { response: Response::Created { session } } =
+        daemon.local.create(next_id(), aliased()).await.unwrap()
+    else {
+        panic!("it is created");
+    };
+    let client = daemon.client(session);
+    client.submit(SessionCommand::Rename { name: "other".to_owned() }).await.unwrap();
+    assert_eq!(daemon.local.resolve("main").await, Ok(session));
+    let taken = Error::SessionExists { reference: "main".to_owned() };
+    assert_eq!(daemon.local.create(next_id(), aliased()).await, Err(taken));
+    let strange = CreateSession { alias: Some("a b".to_owned()), ..create("demo") };
+    assert!(matches!(daemon.local.create(next_id(), strange).await, Err(Error::InvalidArgument { .. })));
+    client.submit(SessionCommand::Delete).await.unwrap();
+    daemon.local.create(next_id(), aliased()).await.unwrap();
+    assert_ne!(daemon.local.resolve("main").await, Ok(session));
 }

@@ -45,6 +45,7 @@ fn file(items: Vec<Item>) -> ImportSession {
         working_directory: folder.to_owned(),
         project: None,
         name: None,
+        alias: None,
     };
     let hash = ObjectHash::of(format!("{items:?}").as_bytes());
     ImportSession { create, imported: Imported { header, items, hash } }

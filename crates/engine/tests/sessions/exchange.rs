@@ -33,6 +33,7 @@ fn import(file: &str, folder: &str) -> ImportSession {
         working_directory: folder.to_owned(),
         project: imported.header.project.clone(),
         name: Some(name),
+        alias: None,
     };
     ImportSession { create, imported }
 }

@@ -171,6 +171,7 @@ async fn what_was_put_somewhere_is_exported_in_its_place() {
         working_directory: "/".to_owned(),
         project: None,
         name: None,
+        alias: None,
     };
     let created = daemon.local.import(next_id(), ImportSession { create, imported }).await.unwrap();
     let Outcome::Done { response: Response::Created { session } } = created else { panic!("{created:?}") };

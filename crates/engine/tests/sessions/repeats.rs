@@ -305,6 +305,7 @@ fn creation_with(answer: Answer) -> Append {
         name: "other".to_owned(),
         working_directory: "/".to_owned(),
         project: None,
+        alias: None,
     };
     let new = NewEvent { at, metadata: metadata.clone(), body: body.clone() };
     let event = Event { session, seq: Seq(1), position: Position(1), at, metadata, body };

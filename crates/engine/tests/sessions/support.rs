@@ -283,6 +283,7 @@ pub(crate) fn create(name: &str) -> CreateSession {
         working_directory: "/".to_owned(),
         project: None,
         name: Some(name.to_owned()),
+        alias: None,
     }
 }
 

@@ -95,7 +95,8 @@ impl<'a> Call<'a> {
             None => {
                 let working_directory = self.default_folder();
                 let kind = SessionKind::fsharp();
-                self.create(CreateSession { kind, working_directory, project: None, name: None }).await?
+                self.create(CreateSession { kind, working_directory, project: None, name: None, alias: None })
+                    .await?
             }
         };
         self.server.use_session(session);

@@ -121,6 +121,7 @@ fn next_step(error: &Error) -> String {
         Error::SessionStopped => "Send it again: that starts the session.".into(),
         Error::InvalidTransition { .. }
         | Error::NotOfKind { .. }
+        | Error::SessionExists { .. }
         | Error::SessionOwned
         | Error::Withheld { .. }
         | Error::LaneFull { .. }

@@ -140,7 +140,7 @@ impl Tool for ImportSession {
             false => Path::new(&working_directory).is_dir(),
         };
         let working_directory = if is_here { working_directory } else { call.default_folder() };
-        let create = CreateSession { kind, working_directory, project, name: self.name };
+        let create = CreateSession { kind, working_directory, project, name: self.name, alias: None };
         let import = mainstay_engine::ImportSession { create, imported };
         match call.client().import(anonymous(), import).await? {
             Outcome::Done { response: Response::Created { session } } => {

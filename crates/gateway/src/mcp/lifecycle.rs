@@ -75,6 +75,7 @@ impl Tool for CreateSession {
             working_directory: self.working_directory.unwrap_or_else(|| call.default_folder()),
             project: self.project,
             name: self.name,
+            alias: None,
         };
         let session = call.create(create).await?;
         let ready = call.bring_up(session).await?;

@@ -84,6 +84,7 @@ fn number(error: &Error) -> i32 {
         Error::Unauthorized | Error::NotPermitted { .. } | Error::ForbiddenOrigin { .. } => -32001,
         Error::SessionNotFound { .. }
         | Error::SessionAmbiguous { .. }
+        | Error::SessionExists { .. }
         | Error::NotOffered { .. }
         | Error::NotOfKind { .. }
         | Error::InvalidTransition { .. }

@@ -297,7 +297,7 @@ impl Call<'_> {
 
     async fn create(&self, create: CreateSession) -> Result<SessionView, Error> {
         let CreateSession { command, kind, working_directory, project, name } = create;
-        let create = mainstay_model::CreateSession { kind, working_directory, project, name };
+        let create = mainstay_model::CreateSession { kind, working_directory, project, name, alias: None };
         let command = id_of(command)?;
         match self.client.create(command, create).await? {
             Outcome::Done { response: Response::Created { session } } => self.view(session).await,
@@ -371,6 +371,7 @@ impl Call<'_> {
             working_directory: working_directory.unwrap_or(ran_in),
             project,
             name,
+            alias: None,
         };
         let import = mainstay_engine::ImportSession { create, imported };
         match self.client.import(id_of(command)?, import).await? {

@@ -42,6 +42,7 @@ struct ProjectionRow {
     working_directory: String,
     project: Option<String>,
     forked_from: Option<[u8; 16]>,
+    alias: Option<String>,
     created_at: i64,
     last_activity: i64,
     deleted_at: Option<i64>,
@@ -93,6 +94,7 @@ impl Rows {
                     .forked_from
                     .as_ref()
                     .map(|parent| parent.session.as_uuid().into_bytes()),
+                alias: append.projection.alias.clone(),
                 created_at: append.projection.created_at.as_microsecond(),
                 last_activity: append.projection.last_activity.as_microsecond(),
                 deleted_at: append.projection.deleted_at.map(|at| at.as_microsecond()),
@@ -201,6 +203,7 @@ impl Rows {
             working_directory,
             project,
             forked_from,
+            alias,
             created_at,
             last_activity,
             deleted_at,
@@ -208,8 +211,8 @@ impl Rows {
         } = &self.projection;
         let insert = statements.get(
             "INSERT INTO session
-                 (id, name, kind, state, owner, asks, working_directory, project, forked_from, created_at, projection)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                 (id, name, kind, state, owner, asks, working_directory, project, forked_from, alias, created_at, projection)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?;
         let id = self.id();
         let values = params![
@@ -222,6 +225,7 @@ impl Rows {
             working_directory,
             project,
             forked_from,
+            alias,
             created_at,
             json
         ];
@@ -363,6 +367,7 @@ mod tests {
             working_directory: "/work".to_owned(),
             project: None,
             forked_from: None,
+            alias: None,
             created_at: 0,
             last_activity: 0,
             deleted_at: None,

@@ -181,6 +181,7 @@ impl<'f> Chosen<'f> {
             working_directory,
             within,
             name,
+            alias,
             kind,
             forked_from,
             live,
@@ -209,6 +210,10 @@ impl<'f> Chosen<'f> {
         if let Some(name) = name {
             conditions.push("name = :name".to_owned());
             chosen.values.push((":name", Box::new(name)));
+        }
+        if let Some(alias) = alias {
+            conditions.push("alias = :alias".to_owned());
+            chosen.values.push((":alias", Box::new(alias)));
         }
         if let Some(kind) = kind {
             conditions.push("kind = :kind".to_owned());
@@ -257,10 +262,15 @@ const THERE: &str = "FROM session JOIN head ON head.session = number WHERE delet
 pub(super) fn resolve(connection: &Connection, reference: &str) -> Result<Vec<SessionId>, Error> {
     // A whole id needs no search over all sessions.
     if let Ok(id) = reference.parse::<SessionId>() {
-        let sql = format!("SELECT id {THERE} AND (id = ?1 OR name = ?2) ORDER BY id");
+        let sql = format!("SELECT id {THERE} AND (id = ?1 OR name = ?2 OR alias = ?2) ORDER BY id");
         return collect(connection, &sql, params![id.as_uuid().into_bytes(), reference], session_id);
     }
-    let named = collect(connection, &format!("SELECT id {THERE} AND name = ?1"), [reference], session_id)?;
+    let named = collect(
+        connection,
+        &format!("SELECT id {THERE} AND (name = ?1 OR alias = ?1)"),
+        [reference],
+        session_id,
+    )?;
     let mut found = collect(connection, &format!("SELECT id {THERE} ORDER BY id"), (), session_id)?;
     found.retain(|id| id.answers_to(reference) || named.contains(id));
     Ok(found)

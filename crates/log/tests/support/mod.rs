@@ -100,6 +100,7 @@ pub fn created(name: &str, folder: &str) -> EventBody {
         name: name.to_owned(),
         working_directory: folder.to_owned(),
         project: None,
+        alias: None,
     }
 }
 

@@ -288,6 +288,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             name,
             working_directory,
             project,
+            alias: None,
         },
     );
     let warmed_up =
@@ -434,6 +435,7 @@ pub(crate) fn creation_of(kind: SessionKind) -> Event {
         name: "demo".to_owned(),
         working_directory: "/home/ada/demo".to_owned(),
         project: None,
+        alias: None,
     };
     let metadata = Metadata { source: client(), correlation: None, causation: None, environment: None };
     Event { session: session_id(), seq: Seq(1), position: Position(1), at: second(0), metadata, body }
@@ -540,6 +542,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
             state: SessionState::Evaluating,
             kind: SessionKind::fsharp(),
         },
+        Error::SessionExists { reference: text("main") },
         Error::NotOfKind { action: Action::Eval, kind: SessionKind::pi() },
         Error::InvalidTransition {
             state: SessionState::Ready,
@@ -724,6 +727,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             owner,
             working_directory,
             project,
+            alias: None,
             created_at,
             last_activity,
             life,
@@ -779,6 +783,12 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
 
 pub(crate) fn any_create() -> impl Strategy<Value = CreateSession> {
     (any_kind(), (any_text(), option::of(any_text()), option::of(any_text()))).prop_map(
-        |(kind, (working_directory, project, name))| CreateSession { kind, working_directory, project, name },
+        |(kind, (working_directory, project, name))| CreateSession {
+            kind,
+            working_directory,
+            project,
+            name,
+            alias: None,
+        },
     )
 }

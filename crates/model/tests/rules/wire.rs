@@ -184,6 +184,7 @@ fn the_shape_of_every_command() {
         working_directory: "/home/ada/demo".to_owned(),
         project: None,
         name: None,
+        alias: None,
     };
     let mut lines: Vec<String> = commands.iter().map(shown_with_fingerprint).collect();
     lines.push(shown_with_fingerprint(&create));
@@ -307,6 +308,7 @@ fn event_examples() -> Vec<EventBody> {
             name: text("demo"),
             working_directory: text("/home/ada/demo"),
             project: Some(text("/home/ada/demo/demo.fsproj")),
+            alias: None,
         },
         EventBody::EntriesMerged(Box::new(merge_point())),
         EventBody::SessionForked(ForkPoint {
