@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     }
     let tools = step("what the benchmarks need", tools::provide)?;
     let environment = tools.environment();
-    let [(_, dotnet), _] = environment;
+    let [(_, dotnet), ..] = environment;
     let remedy = "see the compiler's message above";
     step("sessions", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "session"]);

@@ -14,13 +14,14 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
+use crate::context::conversation_of;
 use crate::creation::Beginning;
-use crate::engine::{CommandStatus, Engine, SessionStatus};
+use crate::engine::{Begun, CommandStatus, Engine, SessionStatus};
 use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Listener, Live, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
 use crate::progress::{FollowedWarmUp, WarmUpProgress};
-use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage};
+use crate::runner::{AgentQuestion, Completions, Conversation, Members, ResourceUsage};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]
@@ -166,6 +167,15 @@ impl Client {
     /// [`Error::LaneFull`], [`Error::TooManySessions`], [`Error::TooManyCommands`], [`Error::RateLimited`],
     /// [`Error::KeyConflict`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
     pub async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
+        self.begin(session, command).await?.ended().await
+    }
+
+    /// Hands a command over to its session: those that one client hands over one after the other come in that order. What comes of it
+    /// is told by what this gives.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
+    pub async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
         match command.body {
             SessionCommand::Delete => self.must_own(session).await?,
             SessionCommand::Eval { .. }
@@ -182,9 +192,19 @@ impl Client {
             | SessionCommand::Compact { .. }
             | SessionCommand::Label { .. }
             | SessionCommand::Ask(_)
-            | SessionCommand::Answer { .. } => self.must_drive(session).await?,
+            | SessionCommand::Answer { .. }
+            | SessionCommand::Decline { .. } => self.must_drive(session).await?,
         }
-        self.engine.submit(session, Command { source: self.source(), ..command }).await
+        self.engine.begin(session, Command { source: self.source(), ..command }).await
+    }
+
+    /// What the agent of a session is shown of its transcript, whole, and how it goes on.
+    ///
+    /// # Errors
+    /// As [`Client::entries`].
+    pub async fn conversation(&self, session: SessionId) -> Result<Conversation, Error> {
+        let session = self.status(session).await?.session;
+        conversation_of(self.engine.shared.log.as_ref(), &session).await
     }
 
     /// How far one of the principal's commands has come.
@@ -348,6 +368,14 @@ impl Client {
                 return Ok(seen);
             }
         }
+    }
+
+    /// The place of the newest event of all.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn last_position(&self) -> Result<Position, Error> {
+        self.engine.shared.log.last_position().await
     }
 
     /// Every event of a session after a cursor, then live ones.

@@ -117,8 +117,7 @@ impl Engine {
                 (create, With::Cells(imported))
             }
         };
-        let is_served = self.is_served(&create, &with);
-        self.check_creation(&create, is_served)?;
+        self.check_creation(&create, must_run(&create, &with))?;
         self.check_alias(&create, &source).await?;
         let session = SessionId::from_uuid(Uuid::now_v7());
         let identity =
@@ -149,26 +148,17 @@ impl Engine {
         Ok(outcome)
     }
 
-    /// Whether what does its work must be here. An agent's conversation that has a beginning can be read where it cannot go on.
-    fn is_served(&self, create: &CreateSession, with: &With) -> bool {
-        let has_a_beginning = match with {
-            With::Nothing => false,
-            With::Entries(_) | With::Cells(_) => true,
-        };
-        !(has_a_beginning && create.kind.is_agent()) || self.shared.serves(&create.kind)
-    }
-
-    fn check_creation(&self, create: &CreateSession, is_served: bool) -> Result<(), Error> {
+    fn check_creation(&self, create: &CreateSession, must_run: bool) -> Result<(), Error> {
         let shared = &self.shared;
-        if is_served {
+        if must_run {
             shared.must_serve(&create.kind)?;
         }
         if let Some(name) = &create.name {
             validate_session_name(name)?;
         }
         let folder = Path::new(&create.working_directory);
-        // What runs nowhere keeps the folder it ran in, wherever that was.
-        if !folder.is_absolute() || is_served && !folder.is_dir() {
+        // What is only read keeps the folder it ran in, wherever that was.
+        if !folder.is_absolute() || must_run && !folder.is_dir() {
             return Err(Error::InvalidArgument {
                 argument: "workingDirectory".to_owned(),
                 reason: format!("`{}` must be the absolute path of a folder that is there", folder.display()),
@@ -277,4 +267,13 @@ fn folder_name(path: &str) -> String {
     let folder = Path::new(path).file_name().map_or(path.into(), |name| name.to_string_lossy());
     let name: String = folder.chars().filter(|c| !c.is_control()).take(120).collect();
     if name.trim().is_empty() { "session".to_owned() } else { name }
+}
+
+/// Whether what does its work, and its folder, must be here. An agent's conversation that has a beginning can be read where it
+/// cannot go on.
+fn must_run(create: &CreateSession, with: &With) -> bool {
+    match with {
+        With::Nothing => true,
+        With::Entries(_) | With::Cells(_) => !create.kind.is_agent(),
+    }
 }

@@ -76,6 +76,27 @@ pub enum CommandStatus {
     Ended(Box<StoredOutcome>),
 }
 
+/// A command that its session has.
+pub struct Begun(How);
+
+enum How {
+    Waits { answer: oneshot::Receiver<Result<Answered, Error>>, engine: Engine },
+    Ended(Answered),
+}
+
+impl Begun {
+    /// What came of it; waits for that.
+    ///
+    /// # Errors
+    /// As [`Client::submit`].
+    pub async fn ended(self) -> Result<Answered, Error> {
+        match self.0 {
+            How::Waits { answer, engine } => answer.await.map_err(|_| engine.gone())?,
+            How::Ended(answered) => Ok(answered),
+        }
+    }
+}
+
 impl Engine {
     /// Opens the engine over a log, and brings back the sessions that were live when the last daemon was lost.
     ///
@@ -156,18 +177,23 @@ impl Engine {
 
     /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
     pub(crate) async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
+        self.begin(session, command).await?.ended().await
+    }
+
+    /// Hands a command over to its session.
+    pub(crate) async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
         let fingerprint = command.fingerprint(session);
         let (principal, id, said) = (command.source.principal(), command.id.clone(), fingerprint.clone());
-        let answered = self
-            .request(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) })
+        let handed_over = self
+            .hand_over(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) })
             .await;
-        match answered {
-            Ok(answered) => answered,
+        match handed_over {
+            Ok(answer) => Ok(Begun(How::Waits { answer, engine: self.clone() })),
             // Where it was deleted, what was answered before is answered again.
             Err(error @ Error::SessionNotFound { .. }) => {
                 match self.shared.log.outcome(&principal, &id).await? {
                     Some(StoredOutcome { fingerprint, outcome, version, .. }) if fingerprint == said => {
-                        Ok(Answered { outcome, version, is_replay: true })
+                        Ok(Begun(How::Ended(Answered { outcome, version, is_replay: true })))
                     }
                     Some(_) | None => Err(error),
                 }
@@ -369,18 +395,28 @@ impl Engine {
         session: SessionId,
         request: impl FnOnce(oneshot::Sender<T>) -> Request,
     ) -> Result<T, Error> {
+        self.hand_over(session, request).await?.await.map_err(|_| self.gone())
+    }
+
+    /// Gives a session's task a request, bringing the task up where it is not. What comes is what it answers.
+    async fn hand_over<T>(
+        &self,
+        session: SessionId,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<oneshot::Receiver<T>, Error> {
         let handle = self.handle(session).await?;
         let (reply, answer) = oneshot::channel();
-        let gone = || match self.lock().stopping {
+        if handle.send(request(reply)).await { Ok(answer) } else { Err(self.gone()) }
+    }
+
+    /// Why a session's task does not answer.
+    fn gone(&self) -> Error {
+        match self.lock().stopping {
             true => Error::DaemonStopping,
             false => {
                 Error::StoreFailed { reason: "the session's task ended; see the daemon's log".to_owned() }
             }
-        };
-        if !handle.send(request(reply)).await {
-            return Err(gone());
         }
-        answer.await.map_err(|_| gone())
     }
 
     pub(crate) async fn handle(&self, session: SessionId) -> Result<SessionHandle, Error> {

@@ -43,7 +43,7 @@ mod worker;
 mod interleavings;
 
 pub use client::{Client, Followed, Listened, WaitingAsk};
-pub use engine::{CommandStatus, Engine, SessionStatus};
+pub use engine::{Begun, CommandStatus, Engine, SessionStatus};
 pub use exchange::{ExportCursor, ExportPage, ImportSession};
 pub use hub::{Cursor, Live};
 pub use insertion::Inserted;

@@ -411,7 +411,8 @@ impl SessionTask {
             | SessionCommand::Compact { .. }
             | SessionCommand::Label { .. }
             | SessionCommand::Ask(_)
-            | SessionCommand::Answer { .. } => {}
+            | SessionCommand::Answer { .. }
+            | SessionCommand::Decline { .. } => {}
         }
         if let Err(error) = self.decide(Input::Command { command, fingerprint, deadline, fresh }) {
             if self.session.waits(&identity.principal, &identity.command) {

@@ -103,6 +103,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
+        pi: Arc::default(),
         answering: TaskTracker::new(),
     };
     tokio::spawn(serve(listen(&socket).unwrap(), daemon));

@@ -67,11 +67,20 @@ pub fn router(daemon: Daemon) -> Router {
     let limit = DefaultBodyLimit::max(daemon.engine.limits().message_bytes);
     let guarded = Router::new()
         .route_service("/mcp", crate::mcp::http_service(&daemon))
+        .merge(crate::pi::routes("/pi").with_state(daemon.clone()))
         .layer(limit)
         .layer(from_fn_with_state(daemon.clone(), require_token));
     Router::new()
         .route("/health", get(health))
         .merge(guarded)
+        .layer(from_fn_with_state(daemon, require_local))
+}
+
+/// The pi protocol alone, at the root, behind the same checks.
+pub fn pi_router(daemon: Daemon) -> Router {
+    crate::pi::routes("/")
+        .with_state(daemon.clone())
+        .layer(from_fn_with_state(daemon.clone(), require_token))
         .layer(from_fn_with_state(daemon, require_local))
 }
 
@@ -88,8 +97,7 @@ async fn require_local(State(daemon): State<Daemon>, request: Request, next: Nex
 }
 
 async fn require_token(State(daemon): State<Daemon>, mut request: Request, next: Next) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    match shown.and_then(bearer).and_then(|token| daemon.tokens.access_of(token)) {
+    match shown(&request).and_then(|token| daemon.tokens.access_of(&token)) {
         Some(access) => {
             request.extensions_mut().insert(access);
             // Other streams have no end of their own; what the daemon waits for are answers.
@@ -102,6 +110,16 @@ async fn require_token(State(daemon): State<Daemon>, mut request: Request, next:
         }
         None => refuse(StatusCode::UNAUTHORIZED, Error::Unauthorized),
     }
+}
+
+/// The token that a request shows: in its header; in its address where it opens a WebSocket, since many clients of those can give no header.
+fn shown(request: &Request) -> Option<String> {
+    let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = header.and_then(bearer);
+    let opens_socket = || request.headers().contains_key(header::UPGRADE);
+    let query = request.uri().query().filter(|_| given.is_none() && opens_socket());
+    let of_query = || query?.split('&').find_map(|pair| pair.strip_prefix("token="));
+    given.or_else(of_query).map(str::to_owned)
 }
 
 /// The token of a header; the name of the scheme may be written in any case (RFC 9110, 11.1).

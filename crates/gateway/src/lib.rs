@@ -7,6 +7,7 @@
 mod command;
 pub mod http;
 pub mod mcp;
+pub mod pi;
 pub mod rpc;
 pub mod tokens;
 pub mod view;

@@ -1,4 +1,4 @@
-//! A worker's process: started in a group of its own with captured output, killed with all that it started.
+//! A runner's process: started in a group of its own with captured output, killed with all that it started.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -25,13 +25,13 @@ pub struct Launch {
 
 /// The process group of a worker, as long as it is known to be there.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub struct Group {
     leader: Arc<Mutex<Option<Pid>>>,
 }
 
 impl Group {
     /// Kills every process of the group.
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         let leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(leader) = *leader {
             // It fails only where the group is gone already.
@@ -40,34 +40,35 @@ impl Group {
     }
 
     /// Kills what the leader left behind, and forgets the group: its number may be given to others from now on.
-    pub(crate) fn leader_is_gone(&self) {
+    pub fn leader_is_gone(&self) {
         self.kill();
         *self.leader.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// What the leader uses now.
-    pub(crate) fn usage(&self) -> Option<ResourceUsage> {
+    pub fn usage(&self) -> Option<ResourceUsage> {
         let leader = (*self.leader.lock().unwrap_or_else(PoisonError::into_inner))?;
         usage_of(leader.as_raw_nonzero().get())
     }
 }
 
-/// Starts a worker's process.
+/// Starts a runner's process, which finds in its environment also the variables of its channel.
 ///
 /// # Errors
 /// [`Error::KernelUnavailable`] where the program cannot be started.
-pub(crate) fn start(
+pub fn start(
     launch: &Launch,
     working_directory: &Path,
-    channel: [(&str, &str); 2],
+    channel: &[(&str, &str)],
+    stdin: Stdio,
 ) -> Result<(Child, Group), Error> {
     let unavailable = |reason: String| Error::KernelUnavailable { reason };
     let child = Command::new(&launch.program)
         .args(&launch.arguments)
         .envs(launch.environment.iter().map(|(name, value)| (name, value)))
-        .envs(channel)
+        .envs(channel.iter().copied())
         .current_dir(working_directory)
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
@@ -81,8 +82,37 @@ pub(crate) fn start(
     Ok((child, Group { leader: Arc::new(Mutex::new(leader)) }))
 }
 
+/// Kills a runner whose start is given up.
+#[derive(Debug)]
+pub struct Unready(Option<Group>);
+
+impl Unready {
+    /// One that was just started.
+    pub fn new(group: &Group) -> Self {
+        Self(Some(group.clone()))
+    }
+
+    /// It is ready.
+    pub fn is_ready(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unready {
+    fn drop(&mut self) {
+        if let Some(group) = &self.0 {
+            group.kill();
+        }
+    }
+}
+
+/// What there is to say of a process that ended before it was ready.
+pub fn died_early(exit: WorkerExit, said: &str) -> Error {
+    Error::WorkerFailed { reason: format!("it ended with {exit} before it was ready: {}", said.trim()) }
+}
+
 /// How a process ended.
-pub(crate) fn exit_of(status: std::io::Result<ExitStatus>) -> WorkerExit {
+pub fn exit_of(status: std::io::Result<ExitStatus>) -> WorkerExit {
     match status {
         Ok(status) => match (status.code(), status.signal()) {
             (Some(code), _) => WorkerExit::Code(code),
@@ -95,7 +125,7 @@ pub(crate) fn exit_of(status: std::io::Result<ExitStatus>) -> WorkerExit {
 
 /// Reads what stands in a pipe at this moment, without waiting: neither more, however much is written meanwhile, nor less.
 /// Bypasses tokio's idea of readiness, which may lag behind.
-pub(crate) fn drain(pipe: &impl AsFd) -> Vec<u8> {
+pub fn drain(pipe: &impl AsFd) -> Vec<u8> {
     // A pipe that cannot be asked is broken, and holds nothing.
     let waiting = rustix::io::ioctl_fionread(pipe).unwrap_or_default();
     let mut bytes = vec![0; usize::try_from(waiting).unwrap_or_default()];

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use mainstay_engine::runner::{
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
-    RunnerInfo, RunnerNotice, TextPosition, WorkerExit,
+    RunnerInfo, RunnerNotice, TextPosition,
 };
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -25,7 +26,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
-use crate::process::{Group, Launch, drain, exit_of, start};
+use crate::process::{Group, Launch, Unready, died_early, drain, exit_of, start};
 use crate::protocol::{
     ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerEnvironment, WorkerOutcome,
     WorkerResult, decode, encode,
@@ -51,15 +52,15 @@ pub async fn launch(
     let door = Door::open(socket_folder)?;
     let address = door.address();
     let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
-    let (mut child, group) = start(launch, working_directory, channel)?;
-    let mut unready = KillOnDrop(Some(group.clone()));
+    let (mut child, group) = start(launch, working_directory, &channel, Stdio::null())?;
+    let unready = Unready::new(&group);
     let (mut incoming, mut outgoing) = tokio::select! {
         accepted = door.accept() => accepted?,
-        status = child.wait() => return Err(died_early(child, exit_of(status))),
+        status = child.wait() => return Err(died_early(exit_of(status), &last_words(child))),
     };
     drop(door);
     let info = greet(&mut incoming, &mut outgoing, working_directory).await?;
-    unready.0 = None;
+    unready.is_ready();
     let (notices_in, notices) = mpsc::channel(NOTICES);
     let calls = Arc::new(Calls::default());
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
@@ -80,22 +81,10 @@ pub async fn launch(
     Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
 }
 
-/// Kills a worker whose start is given up.
-struct KillOnDrop(Option<Group>);
-
-impl Drop for KillOnDrop {
-    fn drop(&mut self) {
-        if let Some(group) = &self.0 {
-            group.kill();
-        }
-    }
-}
-
-fn died_early(mut child: Child, exit: WorkerExit) -> Error {
+/// What a process that is gone has said and nobody has read.
+fn last_words(mut child: Child) -> String {
     let said = child.stderr.take().map(|pipe| drain(&pipe)).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    let last_words = said.trim();
-    Error::WorkerFailed { reason: format!("it ended with {exit} before it was ready: {last_words}") }
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// What was asked and is not answered yet.

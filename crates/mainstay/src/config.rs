@@ -21,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) daemon: DaemonConfig,
     /// Of F# kernels.
     pub(crate) fsharp: FsharpConfig,
+    /// Of pi, the coding agent.
+    pub(crate) pi: PiConfig,
     /// What is accepted and kept at most.
     pub(crate) limits: Limits,
     /// Who may come in besides the user the daemon runs as.
@@ -63,6 +65,22 @@ impl Default for DaemonConfig {
 pub(crate) struct FsharpConfig {
     /// The folder with the `dotnet` to use.
     pub(crate) dotnet: Option<PathBuf>,
+}
+
+/// Settings of pi.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct PiConfig {
+    /// The program.
+    pub(crate) path: Option<PathBuf>,
+    /// Whose model a session begins with.
+    pub(crate) provider: Option<String>,
+    /// Which model.
+    pub(crate) model: Option<String>,
+    /// Further arguments.
+    pub(crate) arguments: Vec<String>,
+    /// What it finds in its environment beside the daemon's own.
+    pub(crate) environment: BTreeMap<String, String>,
 }
 
 impl Config {
@@ -145,6 +163,7 @@ fn check(config: &Config) -> Result<(), String> {
         agent_cancel_grace_ms,
         agent_idle_ms,
         agent_silence_ms,
+        pi_turn_ms,
         drain_ms,
         prepare_ms,
         worker_start_ms,
@@ -186,6 +205,7 @@ fn check(config: &Config) -> Result<(), String> {
         ("agent-cancel-grace-ms", agent_cancel_grace_ms, TIME),
         ("agent-idle-ms", agent_idle_ms, TIME),
         ("agent-silence-ms", agent_silence_ms, TIME),
+        ("pi-turn-ms", pi_turn_ms, TIME),
         ("drain-ms", drain_ms, TIME),
         ("prepare-ms", prepare_ms, TIME),
         ("worker-start-ms", worker_start_ms, TIME),
@@ -236,9 +256,15 @@ mod tests {
         let shown = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         assert_eq!(toml::from_str::<Config>(shown).unwrap(), Config::default());
         let limits = serde_json::to_value(Limits::default()).unwrap();
-        for name in
-            limits.as_object().unwrap().keys().map(String::as_str).chain(["port", "log-bytes", "dotnet"])
-        {
+        for name in limits.as_object().unwrap().keys().map(String::as_str).chain([
+            "port",
+            "log-bytes",
+            "dotnet",
+            "path",
+            "provider",
+            "model",
+            "arguments",
+        ]) {
             assert!(shown.contains(&format!("{name} = ")), "{name}");
         }
     }

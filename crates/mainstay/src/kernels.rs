@@ -34,9 +34,9 @@ pub(crate) async fn ready_fsharp(home: &Home) -> Result<(), Error> {
 
 /// Installs an SDK under Mainstay's home.
 pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
-    let line = ProgressLine::default();
-    let installed = install(search, &|progress| line.show(&progress)).await;
-    line.0.clear();
+    let line = RewrittenLine::default();
+    let installed = install(search, &|progress| show(&line, &progress)).await;
+    line.clear();
     let sdk = installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
     terminal::note(&format!(".NET SDK {} is installed", sdk.version));
     Ok(())
@@ -44,44 +44,30 @@ pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
 
 /// Builds the worker where that has not been done.
 pub(crate) async fn build_fsharp(search: &Search) -> Result<(), Error> {
-    let line = ProgressLine::default();
-    let prepared = prepare(search, &|progress| line.show(&progress)).await;
-    line.0.clear();
+    let line = RewrittenLine::default();
+    let prepared = prepare(search, &|progress| show(&line, &progress)).await;
+    line.clear();
     prepared.map(drop).map_err(|error: PrepareError| Error::KernelUnavailable { reason: error.to_string() })
 }
 
-/// How getting F# ready goes on, on a line that is written anew; what stays worth knowing on lines of its own.
-#[derive(Default)]
-struct ProgressLine(RewrittenLine);
-
-impl ProgressLine {
-    fn show(&self, progress: &Progress) {
-        let text = match progress {
-            Progress::Waiting => "waiting for another process that prepares F#".to_owned(),
-            Progress::Installing { source, elapsed, bytes: count, .. } => {
-                format!("installing the .NET SDK from {source}: {}, {} s", bytes(*count), elapsed.as_secs())
-            }
-            Progress::FellBack { source, reason } => {
-                return self.note(&format!("{source} cannot provide it: {reason}"));
-            }
-            Progress::Installed { version, root } => {
-                return self.note(&format!(".NET SDK {version} is in {}", root.display()));
-            }
-            Progress::Building { sdk, elapsed } => {
-                format!("building the F# worker with SDK {sdk} (once): {} s", elapsed.as_secs())
-            }
-            Progress::Built { sdk, elapsed } => {
-                return self.note(&format!(
-                    "the F# worker is built with SDK {sdk} ({:.1} s)",
-                    elapsed.as_secs_f64()
-                ));
-            }
-        };
-        self.0.show(&text);
-    }
-
-    fn note(&self, text: &str) {
-        self.0.clear();
-        terminal::note(text);
+/// Shows how far getting F# ready is.
+fn show(line: &RewrittenLine, progress: &Progress) {
+    match progress {
+        Progress::Waiting => line.show("waiting for another process that prepares F#"),
+        Progress::Installing { source, elapsed, bytes: count, .. } => line.show(&format!(
+            "installing the .NET SDK from {source}: {}, {} s",
+            bytes(*count),
+            elapsed.as_secs()
+        )),
+        Progress::FellBack { source, reason } => line.note(&format!("{source} cannot provide it: {reason}")),
+        Progress::Installed { version, root } => {
+            line.note(&format!(".NET SDK {version} is in {}", root.display()));
+        }
+        Progress::Building { sdk, elapsed } => {
+            line.show(&format!("building the F# worker with SDK {sdk} (once): {} s", elapsed.as_secs()));
+        }
+        Progress::Built { sdk, elapsed } => {
+            line.note(&format!("the F# worker is built with SDK {sdk} ({:.1} s)", elapsed.as_secs_f64()))
+        }
     }
 }

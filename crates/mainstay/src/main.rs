@@ -2,10 +2,12 @@
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
 //! [`asking`] is what one's own code asks.
-//! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`project`] knows where
-//! a project begins, [`terminal`] is all that people see.
+//! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
+//! a project begins, [`bridge`] carries other protocols, [`terminal`] is all that people see.
 
+mod agents;
 mod asking;
+mod bridge;
 mod commands;
 mod config;
 mod confirm;

@@ -31,6 +31,7 @@ fn the_first_help_shows_every_command_and_examples() {
       ask          List and answer what waits for an answer; ask whoever is attached
       events       Show what happened in a session
       kernel       List, install and examine kernels
+      agent        List and install coding agents
       doctor       Examine the store
       gc           Remove what deleted sessions have left
       backup       Write all that is stored into a folder, while everything goes on
@@ -135,7 +136,11 @@ fn every_command_has_help_with_an_example() {
         let further = commands(&world, &words).into_iter();
         to_ask.extend(further.map(|name| words.iter().cloned().chain([name]).collect()));
     }
-    assert_eq!(asked, 1 + 23 + 16 + 3 + 1 + 3 + 2, "the first, each command, those of those that have some");
+    assert_eq!(
+        asked,
+        1 + 25 + 16 + 3 + 2 + 1 + 3 + 2,
+        "the first, each command, those of those that have some"
+    );
 }
 
 #[test]

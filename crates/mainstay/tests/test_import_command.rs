@@ -92,13 +92,13 @@ fn an_import_says_in_json_what_it_was_and_what_was_left_out() {
     assert_eq!((&json["format"], &json["entries"], &json["leftOut"]), (&"pi".into(), &14.into(), &expected));
     assert_eq!((&json["kind"], &json["workingDirectory"]), (&"agent".into(), &"/home/ada/words".into()));
     assert_eq!(json["usage"]["input"], 280);
-    assert_eq!(json["offered"], serde_json::json!(["status"]));
+    assert_eq!(json["offered"], serde_json::json!(["status", "start"]));
     let shown = ok(world.run(["session", "show", "Count words"])).stdout;
     assert!(shown.contains("  280 tokens in, 26 out; cache: 5 read, 7 written\n"), "{shown}");
 }
 
 #[test]
-fn a_conversation_is_compacted_forked_and_handed_over_but_not_run() {
+fn a_conversation_is_compacted_forked_and_handed_over_and_takes_no_code() {
     let world = World::new();
     imported(&world, "claude-code.jsonl");
     let name = "Two words by two commands";
@@ -115,12 +115,11 @@ fn a_conversation_is_compacted_forked_and_handed_over_but_not_run() {
     ");
     let refused = world.run(["eval", "--session", "idea", "1 + 1"]);
     insta::assert_snapshot!(refused.stderr, @"
-    error: there is no kernel for sessions of kind `agent` [kernel_unknown]
-      Nothing here runs agents' conversations yet: they can be imported, read, searched, compacted, forked and exported.
+    error: cannot eval in a session of the kind `agent` [not_of_kind]
+      Prompt it: `mainstay prompt`, or `mainstay attach`.
     ");
     assert_eq!(refused.code, 1);
-    let new = world.run(["session", "new", "--kind", "agent"]);
-    assert!(new.code == 1 && new.stderr.contains("[kernel_unknown]"), "{new:?}");
+    ok(world.run(["session", "new", "--kind", "agent"]));
     ok(world.run(["export", "idea", "--output", "idea.jsonl"]));
     ok(world.run(["import", "idea.jsonl", "--name", "copy"]));
     let written = ok(world.run(["export", "copy"])).stdout;

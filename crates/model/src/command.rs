@@ -189,6 +189,11 @@ pub enum SessionCommand {
         /// What its schema wants.
         value: serde_json::Value,
     },
+    /// End an ask without an answer: whoever asked is told that nobody answers.
+    Decline {
+        /// Which.
+        ask: AskId,
+    },
 }
 
 /// A client's request for a new session.
@@ -243,7 +248,7 @@ impl SessionCommand {
             Self::Compact { .. } => Action::Compact,
             Self::Label { .. } => Action::Label,
             Self::Ask(_) => Action::Ask,
-            Self::Answer { .. } => Action::Answer,
+            Self::Answer { .. } | Self::Decline { .. } => Action::Answer,
         }
     }
 
@@ -262,7 +267,8 @@ impl SessionCommand {
             | Self::Compact { .. }
             | Self::Label { .. }
             | Self::Ask(_)
-            | Self::Answer { .. } => false,
+            | Self::Answer { .. }
+            | Self::Decline { .. } => false,
         }
     }
 
@@ -284,7 +290,8 @@ impl SessionCommand {
             | Self::Compact { .. }
             | Self::Label { .. }
             | Self::Ask(_)
-            | Self::Answer { .. } => false,
+            | Self::Answer { .. }
+            | Self::Decline { .. } => false,
         }
     }
 
@@ -309,7 +316,8 @@ impl SessionCommand {
             | Self::Delete
             | Self::Rename { .. }
             | Self::Ask(_)
-            | Self::Answer { .. } => Cow::Borrowed(self),
+            | Self::Answer { .. }
+            | Self::Decline { .. } => Cow::Borrowed(self),
             Self::Compact { covers, asked, summary } => Cow::Owned(Self::Compact {
                 covers: Vec::new(),
                 asked: Some(asked.unwrap_or_else(|| total(covers))),
@@ -346,6 +354,7 @@ impl SessionCommand {
             | Self::Stop
             | Self::Merge { .. }
             | Self::Label { label: None, .. }
+            | Self::Decline { .. }
             | Self::Delete => Ok(()),
         }
     }

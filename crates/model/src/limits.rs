@@ -60,6 +60,8 @@ pub struct Limits {
     pub agent_idle_ms: u64,
     /// How long an agent's model may say nothing while it works before its turn fails, in milliseconds; 0 for as long as it likes.
     pub agent_silence_ms: u64,
+    /// How long a client of the pi protocol waits for a prompt, a compaction or a line of a shell, in milliseconds; 0 for as long as it takes.
+    pub pi_turn_ms: u64,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
     /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
@@ -112,6 +114,7 @@ impl Default for Limits {
             agent_cancel_grace_ms: 5_000,
             agent_idle_ms: 600_000,
             agent_silence_ms: 300_000,
+            pi_turn_ms: 300_000,
             drain_ms: 5_000,
             prepare_ms: 600_000,
             worker_start_ms: 60_000,

@@ -2,6 +2,7 @@
 //! finds everything there takes no second.
 
 mod dotnet;
+mod pi;
 mod pricing;
 mod python;
 
@@ -13,13 +14,14 @@ use crate::failure::Failure;
 /// What the tests are told of.
 pub(crate) struct Tools {
     dotnet: PathBuf,
+    pi: PathBuf,
     python: PathBuf,
 }
 
 impl Tools {
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 2] {
-        [(dotnet::VARIABLE, &self.dotnet), ("MAINSTAY_TEST_PYTHON", &self.python)]
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 3] {
+        [(dotnet::VARIABLE, &self.dotnet), (pi::VARIABLE, &self.pi), ("MAINSTAY_TEST_PYTHON", &self.python)]
     }
 }
 
@@ -28,8 +30,9 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let shelf = Shelf::open(crate::root().join("target/test-tools"))?;
     let sdk = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
+    let pi = pi::provide(&shelf)?;
     pricing::provide(&shelf, &sdk)?;
-    Ok(Tools { dotnet: sdk.root, python })
+    Ok(Tools { dotnet: sdk.root, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.

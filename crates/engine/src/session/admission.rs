@@ -233,7 +233,8 @@ const fn starts(command: &SessionCommand) -> bool {
         | SessionCommand::Compact { .. }
         | SessionCommand::Label { .. }
         | SessionCommand::Ask(_)
-        | SessionCommand::Answer { .. } => false,
+        | SessionCommand::Answer { .. }
+        | SessionCommand::Decline { .. } => false,
     }
 }
 
@@ -256,7 +257,8 @@ const fn counts(command: &SessionCommand) -> bool {
         | SessionCommand::Start
         | SessionCommand::Stop
         | SessionCommand::Delete
-        | SessionCommand::Answer { .. } => false,
+        | SessionCommand::Answer { .. }
+        | SessionCommand::Decline { .. } => false,
     }
 }
 
@@ -278,7 +280,8 @@ const fn begins_something(command: &SessionCommand) -> bool {
         SessionCommand::Cancel { .. }
         | SessionCommand::Stop
         | SessionCommand::Delete
-        | SessionCommand::Answer { .. } => false,
+        | SessionCommand::Answer { .. }
+        | SessionCommand::Decline { .. } => false,
     }
 }
 

@@ -64,6 +64,15 @@ methods! {
         working_directory: Option<String>,
     } -> Attached;
 
+    /// Shows the token, and turns the connection into one of the pi protocol, a frame a line.
+    "pi/attach" AttachPi {
+        /// The token of the principal that the client stands for.
+        token: String,
+        /// The folder the client works in, absolute: where sessions work whose creator does not say.
+        #[serde(default)]
+        working_directory: Option<String>,
+    } -> Attached;
+
     /// The daemon and its sessions.
     "daemon/status" GetStatus {} -> DaemonStatus;
 

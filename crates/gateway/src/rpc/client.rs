@@ -1,6 +1,7 @@
 //! The client's side: calls that wait for their answers, and the events of subscriptions.
 
 use std::collections::HashMap;
+use std::io::Cursor;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,13 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::{SinkExt, StreamExt};
 use mainstay_model::{Error, Event};
 use serde_json::value::RawValue;
+use tokio::io::{AsyncReadExt, Chain};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec};
+use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec};
 
 use super::api::{
-    Attach, AttachMcp, Attached, EVENT_NOTIFICATION, Method, WARM_UP_NOTIFICATION, WarmUpNotice,
+    Attach, AttachMcp, AttachPi, Attached, EVENT_NOTIFICATION, Method, WARM_UP_NOTIFICATION, WarmUpNotice,
 };
 use super::codec::{Incoming, Outgoing, Version, line};
 
@@ -165,26 +167,39 @@ fn fail_all(waiting: &Waiting, error: &Error) {
     }
 }
 
+/// A connection that speaks another protocol from here on.
+pub type Stream = (Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf);
+
 /// Opens a connection that speaks MCP, for a client that works in `working_directory`.
 ///
 /// # Errors
 /// [`Error::DaemonNotRunning`], [`Error::Unauthorized`], [`Error::TooManyConnections`].
-pub async fn attach_mcp(
-    socket: &Path,
-    token: String,
-    working_directory: String,
-) -> Result<(OwnedReadHalf, OwnedWriteHalf), Error> {
+pub async fn attach_mcp(socket: &Path, token: String, working_directory: String) -> Result<Stream, Error> {
+    attach_stream(socket, AttachMcp { token, working_directory: Some(working_directory) }).await
+}
+
+/// Opens a connection that speaks the pi protocol as lines, for a client that works in `working_directory`.
+///
+/// # Errors
+/// As [`attach_mcp`].
+pub async fn attach_pi(socket: &Path, token: String, working_directory: String) -> Result<Stream, Error> {
+    attach_stream(socket, AttachPi { token, working_directory: Some(working_directory) }).await
+}
+
+async fn attach_stream<M: Method>(socket: &Path, params: M) -> Result<Stream, Error> {
     let (read, write) = reach(socket).await?.into_split();
     let (mut incoming, mut outgoing) =
         (FramedRead::new(read, LinesCodec::new()), FramedWrite::new(write, LinesCodec::new()));
-    let params = AttachMcp { token, working_directory: Some(working_directory) };
-    let text = line(&Outgoing::Request { jsonrpc: Version::Two, id: 0, method: AttachMcp::NAME, params })?;
+    let text = line(&Outgoing::Request { jsonrpc: Version::Two, id: 0, method: M::NAME, params })?;
     // Where nothing can be written any more, what the daemon said last is still to be read.
     outgoing.send(text).await.ok();
     let answer = incoming.next().await.and_then(Result::ok).ok_or(Error::DaemonNotRunning)?;
     match serde_json::from_str::<Incoming>(&answer) {
-        // The daemon says nothing more until it is asked, so nothing is lost with the buffers.
-        Ok(Incoming { error: None, .. }) => Ok((incoming.into_inner(), outgoing.into_inner())),
+        Ok(Incoming { error: None, .. }) => {
+            // What the daemon said next may have been read already.
+            let FramedParts { io, read_buf, .. } = incoming.into_parts();
+            Ok((AsyncReadExt::chain(Cursor::new(read_buf.to_vec()), io), outgoing.into_inner()))
+        }
         Ok(Incoming { error: Some(failure), .. }) => Err(failure.into()),
         Err(error) => Err(Error::BadRequest { reason: error.to_string() }),
     }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use super::api::{
-    AnswerAsk, Attach, AttachMcp, Attached, CancelSession, EVENT_NOTIFICATION, Follow, Method,
+    AnswerAsk, Attach, AttachMcp, AttachPi, Attached, CancelSession, EVENT_NOTIFICATION, Follow, Method,
     WARM_UP_NOTIFICATION, WarmUpNotice,
 };
 use super::codec::{Outgoing, Request, Version, line};
@@ -50,6 +50,11 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
             let read = Cursor::new(read_buf).chain(io);
             crate::mcp::serve_stream(read, answers.into_inner(), daemon, access, working_directory).await;
         }
+        Some((access, Attachment::Pi { working_directory })) => {
+            let FramedParts { io, read_buf, .. } = requests.into_parts();
+            let read = Cursor::new(read_buf).chain(io);
+            crate::pi::serve_stream(read, answers.into_inner(), daemon, access, working_directory).await;
+        }
         None => {}
     }
 }
@@ -58,6 +63,7 @@ pub(super) async fn serve(stream: UnixStream, daemon: Daemon) {
 enum Attachment {
     Rpc { name: String },
     Mcp { working_directory: Option<String> },
+    Pi { working_directory: Option<String> },
 }
 
 /// Waits for the token; anything else ends the connection.
@@ -86,6 +92,8 @@ async fn attach(
             .map(|Attach { token, name }| (token, Attachment::Rpc { name: shown_name(&name) })),
         AttachMcp::NAME => params::<AttachMcp>(&request)
             .map(|AttachMcp { token, working_directory }| (token, Attachment::Mcp { working_directory })),
+        AttachPi::NAME => params::<AttachPi>(&request)
+            .map(|AttachPi { token, working_directory }| (token, Attachment::Pi { working_directory })),
         _ => Err(Error::Unauthorized),
     };
     let attachment = attachment.and_then(|(token, attachment)| {

@@ -38,6 +38,8 @@ pub struct Daemon {
     pub stop: CancellationToken,
     /// Cancelled when every session is at rest: connections end once what they asked is answered.
     pub stopped: CancellationToken,
+    /// What the connections of the pi protocol share.
+    pub pi: Arc<crate::pi::Shared>,
     /// The connections and requests that the end of the daemon waits for.
     pub answering: TaskTracker,
 }

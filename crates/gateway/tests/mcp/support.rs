@@ -75,6 +75,7 @@ impl Home {
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
+            pi: Arc::default(),
             answering: TaskTracker::new(),
         };
         Self { daemon, folder }

@@ -10,14 +10,14 @@ use tokio::process::Command;
 use tokio::time::{Instant, interval};
 
 use super::cache::{Cache, WorkerProgram, describe};
-use super::command::{self, CommandError};
-use super::folder::{FileError, Lock, Staging, failed};
 use super::icu::Cultures;
 use super::progress::{OnProgress, Progress};
 use super::recipe::{self, Recipe};
 use super::sdk::{Sdk, Unusable};
 use super::sources::{self, SourceFile};
 use super::version::SdkVersion;
+use crate::command::{self, CommandError};
+use crate::folder::{FileError, Lock, Staging, failed};
 
 /// How long one run of the compiler may take. On two slow cores it takes four seconds.
 const LIMIT: Duration = Duration::from_secs(5 * 60);

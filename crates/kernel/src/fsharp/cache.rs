@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{FileError, failed};
 use super::icu::{Cultures, installed_versions};
 use super::recipe::{self, Recipe};
 use super::sdk::Sdk;
 use super::sources::SourceFile;
 use super::version::SdkVersion;
+use crate::folder::{FileError, failed};
 
 /// How many digits of the hash a folder's name has.
 const DIGITS: usize = 12;

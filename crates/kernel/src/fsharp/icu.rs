@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
-use super::command;
 use super::diagnostics;
 use super::sdk::Parts;
+use crate::command;
 
 /// Where Linux distributions keep shared libraries.
 const LIBRARY_FOLDERS: [&str; 8] = [

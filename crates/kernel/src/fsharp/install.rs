@@ -8,14 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::process::Command;
-use tokio::task::spawn_blocking;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::command::{self, CommandError};
 use super::discover::{Search, newest_at};
-use super::folder::{FileError, Lock, Staging, failed, size_of};
 use super::progress::{OnProgress, Progress, Source};
 use super::sdk::{HOST, Origin, Sdk};
+use crate::command::{self, CommandError};
+use crate::download::{Download, DownloadError};
+use crate::folder::{FileError, Lock, Staging, failed};
 
 /// Microsoft's script, and the channel asked of it.
 const SCRIPT: &str = "https://dot.net/v1/dotnet-install.sh";
@@ -31,9 +30,6 @@ const SCRIPT_LIMIT: Duration = Duration::from_secs(30);
 const SDK_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// How long Microsoft's script, which tries again many times by itself, may bring nothing.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
-
-/// How often progress is told.
-const TICK: Duration = Duration::from_secs(1);
 
 /// No SDK was installed.
 #[derive(Debug, thiserror::Error)]
@@ -81,9 +77,9 @@ pub enum Failure {
         env::consts::ARCH
     )]
     Platform,
-    /// The download stood still.
-    #[error("nothing arrived for {} s", STALL_LIMIT.as_secs())]
-    Stalled,
+    /// The download failed.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     /// What it brought is not an SDK with F#.
     #[error("what it brought is no SDK that can run F# kernels")]
     NotAnSdk,
@@ -195,34 +191,17 @@ impl Fetch<'_> {
         Some(command)
     }
 
-    /// Runs a long download, telling how much has arrived. With `stall_limit` it is given up when nothing arrives for
-    /// that long.
-    async fn run_watched(&self, command: &mut Command, stall_limit: Option<Duration>) -> Result<(), Failure> {
-        let start = Instant::now();
-        let log = self.log();
-        let running = command::run(command, &log, SDK_LIMIT);
-        tokio::pin!(running);
-        let mut ticks = interval_at(start + TICK, TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut bytes, mut grown) = (0, start);
-        loop {
-            tokio::select! {
-                ended = &mut running => return Ok(ended?),
-                _ = ticks.tick() => {}
-            }
-            let now = self.bytes().await;
-            if now != bytes {
-                (bytes, grown) = (now, Instant::now());
-            } else if stall_limit.is_some_and(|limit| grown.elapsed() > limit) {
-                return Err(Failure::Stalled);
-            }
-            (self.progress)(Progress::Installing { source: self.source, elapsed: start.elapsed(), bytes });
-        }
-    }
-
-    async fn bytes(&self) -> u64 {
-        let folder = self.folder.to_owned();
-        spawn_blocking(move || size_of(&folder)).await.unwrap_or_default()
+    /// Runs a long download, telling how much has arrived.
+    async fn run_watched(
+        &self,
+        command: &mut Command,
+        stall_limit: Option<Duration>,
+    ) -> Result<(), DownloadError> {
+        let download = Download { folder: self.folder, limit: SDK_LIMIT, stall_limit };
+        let (progress, source) = (self.progress, self.source);
+        download
+            .run(command, &|elapsed, bytes| progress(Progress::Installing { source, elapsed, bytes }))
+            .await
     }
 
     fn log(&self) -> PathBuf {

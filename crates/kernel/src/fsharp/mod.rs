@@ -3,11 +3,9 @@
 
 mod build;
 mod cache;
-mod command;
 mod diagnostics;
 mod discover;
 mod doctor;
-mod folder;
 mod icu;
 mod install;
 mod progress;
@@ -15,15 +13,13 @@ mod recipe;
 mod sdk;
 mod sources;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod version;
 
 pub use build::{BuildError, build};
 pub use cache::{WorkerProgram, WorkerState};
-pub use command::CommandError;
 pub use discover::{Found, NoSdk, Search, choose, discover};
 pub use doctor::{Problem, Report, Tool, examine};
-pub use folder::FileError;
 pub use install::{Attempt, Failure, InstallError, install};
 pub use progress::{OnProgress, Progress, Source};
 pub use sdk::{CompilerLibrary, Origin, Parts, Runtime, Sdk, Unusable};

@@ -7,7 +7,7 @@ use std::process::Command;
 use super::discover::Search;
 
 /// The parts of SDK 3.1 that are looked at.
-pub(super) const NET_3_1: &str = "
+pub(crate) const NET_3_1: &str = "
     dotnet
     sdk/3.1.102/FSharp/fsc.exe
     sdk/3.1.102/FSharp/FSharp.Core.dll
@@ -21,7 +21,7 @@ pub(super) const NET_3_1: &str = "
 ";
 
 /// The parts of SDK 8 that are looked at, with two runtimes.
-pub(super) const NET_8: &str = "
+pub(crate) const NET_8: &str = "
     dotnet
     sdk/8.0.404/FSharp/fsc.dll
     sdk/8.0.404/FSharp/FSharp.Core.dll
@@ -35,11 +35,11 @@ pub(super) const NET_8: &str = "
 ";
 
 /// A temporary folder with files in it.
-pub(super) struct Tree(tempfile::TempDir);
+pub(crate) struct Tree(tempfile::TempDir);
 
 impl Tree {
     /// A folder with an empty file for each line of `files`.
-    pub(super) fn of(files: &str) -> Self {
+    pub(crate) fn of(files: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         for file in files.lines().map(str::trim).filter(|line| !line.is_empty()) {
             tree.write(file, "");
@@ -48,24 +48,24 @@ impl Tree {
     }
 
     /// The folder, links resolved.
-    pub(super) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.0.path().canonicalize().unwrap()
     }
 
     /// A path in it.
-    pub(super) fn path(&self, relative: &str) -> PathBuf {
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.root().join(relative)
     }
 
     /// Writes a file, and the folders above it.
-    pub(super) fn write(&self, relative: &str, text: &str) {
+    pub(crate) fn write(&self, relative: &str, text: &str) {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     /// Writes a shell script that can be run.
-    pub(super) fn script(&self, relative: &str, body: &str) {
+    pub(crate) fn script(&self, relative: &str, body: &str) {
         let source = format!("{relative}.source");
         self.write(&source, &format!("#!/bin/sh\n{body}\n"));
         // Another process writes it: while this one has it open, a test that starts a program at that moment would
@@ -76,20 +76,20 @@ impl Tree {
     }
 
     /// Makes `link` point at `target`.
-    pub(super) fn link(&self, link: &str, target: &Path) {
+    pub(crate) fn link(&self, link: &str, target: &Path) {
         let path = self.path(link);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(target, path).unwrap();
     }
 
     /// Removes a file or a folder, if it is there.
-    pub(super) fn remove(&self, relative: &str) {
+    pub(crate) fn remove(&self, relative: &str) {
         let path = self.path(relative);
         let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     }
 }
 
 /// A search that looks nowhere but under `home`.
-pub(super) fn search_in(home: &Path) -> Search {
+pub(crate) fn search_in(home: &Path) -> Search {
     Search { configured: None, dotnet_root: None, path: Vec::new(), home: home.to_owned() }
 }

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 the code or the command failed, 2 the command line was wrong, 3 a daemon that cannot start. Code that
 //! calls `exit` gives its own, unless JSON was asked for.
 
+mod agent;
 pub(crate) mod ask;
 mod attach;
 pub(crate) mod backup;
@@ -30,6 +31,7 @@ pub(crate) mod lineage;
 mod mcp;
 pub(crate) mod merge;
 mod moment;
+mod pi;
 mod principal;
 mod prune;
 mod questions;
@@ -121,6 +123,8 @@ enum Command {
     Events(events::Events),
     /// List, install and examine kernels
     Kernel(kernel::KernelArgs),
+    /// List and install coding agents
+    Agent(agent::AgentArgs),
     /// Examine the store
     Doctor(doctor::Doctor),
     /// Remove what deleted sessions have left
@@ -135,6 +139,7 @@ enum Command {
     Principal(principal::PrincipalArgs),
     /// Serve MCP over stdio: a bridge to the daemon
     Mcp(mcp::Mcp),
+    Pi(pi::Pi),
     /// Explain an error code
     Explain(explain::Explain),
     /// Print a completion script for a shell
@@ -192,11 +197,13 @@ impl Command {
             Self::Events(events) => events.run(home).await,
             Self::Principal(principal) => principal.run(home),
             Self::Kernel(kernel) => kernel.run(home).await,
+            Self::Agent(agent) => agent.run(home).await,
             Self::Gc(gc) => gc.run(home).await,
             Self::Backup(backup) => backup.run(home).await,
             Self::Restore(restore) => restore.run(home),
             Self::Prune(prune) => prune.run(home).await,
             Self::Mcp(mcp) => mcp.run(home).await,
+            Self::Pi(pi) => pi.run(home).await,
             Self::Serve(serve) => serve.run(home),
             Self::Doctor(doctor) => doctor.run(home),
             Self::Explain(explain) => explain.run(),

@@ -1,10 +1,12 @@
 //! The daemon: one process that holds the store, the sessions and the doors.
 //!
 //! [`serve`] is its whole life. [`supervisor`] is the process that starts it again after a crash, [`watch`] says who that is; [`fsharp`]
-//! joins the F# kernel to the engine.
+//! joins the F# kernel to the engine,
+//! [`pi`] the coding agent.
 
 mod fsharp;
 mod logging;
+mod pi;
 pub(crate) mod supervisor;
 pub(crate) mod watch;
 
@@ -68,7 +70,8 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     let socket_listener = rpc::server::listen(&socket)?;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets.clone());
     let tokens = config.tokens(&token);
-    let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel)], config.limits).await?;
+    let agents = pi::agents(home, config.pi.clone(), &config.limits);
+    let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel), Arc::new(agents)], config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
         port,
@@ -85,6 +88,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         home: home.folder().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
+        pi: Arc::default(),
         answering: TaskTracker::new(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;

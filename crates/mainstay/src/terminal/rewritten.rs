@@ -23,6 +23,12 @@ impl RewrittenLine {
         }
     }
 
+    /// Something comes in its place that stays, on a line of its own.
+    pub(crate) fn note(&self, text: &str) {
+        self.clear();
+        super::note(text);
+    }
+
     /// Something else comes in its place.
     pub(crate) fn clear(&self) {
         if self.is_shown.swap(false, Ordering::Relaxed) {

@@ -240,6 +240,11 @@ pub fn python() -> PathBuf {
     provided("MAINSTAY_TEST_PYTHON")
 }
 
+/// The coding agent that `cargo xtask test` provides.
+pub fn pi() -> PathBuf {
+    provided("MAINSTAY_TEST_PI")
+}
+
 fn provided(variable: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(value) => PathBuf::from(value),

@@ -76,6 +76,15 @@ impl Draft<'_> {
         Ok(Response::Recorded { seq })
     }
 
+    /// A client says that no answer comes.
+    pub(super) fn decline(&mut self, metadata: Metadata, ask: AskId) -> Result<Response, Error> {
+        let Some(pending) = self.session.ask(ask).cloned() else {
+            return Err(Error::AskNotPending { reference: ask.to_string() });
+        };
+        let seq = self.end_ask(metadata, &pending, AskEnding::Cancelled);
+        Ok(Response::Recorded { seq })
+    }
+
     /// Nobody has answered in time: the default is taken, where there is one.
     pub(super) fn ask_overdue(&mut self, ask: AskId) {
         let Some(pending) = self.session.ask(ask).cloned() else { return };

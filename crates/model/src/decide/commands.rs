@@ -77,6 +77,7 @@ impl Draft<'_> {
                 return self.raise(metadata, AskId::from_uuid(fresh), identity, question, deadline);
             }
             SessionCommand::Answer { ask, value } => self.take_answer(metadata, ask, value)?,
+            SessionCommand::Decline { ask } => self.decline(metadata, ask)?,
             SessionCommand::Cancel { target } => self.cancel(metadata, target)?,
             SessionCommand::Reset => {
                 self.record(metadata.clone(), EventBody::SessionReset);

@@ -12,11 +12,13 @@ mod foreign;
 mod format;
 mod import;
 mod pi;
+pub mod pi_said;
 mod said;
 mod shown;
 
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
+pub use pi::message as pi_message;
 pub use shown::{markdown, notebook, script};
 
 use crate::Timestamp;

@@ -105,6 +105,11 @@ fn take(line: &Line, begins: &Begins<'_>, draft: &mut Draft) -> Result<(), Error
     Ok(())
 }
 
+/// A message of pi's as its session files and its events have it; without parts where it is of a kind that is not known.
+pub fn message(message: &Map<String, Value>) -> Message {
+    said(message, &mut Draft::default())
+}
+
 fn said(message: &Map<String, Value>, draft: &mut Draft) -> Message {
     let text = |name: &str| message.get(name).and_then(Value::as_str).unwrap_or_default();
     let of = |parts| Message { parts, ..Message::default() };

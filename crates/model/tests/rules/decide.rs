@@ -411,6 +411,7 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             let principal = source.principal();
             !running.answers(&principal, target) && session.ask_of(&principal, target).is_none()
         }
+        (SessionCommand::Decline { ask }, _) => session.ask(*ask).is_none(),
         (SessionCommand::Answer { ask, value }, _) => {
             session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
         }

@@ -778,6 +778,7 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
             .prop_map(|(index, entry, label)| SessionCommand::Label { index, entry, label }),
         2 => any_question().prop_map(SessionCommand::Ask),
         1 => (any_ask_id(), any_value()).prop_map(|(ask, value)| SessionCommand::Answer { ask, value }),
+        1 => any_ask_id().prop_map(|ask| SessionCommand::Decline { ask }),
     ]
 }
 

@@ -178,6 +178,7 @@ fn the_shape_of_every_command() {
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::AtEnd }),
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
+        SessionCommand::Decline { ask: ask_id(1) },
     ];
     let create = CreateSession {
         kind: SessionKind::fsharp(),

@@ -52,7 +52,7 @@ pub enum CommandError {
 ///
 /// # Errors
 /// [`CommandError`] unless it ended with success.
-pub(super) async fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<(), CommandError> {
+pub async fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<(), CommandError> {
     let program = PathBuf::from(command.as_std().get_program());
     let failed = |source| CommandError::Start { program: program.clone(), source };
     let output = File::create(log).map_err(failed)?;

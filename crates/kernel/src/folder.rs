@@ -21,14 +21,14 @@ pub struct FileError {
 }
 
 /// Turns the error of an operation on `path` into a [`FileError`]; `action` is a verb such as `write`.
-pub(super) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
+pub fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FileError {
     let path = path.to_owned();
     move |source| FileError { action, path, source }
 }
 
 /// The right to change what a lock file stands for. The system takes it back when the process ends, however it ends.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
@@ -37,7 +37,7 @@ impl Lock {
     ///
     /// # Errors
     /// [`FileError`] when the lock file cannot be made.
-    pub(super) async fn acquire(path: &Path, on_wait: impl FnOnce()) -> Result<Self, FileError> {
+    pub async fn acquire(path: &Path, on_wait: impl FnOnce()) -> Result<Self, FileError> {
         let file = File::options().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(failed("open", path))?;
         let mut on_wait = Some(on_wait);
@@ -59,7 +59,7 @@ impl Lock {
 /// A folder in the making. Whoever makes one holds the lock of its place, so what lies there is left over from a
 /// process that was cut off.
 #[derive(Debug)]
-pub(super) struct Staging {
+pub struct Staging {
     folder: PathBuf,
 }
 
@@ -68,14 +68,14 @@ impl Staging {
     ///
     /// # Errors
     /// [`FileError`] when it cannot be made.
-    pub(super) fn create(folder: &Path) -> Result<Self, FileError> {
+    pub fn create(folder: &Path) -> Result<Self, FileError> {
         remove(folder)?;
         fs::create_dir_all(folder).map_err(failed("create", folder))?;
         Ok(Self { folder: folder.to_owned() })
     }
 
     /// Where it is.
-    pub(super) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -83,7 +83,7 @@ impl Staging {
     ///
     /// # Errors
     /// [`FileError`] when it cannot be moved.
-    pub(super) async fn publish(self, part: PathBuf, place: PathBuf) -> Result<(), FileError> {
+    pub async fn publish(self, part: PathBuf, place: PathBuf) -> Result<(), FileError> {
         // Hundreds of megabytes may have to reach the disk.
         let named = place.clone();
         let published = spawn_blocking(move || {
@@ -102,7 +102,7 @@ impl Drop for Staging {
 }
 
 /// How many bytes the files below `folder` hold together.
-pub(super) fn size_of(folder: &Path) -> u64 {
+pub fn size_of(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let size = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size_of(&entry.path()),

@@ -1,0 +1,4 @@
+//! Coding agents as runners of sessions. [`pi`] is the one there is: a child process that is spoken to over its standard input
+//! and output. How processes are started and killed is shared with kernels, and stands in `mainstay_kernel`.
+
+pub mod pi;

@@ -1,0 +1,176 @@
+//! What the engine is given to start pi with.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_kernel::process::Launch;
+use mainstay_model::{Error, SessionKind};
+use tokio::process::Command;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
+
+use super::locate::{Found, Search, choose};
+use super::runner::{self, Start};
+use super::session_file::{Ledger, session_file};
+use super::stragglers::Mark;
+use super::translation::Patience;
+
+/// The file that pi resumes from, among a session's files.
+const FILE: &str = "session.jsonl";
+/// How long a program may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How pi is run.
+#[derive(Clone, Debug)]
+pub struct PiSettings {
+    /// Where it is looked for.
+    pub search: Search,
+    /// Whose model it uses where a session says nothing else; pi's own default without.
+    pub provider: Option<String>,
+    /// Which model.
+    pub model: Option<String>,
+    /// Further arguments.
+    pub arguments: Vec<String>,
+    /// What it finds in its environment beside the daemon's own.
+    pub environment: BTreeMap<String, String>,
+    /// How long a model may say nothing while it works; none for as long as it likes.
+    pub silence: Option<Duration>,
+    /// How long pi may take to yield then before it is killed.
+    pub grace: Duration,
+}
+
+/// Starts pi for sessions of the kinds `pi` and `agent`.
+#[derive(Debug)]
+pub struct PiAgents {
+    settings: PiSettings,
+    node: OnceCell<String>,
+}
+
+impl PiAgents {
+    /// With these settings.
+    pub fn new(settings: PiSettings) -> Self {
+        Self { settings, node: OnceCell::new() }
+    }
+
+    fn found(&self) -> Result<Found, Error> {
+        choose(&self.settings.search).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
+    }
+
+    async fn runtime(&self) -> String {
+        let node = self.node.get_or_init(|| async {
+            let version = said_version(Path::new("node")).await.unwrap_or_default();
+            format!("Node {}", version.trim_start_matches('v')).trim().to_owned()
+        });
+        node.await.clone()
+    }
+
+    fn launch(&self, found: &Found, files: &Files, mark: &Mark, has_model: bool) -> Launch {
+        let PiSettings { provider, model, arguments, environment, .. } = &self.settings;
+        let mut given: Vec<OsString> = ["--mode", "rpc", "--session-dir"].map(OsString::from).into();
+        given.push(files.folder.clone().into());
+        if let Some(file) = &files.file {
+            given.extend([OsString::from("--session"), file.clone().into()]);
+        }
+        // A session that has a model of its own has it in its file.
+        let is_chosen = has_model && files.file.is_some();
+        let chosen = [("--provider", provider), ("--model", model)];
+        for (name, value) in chosen.into_iter().filter(|_| !is_chosen) {
+            given.extend(value.iter().flat_map(|value| [OsString::from(name), OsString::from(value)]));
+        }
+        given.extend(arguments.iter().map(OsString::from));
+        let own = [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")];
+        let own = own.into_iter().map(|(name, value)| (name.into(), value.into()));
+        let configured = environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let environment = own.chain(configured).chain([mark.variable()]).collect();
+        Launch { program: found.program.clone(), arguments: given, environment }
+    }
+}
+
+#[async_trait]
+impl RunnerFactory for PiAgents {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        kind.is_agent()
+    }
+
+    async fn prepare(&self) -> Result<(), Error> {
+        self.found().map(drop)
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        let found = self.found()?;
+        let kernel = match found.version.clone() {
+            Some(version) => version,
+            None => said_version(&found.program).await.unwrap_or_default(),
+        };
+        let conversation = spec.conversation.clone().unwrap_or_default();
+        let state = conversation.state.clone();
+        let folder = self.settings.search.sessions().join(spec.session.to_string());
+        let mark = Mark::of(&folder);
+        let earlier = mark.clone();
+        let files = spawn_blocking(move || {
+            earlier.kill_earlier();
+            Files::write(folder, &spec, &conversation).map(|files| (files, spec))
+        });
+        let (files, spec) = files.await.map_err(|error| failed(&error)).flatten()?;
+        let has_model = state.as_ref().is_some_and(|state| state.model.is_some());
+        runner::start(Start {
+            launch: &self.launch(&found, &files, &mark, has_model),
+            working_directory: &spec.working_directory,
+            state,
+            patience: Patience { silence: self.settings.silence, grace: self.settings.grace },
+            ledger: files.ledger,
+            kernel: format!("pi {kernel}").trim().to_owned(),
+            runtime: self.runtime().await,
+            mark,
+        })
+        .await
+    }
+}
+
+/// What pi finds of its session.
+struct Files {
+    /// The folder for its own.
+    folder: PathBuf,
+    /// The file it resumes from; none where nothing was said.
+    file: Option<PathBuf>,
+    ledger: Ledger,
+}
+
+impl Files {
+    /// Writes it anew: what an earlier pi left is of no use, since the transcript has it.
+    fn write(folder: PathBuf, spec: &RunnerSpec, conversation: &Conversation) -> Result<Self, Error> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|error| failed(&error))?;
+        for entry in fs::read_dir(&folder).map_err(|error| failed(&error))?.flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == "jsonl") {
+                fs::remove_file(entry.path()).map_err(|error| failed(&error))?;
+            }
+        }
+        let Some(written) = session_file(spec.session, &spec.working_directory, conversation) else {
+            return Ok(Self { folder, file: None, ledger: Ledger::default() });
+        };
+        let path = folder.join(FILE);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        file.and_then(|mut file| file.write_all(written.text.as_bytes())).map_err(|error| failed(&error))?;
+        Ok(Self { folder, file: Some(path), ledger: written.ledger })
+    }
+}
+
+/// What a program answers when it is asked for its version.
+async fn said_version(program: &Path) -> Option<String> {
+    let mut command = Command::new(program);
+    let said = command.arg("--version").stdin(std::process::Stdio::null()).kill_on_drop(true).output();
+    let said = tokio::time::timeout(VERSION_LIMIT, said).await.ok()?.ok()?;
+    let text = String::from_utf8(said.stdout).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned())
+}
+
+fn failed(error: &impl std::fmt::Display) -> Error {
+    Error::WorkerFailed { reason: format!("its session's files cannot be written: {error}") }
+}

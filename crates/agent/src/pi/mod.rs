@@ -1,0 +1,21 @@
+//! pi, the coding agent, as a runner: `pi --mode rpc`, one process a session.
+//!
+//! [`rpc`] is what goes over its pipes, [`translation`] turns that into the engine's vocabulary and back, without I/O; [`runner`]
+//! joins the two to a process. [`session_file`] writes what pi resumes from, [`messages`] what is said in it. [`locate`] and
+//! [`install`] find pi and bring it, [`factory`] is what the engine is given.
+
+mod dialog;
+mod factory;
+mod install;
+mod locate;
+
+mod rpc;
+mod runner;
+mod session_file;
+mod stragglers;
+mod streams;
+mod translation;
+
+pub use factory::{PiAgents, PiSettings};
+pub use install::{InstallError, OnProgress, Progress, install};
+pub use locate::{Found, NoPi, Origin, PINNED, Search, choose, discover};

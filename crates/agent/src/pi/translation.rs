@@ -1,0 +1,316 @@
+//! What pi says, in the engine's vocabulary, and what the engine wants, in pi's. Pure: lines and wishes come in, with the time;
+//! lines to pi and notices go out. The only state is what pi has been told and has not answered, and the job it is at.
+//!
+//! A turn is over when pi says that it has nothing under way after the run's end: a retry or a compaction is begun in the moment
+//! in which the end is said, so the answer to a question that is asked then comes behind the news of it.
+
+mod answers;
+mod events;
+mod job;
+mod questions;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use mainstay_engine::runner::AgentQuestion;
+use mainstay_model::agent::Image as Picture;
+use mainstay_model::{
+    AgentNotice, AgentState, AskId, Error, Hears, JobId, Note, Prompt, QueuedPrompt, RunnerNotice, Setting,
+    Work, WorkEnding,
+};
+use serde_json::Value;
+
+use super::dialog::Dialog;
+use super::rpc::{Command, FOLLOW_UP, Image, request};
+use job::{Job, Phase};
+
+/// What follows from something that was said.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Out {
+    /// Tell the engine.
+    Tell(RunnerNotice),
+    /// Tell pi.
+    Send(String),
+    /// It shortened what it is shown; look up how much of that it kept.
+    Compacted { summary: String, first_kept: String, metadata: Vec<(String, Value)> },
+    /// A question is answered.
+    Answered { question: u64, answer: Result<Value, Error> },
+    /// It goes on as it should, and may be given work.
+    Ready,
+    /// It does not yield.
+    Kill,
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    /// How long a model may say nothing; none for as long as it likes.
+    pub(crate) silence: Option<Duration>,
+    /// How long it may take to yield then.
+    pub(crate) grace: Duration,
+}
+
+/// What pi was told and has not answered.
+#[derive(Debug, PartialEq)]
+enum Waiting {
+    /// How it is when it has come up.
+    Started,
+    /// To go on as it did before; what.
+    Restored(String),
+    /// How it is when all that is done.
+    Ready,
+    /// To begin with a job, or the next step of one.
+    Step(Step),
+    /// How it is now that a job may have ended.
+    Settled(JobId),
+    /// What a client asked.
+    Question(u64),
+    /// To hear something while it works.
+    Steered,
+    /// To stop.
+    Stopped,
+}
+
+/// A step of a job.
+#[derive(Debug, PartialEq)]
+enum Step {
+    /// A turn is accepted.
+    Accept,
+    /// A compaction, or a command of a shell, and what came of it.
+    Do,
+    /// The models to choose the one before from.
+    Choose,
+    /// A setting.
+    Set,
+    /// How it is now that it is set; what was answered to that.
+    Look(Value),
+}
+
+/// The state of the translation.
+#[derive(Debug)]
+pub(crate) struct Translation {
+    patience: Patience,
+    last: u64,
+    waiting: HashMap<u64, Waiting>,
+    dialogs: HashMap<AskId, Dialog>,
+    job: Option<Job>,
+    state: AgentState,
+    /// How it is to go on once it is there.
+    wanted: Option<AgentState>,
+    is_ready: bool,
+    /// How many things it has still to hear.
+    queued: usize,
+    /// Whether it is being set to the model before.
+    is_cycling: bool,
+    session_file: Option<String>,
+    out: VecDeque<Out>,
+}
+
+impl Translation {
+    /// Of a pi that is just starting, and is to go on as it did before.
+    pub(crate) fn new(patience: Patience, wanted: Option<AgentState>) -> Self {
+        let mut new = Self {
+            patience,
+            last: 0,
+            waiting: HashMap::new(),
+            dialogs: HashMap::new(),
+            job: None,
+            state: AgentState::default(),
+            wanted,
+            is_ready: false,
+            queued: 0,
+            is_cycling: false,
+            session_file: None,
+            out: VecDeque::new(),
+        };
+        new.send(&Command::GetState, Waiting::Started);
+        new
+    }
+
+    /// What follows, and has not been taken yet.
+    pub(crate) fn take(&mut self) -> Vec<Out> {
+        self.out.drain(..).collect()
+    }
+
+    /// The file that pi writes.
+    pub(crate) fn session_file(&self) -> Option<&str> {
+        self.session_file.as_deref()
+    }
+
+    /// The job it is at.
+    pub(crate) fn job(&self) -> Option<JobId> {
+        self.job.as_ref().map(|job| job.id)
+    }
+
+    /// Does something.
+    pub(crate) fn work(&mut self, id: JobId, work: Work, now: Duration) {
+        let (phase, command) = match work {
+            Work::Turn { prompt } => {
+                let (message, images) = said(prompt);
+                (Phase::turn(), Command::Prompt { message, images, streaming_behavior: FOLLOW_UP })
+            }
+            Work::Compaction { instructions } => {
+                (Phase::Compaction, Command::Compact { custom_instructions: instructions })
+            }
+            Work::Shell { is_private: true, .. } => {
+                let message =
+                    "pi 0.73.1 cannot run a command without telling its model of it; run it in a shell"
+                        .to_owned();
+                return self.agent(AgentNotice::Ended { job: id, ending: WorkEnding::Failed { message } });
+            }
+            Work::Shell { line, .. } => {
+                (Phase::Shell { command: line.clone() }, Command::Bash { command: line })
+            }
+            Work::Setting(setting) => (Phase::Setting, command_of(setting)),
+        };
+        let step = match (&phase, &command) {
+            (Phase::Turn(_), _) => Step::Accept,
+            (Phase::Compaction | Phase::Shell { .. }, _) => Step::Do,
+            (Phase::Setting, Command::GetAvailableModels) => Step::Choose,
+            (Phase::Setting, _) => Step::Set,
+        };
+        self.job = Some(Job::new(id, phase, now));
+        self.send(&command, Waiting::Step(step));
+    }
+
+    /// Says something to it while it works.
+    pub(crate) fn steer(&mut self, queued: QueuedPrompt) {
+        let (message, images) = said(queued.prompt);
+        let command = match queued.hears {
+            Hears::Next => Command::Steer { message, images },
+            Hears::AtEnd => Command::FollowUp { message, images },
+        };
+        self.send(&command, Waiting::Steered);
+    }
+
+    /// Stops the job it is at.
+    pub(crate) fn interrupt(&mut self) {
+        let Some(job) = &mut self.job else { return };
+        job.is_interrupted = true;
+        let command = match &job.phase {
+            // This also ends the wait before a retry.
+            Phase::Turn(_) => Some(Command::Abort),
+            Phase::Shell { .. } => Some(Command::AbortBash),
+            // pi takes no word about these over its pipes; its process is ended where that takes too long.
+            Phase::Compaction | Phase::Setting => None,
+        };
+        self.cancel_dialogs();
+        if let Some(command) = command {
+            self.send(&command, Waiting::Stopped);
+        }
+    }
+
+    /// Passes on the answer to an ask.
+    pub(crate) fn answer(&mut self, ask: AskId, answer: &Result<Value, Error>, now: Duration) {
+        let Some(dialog) = self.dialogs.remove(&ask) else { return };
+        self.out.push_back(Out::Send(match answer {
+            Ok(value) => dialog.answered(value),
+            Err(_) => dialog.cancelled(),
+        }));
+        if let Some(job) = &mut self.job {
+            job.heard_at = now;
+        }
+    }
+
+    /// Asks it about itself.
+    pub(crate) fn ask(&mut self, number: u64, question: AgentQuestion) {
+        let command = match question {
+            AgentQuestion::Models => Command::GetAvailableModels,
+            AgentQuestion::Commands => Command::GetCommands,
+            AgentQuestion::State => Command::GetState,
+            AgentQuestion::Statistics => Command::GetSessionStats,
+        };
+        self.send(&command, Waiting::Question(number));
+    }
+
+    /// When to look again whether its model says anything.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        let silence = self.patience.silence?;
+        let job = self.job.as_ref().filter(|_| self.dialogs.is_empty())?;
+        job.deadline(silence, self.patience.grace)
+    }
+
+    /// That moment has come, or not.
+    pub(crate) fn on_time(&mut self, now: Duration) {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return;
+        }
+        let Some((job, silence)) = self.job.as_mut().zip(self.patience.silence) else { return };
+        match (&job.phase, job.silent_since) {
+            (Phase::Turn(_), None) => {
+                job.silent_since = Some(now);
+                self.send(&Command::Abort, Waiting::Stopped);
+            }
+            // Nothing stops a compaction, and this turn was not to be stopped.
+            (Phase::Turn(_) | Phase::Compaction | Phase::Shell { .. } | Phase::Setting, _) => {
+                self.end(WorkEnding::Failed { message: job::said_nothing(silence) });
+                self.out.push_back(Out::Kill);
+            }
+        }
+    }
+
+    fn send(&mut self, command: &Command, waiting: Waiting) {
+        self.last += 1;
+        self.waiting.insert(self.last, waiting);
+        self.out.push_back(Out::Send(request(self.last, command)));
+    }
+
+    fn agent(&mut self, notice: AgentNotice) {
+        self.out.push_back(Out::Tell(RunnerNotice::Agent(notice)));
+    }
+
+    fn note(&mut self, note: Note) {
+        self.agent(AgentNotice::Noted(note));
+    }
+
+    fn told(&mut self, level: &str, message: String) {
+        self.note(Note::Told { level: level.to_owned(), message });
+    }
+
+    /// Goes on otherwise, and says so where that is news.
+    fn goes_on(&mut self, change: impl FnOnce(&mut AgentState)) {
+        let mut state = self.state.clone();
+        change(&mut state);
+        if state != self.state {
+            self.state = state.clone();
+            // Until it is there it may still be told to go on as it did before.
+            if self.is_ready {
+                self.agent(AgentNotice::State(state));
+            }
+        }
+    }
+
+    fn end(&mut self, ending: WorkEnding) {
+        if let Some(job) = self.job.take() {
+            self.cancel_dialogs();
+            self.agent(AgentNotice::Ended { job: job.id, ending });
+        }
+    }
+
+    fn cancel_dialogs(&mut self) {
+        for (_, dialog) in std::mem::take(&mut self.dialogs) {
+            self.out.push_back(Out::Send(dialog.cancelled()));
+        }
+    }
+}
+
+fn said(prompt: Prompt) -> (String, Vec<Image>) {
+    let image = |Picture { data, mime_type }| Image { data, mime_type };
+    (prompt.text, prompt.images.into_iter().map(image).collect())
+}
+
+fn command_of(setting: Setting) -> Command {
+    match setting {
+        Setting::Model { provider, id } => Command::SetModel { provider, model_id: id },
+        Setting::NextModel { is_backward: false } => Command::CycleModel,
+        // pi's RPC goes forward only.
+        Setting::NextModel { is_backward: true } => Command::GetAvailableModels,
+        Setting::Thinking { level } => Command::SetThinkingLevel { level },
+        Setting::NextThinking => Command::CycleThinkingLevel,
+        Setting::AutoCompaction { enabled } => Command::SetAutoCompaction { enabled },
+        Setting::AutoRetry { enabled } => Command::SetAutoRetry { enabled },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! What pi's extensions want of people.
+
+use mainstay_model::RunnerNotice;
+
+use super::{Out, Translation};
+use crate::pi::dialog::{Opened, cancelled};
+use crate::pi::rpc::ExtensionRequest;
+
+impl Translation {
+    pub(super) fn extension(&mut self, request: ExtensionRequest) {
+        match request.method.as_str() {
+            "select" | "confirm" | "input" | "editor" => self.dialog(&request),
+            "notify" => {
+                let level = request.notify_type.as_deref().unwrap_or("info");
+                self.told(level, request.message);
+            }
+            // What a terminal would show beside the conversation.
+            _ => {}
+        }
+    }
+
+    fn dialog(&mut self, request: &ExtensionRequest) {
+        match (Opened::of(request), self.job()) {
+            (Some(Opened { ask, dialog, question, timeout_ms }), Some(job)) => {
+                self.dialogs.insert(ask, dialog);
+                let timeout_ms = Some(timeout_ms);
+                self.out.push_back(Out::Tell(RunnerNotice::Asks { job, ask, question, timeout_ms }));
+            }
+            (opened, _) => {
+                self.out.push_back(Out::Send(cancelled(&request.id)));
+                let asked = opened.map_or_else(|| request.title.clone(), |opened| opened.question.prompt);
+                self.told("warning", format!("an extension asked while nothing was to be done: {asked}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The real pi under the engine, with a real store: what was said is in the transcript, and outlives pi and the daemon.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+#![allow(dead_code, reason = "what the tests of the runner alone use")]
+
+mod support;
+
+use std::sync::Arc;
+
+use mainstay_agent::pi::PiAgents;
+use mainstay_engine::{Client, Engine};
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::{
+    Access, Admission, Command, CommandId, CreateSession, EventBody, Limits, Outcome, Prompt, Response, Seq,
+    SessionCommand, SessionId, SessionKind, Work,
+};
+use serde_json::json;
+use support::World;
+use support::model::{Step, call, say};
+
+/// An engine with pi over the store in the world's folder.
+async fn open(world: &World) -> (Engine, Client) {
+    let log = SqliteLog::open(&world.folder.path().join("store"), &SqliteOptions::default()).unwrap();
+    let pi = PiAgents::new(world.settings.clone());
+    let limits = Limits { restart_first_ms: 1, ..Limits::default() };
+    let engine = Engine::open(Arc::new(log), vec![Arc::new(pi)], limits).await.unwrap();
+    let client = engine.attach(Access::local(), "cli");
+    (engine, client)
+}
+
+fn id(text: &str) -> CommandId {
+    CommandId::new(text).unwrap()
+}
+
+async fn create(world: &World, client: &Client) -> SessionId {
+    let create = CreateSession {
+        kind: SessionKind::pi(),
+        working_directory: world.folder.path().join("project").to_str().unwrap().to_owned(),
+        project: None,
+        name: Some("a session".to_owned()),
+        alias: None,
+    };
+    match client.create(id("create"), create).await.unwrap() {
+        Outcome::Done { response: Response::Created { session } } => session,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn turn(client: &Client, command: &str, text: &str) -> Command {
+    let body = SessionCommand::Work(Work::Turn { prompt: Prompt::text(text) });
+    Command { admission: Admission::Queue, ..Command::new(id(command), client.source(), body) }
+}
+
+async fn prompt(client: &Client, session: SessionId, command: &str, text: &str) -> String {
+    match client.submit(session, turn(client, command, text)).await.unwrap().outcome {
+        Outcome::Done { response: Response::Worked(outcome) } => outcome.ending.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn transcript(client: &Client, session: SessionId) -> Vec<String> {
+    let entries = client.entries(session, 0, 100).await.unwrap();
+    let line = |placed: &mainstay_model::Placed| {
+        format!("{}: {}", placed.entry.role.name(), placed.entry.content.beginning())
+    };
+    entries.iter().map(line).collect()
+}
+
+/// The process of the session's pi, once it has said something in the job that runs.
+async fn pid_of_speaking(client: &Client, session: SessionId) -> u32 {
+    let mut followed = client.subscribe(session, Seq::ZERO).await.unwrap();
+    let mut pid = None;
+    loop {
+        match &followed.next().await.unwrap().body {
+            EventBody::WarmUpCompleted { pid: now, .. } => pid = Some(*now),
+            EventBody::MessageStreamed(delta) if delta.text == "half" => return pid.unwrap(),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_outlives_its_pi_and_its_daemon() {
+    let world = World::new().await;
+    let (engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    world.model.will(call("c1", "bash", &json!({ "command": "echo found" })));
+    world.model.will(say(&["It is there."]));
+    assert_eq!(prompt(&client, session, "look", "look").await, "done");
+    let said = [
+        "user: look",
+        "toolCall: {\"command\":\"echo found\"}",
+        "toolResult: found\n",
+        "assistant: It is there.",
+    ];
+    assert_eq!(transcript(&client, session).await, said);
+
+    // pi is killed in mid-stream: the turn was cut off, what had arrived is there, and the next turn has a new pi that knows it all.
+    world.model.will(vec![Step::Text("half".to_owned()), Step::Hang]);
+    let cut_off = tokio::spawn({
+        let (client, command) = (client.clone(), turn(&client, "more", "more"));
+        async move { client.submit(session, command).await.unwrap().outcome }
+    });
+    support::kill_outright(pid_of_speaking(&client, session).await);
+    let Outcome::Done { response: Response::Worked(outcome) } = cut_off.await.unwrap() else {
+        panic!("the turn has no ending")
+    };
+    assert_eq!(outcome.ending.name(), "interrupted");
+    let asked = world.model.asked();
+    world.model.will(say(&["I remember."]));
+    assert_eq!(prompt(&client, session, "again", "what was there?").await, "done");
+    let request = world.model.request(asked + 1).await["messages"].to_string();
+    assert!(request.contains("It is there.") && request.contains("\"more\""), "{request}");
+
+    // The same command has the same answer, and asks no model.
+    let asked = world.model.asked();
+    let repeated = client.submit(session, turn(&client, "again", "what was there?")).await.unwrap();
+    assert!(repeated.is_replay && world.model.asked() == asked);
+
+    engine.shut_down().await;
+    drop((engine, client));
+    let (engine, client) = open(&world).await;
+    world.model.will(say(&["Still."]));
+    assert_eq!(prompt(&client, session, "later", "and now?").await, "done");
+    insta::assert_snapshot!(transcript(&client, session).await.join("\n"), @r#"
+    user: look
+    toolCall: {"command":"echo found"}
+    toolResult: found
+
+    assistant: It is there.
+    user: more
+    assistant: half
+    user: what was there?
+    assistant: I remember.
+    user: and now?
+    assistant: Still.
+    "#);
+    engine.shut_down().await;
+}

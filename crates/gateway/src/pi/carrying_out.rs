@@ -1,0 +1,413 @@
+//! Commands of the protocol as the engine's commands: each is handed over in the order in which it came, and what comes of it is told
+//! when it has ended.
+
+use std::path::Path;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use mainstay_engine::{Client, Cursor, Followed, ImportSession};
+use mainstay_log::SessionFilter;
+use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
+use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
+use mainstay_model::{
+    Admission, Answered, Command, CommandId, CreateSession, Error, EventBody, EventFilter, ForkSession,
+    Hears, JobKind, Outcome, Prompt, Response as Done, Role, SessionCommand, SessionId, SessionKind,
+    Timestamp, Version, Work, WorkEnding,
+};
+use serde_json::{Value, json};
+
+use super::command::{Aborted, Body, PiCommand, Streaming};
+use super::info::{find, info, name_of};
+use crate::rpc::server::Daemon;
+
+/// Bytes of a session file that is loaded.
+const FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// What came of a command.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) data: Option<Value>,
+    /// The session's version then.
+    pub(super) version: Option<Version>,
+    pub(super) is_replay: bool,
+    /// What others are told of a session that came, or went.
+    pub(super) told: Option<Value>,
+}
+
+/// Why nothing came of it.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It was not accepted.
+    Refused(Error),
+    /// It was, and failed.
+    Error { error: Error, is_replay: bool },
+    /// It was, and its agent says why it failed.
+    Said { message: String, is_replay: bool },
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+pub(super) type Result<T = Ended> = std::result::Result<T, Failed>;
+
+/// A command that was handed over.
+pub(super) struct HandedOver {
+    /// What happens to it meanwhile, where it may take long.
+    pub(super) followed: Option<Followed>,
+    /// What comes of it.
+    pub(super) ended: BoxFuture<'static, Result>,
+}
+
+impl HandedOver {
+    fn at_once(ended: Result) -> Self {
+        Self { followed: None, ended: futures::future::ready(ended).boxed() }
+    }
+}
+
+/// Who asks, and what.
+pub(super) struct Call<'a> {
+    pub(super) daemon: &'a Daemon,
+    pub(super) client: &'a Client,
+    pub(super) command: &'a PiCommand,
+    pub(super) id: &'a CommandId,
+    /// Where sessions work whose creator does not say.
+    pub(super) folder: &'a str,
+}
+
+impl Call<'_> {
+    /// Hands over what changes something.
+    pub(super) async fn hand_over(&self) -> Result<HandedOver> {
+        match &self.command.body {
+            Body::CreateSession { cwd } => Ok(HandedOver::at_once(self.create(cwd.as_deref()).await)),
+            Body::LoadSession { path } => Ok(HandedOver::at_once(self.load(path).await)),
+            Body::DeleteSession => self.delete().await,
+            Body::Fork { entry } => Ok(HandedOver::at_once(self.fork(entry).await)),
+            Body::Prompt { prompt, streaming } => self.prompt(prompt, *streaming).await,
+            Body::Steer(prompt) => self.steer(prompt, Hears::Next).await,
+            Body::FollowUp(prompt) => self.steer(prompt, Hears::AtEnd).await,
+            Body::Abort(aborted) => self.abort(*aborted).await,
+            Body::Set(setting) => self.work(Work::Setting(setting.clone())).await,
+            Body::Compact { instructions } => {
+                self.work(Work::Compaction { instructions: instructions.clone() }).await
+            }
+            Body::Bash { line, is_private } => {
+                self.work(Work::Shell { line: line.clone(), is_private: *is_private }).await
+            }
+            Body::SetSessionName { name } => self.give(SessionCommand::Rename { name: name.clone() }).await,
+            Body::NewSession => self.give(SessionCommand::Reset).await,
+            Body::Answer { request, response } => self.answer(request, response).await,
+            Body::NavigateTree { .. } => Err(unsupported(
+                "navigate_tree",
+                "a transcript is never rewound; fork at the entry, and go on in the fork",
+            )),
+            Body::SwitchSessionFile { .. } => Err(unsupported(
+                "switch_session_file",
+                "a session keeps its own transcript; load_session opens the file as a session of its own",
+            )),
+            Body::ListSessions
+            | Body::SwitchSession { .. }
+            | Body::GetMetrics
+            | Body::HealthCheck
+            | Body::GetStartupRecovery
+            | Body::GetCommandHistory(_)
+            | Body::ListStoredSessions
+            | Body::ExportHtml { .. }
+            | Body::Read(_) => Err(unsupported(&self.command.kind, "it changes nothing")),
+        }
+    }
+
+    pub(super) async fn session(&self) -> std::result::Result<SessionId, Error> {
+        let name = self.command.session.as_deref().unwrap_or_default();
+        find(self.client, name).await.map_err(|error| match error {
+            Error::SessionNotFound { reference } if self.command.if_version.is_some() => {
+                Error::InvalidArgument {
+                    argument: "ifSessionVersion".to_owned(),
+                    reason: format!("Session {reference} not found"),
+                }
+            }
+            error => error,
+        })
+    }
+
+    async fn create(&self, cwd: Option<&str>) -> Result {
+        let working_directory = match cwd {
+            Some(cwd) => cwd.to_owned(),
+            None => self.folder.to_owned(),
+        };
+        let alias = self.command.session.clone();
+        let create = CreateSession {
+            kind: SessionKind::pi(),
+            working_directory,
+            project: None,
+            name: alias.clone(),
+            alias,
+        };
+        self.created(self.client.create(self.id.clone(), create).await?).await
+    }
+
+    async fn load(&self, path: &str) -> Result {
+        self.client.require_all("read files of the daemon's user")?;
+        let file = read_file(path).await?;
+        let alias = self.command.session.clone();
+        let header = &file.imported.header;
+        let create = CreateSession {
+            kind: SessionKind::pi(),
+            working_directory: header.working_directory.clone(),
+            project: None,
+            name: alias.clone(),
+            alias,
+        };
+        let import = ImportSession { create, imported: file.imported };
+        self.created(self.client.import(self.id.clone(), import).await?).await
+    }
+
+    async fn created(&self, outcome: Outcome) -> Result {
+        let session = match outcome {
+            Outcome::Done { response: Done::Created { session } | Done::Forked { session, .. } } => session,
+            Outcome::Done { .. } => return Ok(Ended::default()),
+            Outcome::Failed { error } => return Err(Failed::Error { error, is_replay: false }),
+        };
+        let session = self.client.status(session).await?.session;
+        let (name, info) = (name_of(&session), info(&session));
+        let told = super::frames::session_frame("session_created", &name, Some(&info));
+        let data = json!({ "sessionId": name, "sessionInfo": info });
+        Ok(Ended { data: Some(data), version: None, is_replay: false, told: Some(told) })
+    }
+
+    async fn delete(&self) -> Result<HandedOver> {
+        let session = self.session().await?;
+        let begun = self.client.begin(session, self.engines(SessionCommand::Delete)).await?;
+        let name = self.command.session.clone().unwrap_or_default();
+        let ended = async move {
+            let told = super::frames::session_frame("session_deleted", &name, None);
+            let ended = ended_of(begun.ended().await?, None)?;
+            Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told: Some(told), ..ended })
+        };
+        Ok(HandedOver { followed: None, ended: ended.boxed() })
+    }
+
+    /// A session that begins with what was said before a person's words, which are given back to be said otherwise.
+    async fn fork(&self, entry: &str) -> Result {
+        let session = self.session().await?;
+        let unknown = || Error::InvalidArgument {
+            argument: "entryId".to_owned(),
+            reason: format!("there is no entry `{entry}`; get_fork_messages has those there are"),
+        };
+        let index = entry.parse::<u64>().ok().and_then(|number| number.checked_sub(1)).ok_or_else(unknown)?;
+        let found = self.client.whole_entries(session, index, 1).await?;
+        let said = found.first().filter(|placed| placed.entry.role == Role::User).ok_or_else(unknown)?;
+        let text = said.entry.content.beginning().to_owned();
+        let fork = ForkSession { from: session, entries: Some(index), name: None };
+        let ended = self.created(self.client.fork(self.id.clone(), fork).await?).await?;
+        let name = ended.data.as_ref().and_then(|data| data.get("sessionId")).cloned();
+        Ok(Ended { data: Some(json!({ "sessionId": name, "text": text, "cancelled": false })), ..ended })
+    }
+
+    /// A turn; words for the one that runs, where the client says so. One that is sent again is what it was the first time.
+    async fn prompt(&self, prompt: &Prompt, streaming: Option<Streaming>) -> Result<HandedOver> {
+        let Some(streaming) = streaming else {
+            return self.work(Work::Turn { prompt: prompt.clone() }).await;
+        };
+        let session = self.client.status(self.session().await?).await?.session;
+        if session.running().is_some_and(|running| running.kind == JobKind::Turn) {
+            let hears = match streaming {
+                Streaming::Steer => Hears::Next,
+                Streaming::FollowUp => Hears::AtEnd,
+            };
+            return self.steer(prompt, hears).await;
+        }
+        self.work(Work::Turn { prompt: prompt.clone() }).await
+    }
+
+    async fn steer(&self, prompt: &Prompt, hears: Hears) -> Result<HandedOver> {
+        self.give(SessionCommand::Steer(QueuedPrompt { prompt: prompt.clone(), hears })).await
+    }
+
+    /// Ends the job of this kind, where one runs. Where none does there is nothing to abort, and that is no failure.
+    async fn abort(&self, aborted: Aborted) -> Result<HandedOver> {
+        let session = self.session().await?;
+        let status = self.client.status(session).await?.session;
+        let (version, running) = (status.version, status.running().map(|running| running.kind));
+        let is_meant = match (aborted, running) {
+            (Aborted::Turn, Some(JobKind::Turn | JobKind::Setting)) => true,
+            (Aborted::Retry, Some(JobKind::Turn)) => true,
+            (Aborted::Compaction, Some(JobKind::Compaction)) => true,
+            (Aborted::Bash, Some(JobKind::Shell)) => true,
+            (Aborted::Turn | Aborted::Retry | Aborted::Compaction | Aborted::Bash, _) => false,
+        };
+        if !is_meant {
+            return Ok(HandedOver::at_once(Ok(Ended { version: Some(version), ..Ended::default() })));
+        }
+        let begun = self.client.begin(session, self.engines(SessionCommand::Cancel { target: None })).await?;
+        let ended = async move {
+            match begun.ended().await {
+                Ok(answered) => ended_of(answered, None),
+                // It has ended meanwhile.
+                Err(Error::NotOffered { .. }) => Ok(Ended { version: Some(version), ..Ended::default() }),
+                Err(error) => Err(error.into()),
+            }
+        };
+        Ok(HandedOver { followed: None, ended: ended.boxed() })
+    }
+
+    async fn answer(&self, request: &str, response: &Value) -> Result<HandedOver> {
+        let session = self.session().await?;
+        let not_pending = || Error::AskNotPending { reference: request.to_owned() };
+        let ask = request.parse().map_err(|_| not_pending())?;
+        let pending = self.client.status(session).await?.session;
+        let pending = pending.ask(ask).ok_or_else(not_pending)?;
+        let field = match response["method"].as_str() {
+            Some("confirm") => "confirmed",
+            Some("interview") => "responses",
+            Some("cancelled") | None => "",
+            Some(_) => "value",
+        };
+        let body = match response.get(field) {
+            Some(value) => SessionCommand::Answer { ask, value: value.clone() },
+            // Who is asked whether it may, and does not say, says no.
+            None if pending.ask.question.schema["type"] == "boolean" => {
+                SessionCommand::Answer { ask, value: false.into() }
+            }
+            None => SessionCommand::Decline { ask },
+        };
+        let begun = self.client.begin(session, self.engines(body)).await?;
+        let ended = async move {
+            let ended = ended_of(begun.ended().await?, None)?;
+            // An answer is no change of its session's version.
+            Ok(Ended { version: None, ..ended })
+        };
+        Ok(HandedOver { followed: None, ended: ended.boxed() })
+    }
+
+    /// A command that is answered when it is carried out.
+    async fn give(&self, body: SessionCommand) -> Result<HandedOver> {
+        let session = self.session().await?;
+        let kind = self.command.kind.clone();
+        let begun = self.client.begin(session, self.engines(body)).await?;
+        let ended = async move { ended_of(begun.ended().await?, Some(&kind)) };
+        Ok(HandedOver { followed: None, ended: ended.boxed() })
+    }
+
+    /// A job, which is followed.
+    async fn work(&self, work: Work) -> Result<HandedOver> {
+        let session = self.session().await?;
+        let after = self.client.status(session).await?.session.last_seq;
+        let filter = EventFilter { correlation: Some(self.id.clone()), ..EventFilter::default() };
+        let followed = self.client.follow(Cursor::Session { session, after }, filter).await?;
+        let kind = self.command.kind.clone();
+        let begun = self.client.begin(session, self.engines(SessionCommand::Work(work))).await?;
+        let ended = async move { ended_of(begun.ended().await?, Some(&kind)) };
+        Ok(HandedOver { followed: Some(followed), ended: ended.boxed() })
+    }
+
+    /// The command as the engine has it: it waits for its turn.
+    fn engines(&self, body: SessionCommand) -> Command {
+        let PiCommand { key, depends_on, if_version, body: asked, .. } = self.command;
+        let limits = self.daemon.engine.limits();
+        let timeout_ms = if asked.is_long() { limits.pi_turn_ms } else { limits.query_ms };
+        Command {
+            key: key.clone(),
+            admission: Admission::Queue,
+            depends_on: depends_on.clone(),
+            if_version: *if_version,
+            timeout_ms: (timeout_ms > 0).then_some(timeout_ms),
+            ..Command::new(self.id.clone(), self.client.source(), body)
+        }
+    }
+}
+
+/// Why it cannot be done here.
+fn unsupported(kind: &str, instead: &str) -> Failed {
+    Failed::Said { message: format!("{kind} is not supported: {instead}"), is_replay: false }
+}
+
+/// What an outcome tells a client.
+fn ended_of(answered: Answered, kind: Option<&str>) -> Result {
+    let Answered { outcome, version, is_replay } = answered;
+    let response = match outcome {
+        Outcome::Done { response } => response,
+        Outcome::Failed { error } => return Err(Failed::Error { error, is_replay }),
+    };
+    let data = match response {
+        Done::Worked(WorkOutcome { ending, .. }) => worked(ending, kind, is_replay)?,
+        Done::Recorded { .. } if kind == Some("new_session") => Some(json!({ "cancelled": false })),
+        Done::Recorded { .. }
+        | Done::Created { .. }
+        | Done::Forked { .. }
+        | Done::Compacted { .. }
+        | Done::Merged { .. }
+        | Done::Evaluated(_)
+        | Done::Cancelling { .. }
+        | Done::Withdrawn { .. }
+        | Done::Answered { .. } => None,
+    };
+    Ok(Ended { data, version: Some(version), is_replay, told: None })
+}
+
+/// What an agent gave. An abort is what was wanted, and no failure of the turn it ends.
+fn worked(ending: WorkEnding, kind: Option<&str>, is_replay: bool) -> Result<Option<Value>> {
+    let failed = |message: String| Err(Failed::Said { message, is_replay });
+    match ending {
+        WorkEnding::Done { value, .. } => Ok(match kind {
+            Some("set_model") => Some(json!({ "model": value })),
+            Some("cycle_model" | "cycle_thinking_level" | "compact") => Some(value),
+            Some("bash") => Some(json!({
+                "exitCode": value.get("exitCode"),
+                "output": value.get("output").and_then(Value::as_str).unwrap_or_default(),
+                "cancelled": value.get("cancelled").and_then(Value::as_bool).unwrap_or_default(),
+            })),
+            Some(_) | None => None,
+        }),
+        WorkEnding::Failed { message } => failed(message),
+        WorkEnding::Cancelled { .. } => match kind {
+            Some("bash") => Ok(Some(json!({ "exitCode": null, "output": "", "cancelled": true }))),
+            Some("compact") => failed("Compaction cancelled".to_owned()),
+            Some(_) | None => Ok(None),
+        },
+        ending @ WorkEnding::Interrupted => failed(ending.to_string()),
+    }
+}
+
+/// Reads a session file of pi's.
+async fn read_file(path: &str) -> std::result::Result<SessionFile, Error> {
+    let invalid = |reason: String| Error::InvalidArgument { argument: "sessionPath".to_owned(), reason };
+    let is_one = Path::new(path).is_absolute() && (path.ends_with(".jsonl") || path.ends_with(".json"));
+    if !is_one {
+        return Err(invalid(
+            "sessionPath must be the absolute path of a .jsonl or .json session file".to_owned(),
+        ));
+    }
+    let missing = |_| invalid("sessionPath must point to an existing session file".to_owned());
+    let about = tokio::fs::metadata(path).await.map_err(missing)?;
+    if !about.is_file() || about.len() > FILE_BYTES {
+        return Err(invalid(format!(
+            "sessionPath must point to a session file of at most {FILE_BYTES} bytes"
+        )));
+    }
+    let bytes = tokio::fs::read(path).await.map_err(missing)?;
+    let read = tokio::task::spawn_blocking(move || {
+        session_file_text(bytes).and_then(|text| read_session_file(&text, Timestamp::now()))
+    });
+    let file = read.await.map_err(|error| invalid(error.to_string()))??;
+    match file.format {
+        ImportFormat::Pi => Ok(file),
+        other @ (ImportFormat::Mainstay | ImportFormat::ClaudeCode) => {
+            Err(invalid(format!("it is a session file of {}; `mainstay import` reads it", other.title())))
+        }
+    }
+}
+
+/// The first event of a job that has begun, and not only waits.
+pub(super) fn has_begun(body: &EventBody) -> bool {
+    !matches!(body, EventBody::CommandQueued(_))
+}
+
+/// How many sessions of agents there are.
+pub(super) async fn count(client: &Client) -> std::result::Result<usize, Error> {
+    let of = |kind| SessionFilter { kind: Some(kind), ..SessionFilter::default() };
+    let pis = client.count_sessions(of(SessionKind::pi())).await?;
+    Ok(pis + client.count_sessions(of(SessionKind::agent())).await?)
+}

@@ -1,0 +1,216 @@
+//! What a client of the pi protocol may send, once it is known to be well formed. Source: protocols/pi.md, "Server commands", "Session
+//! commands".
+
+use mainstay_model::agent::{Image, Setting, ThinkingLevel};
+use mainstay_model::{CommandId, IdempotencyKey, Prompt, Version};
+use serde_json::Value;
+
+/// A command with what surrounds it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PiCommand {
+    /// What its client calls it, and gets back with the answer.
+    pub(super) id: Option<CommandId>,
+    /// Its `type`.
+    pub(super) kind: String,
+    /// What it waits for.
+    pub(super) depends_on: Vec<CommandId>,
+    /// The version its session must have.
+    pub(super) if_version: Option<Version>,
+    /// What its client calls what it wants done once.
+    pub(super) key: Option<IdempotencyKey>,
+    /// The session it is for, as its client calls it.
+    pub(super) session: Option<String>,
+    /// What it asks.
+    pub(super) body: Body,
+    /// What it says, for telling it from another under the same id.
+    pub(super) fingerprint: String,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Body {
+    ListSessions,
+    CreateSession {
+        cwd: Option<String>,
+    },
+    DeleteSession,
+    /// Hears of the session's events from now on, or from after an event on.
+    SwitchSession {
+        after: Option<u64>,
+    },
+    GetMetrics,
+    HealthCheck,
+    GetStartupRecovery,
+    GetCommandHistory(HistoryQuery),
+    ListStoredSessions,
+    LoadSession {
+        path: String,
+    },
+    Prompt {
+        prompt: Prompt,
+        streaming: Option<Streaming>,
+    },
+    Steer(Prompt),
+    FollowUp(Prompt),
+    Abort(Aborted),
+    Read(Read),
+    Set(Setting),
+    Compact {
+        instructions: Option<String>,
+    },
+    Bash {
+        line: String,
+        is_private: bool,
+    },
+    SetSessionName {
+        name: String,
+    },
+    ExportHtml {
+        path: Option<String>,
+    },
+    NewSession,
+    SwitchSessionFile {
+        path: String,
+    },
+    Fork {
+        entry: String,
+    },
+    NavigateTree {
+        target: String,
+        label: Option<String>,
+    },
+    Answer {
+        request: String,
+        response: Value,
+    },
+}
+
+/// What is to be aborted. An agent has one job at a time; an abort of another kind than runs aborts nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aborted {
+    Turn,
+    Compaction,
+    Retry,
+    Bash,
+}
+
+/// What is only read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Read {
+    State,
+    Messages,
+    AvailableModels,
+    Commands,
+    Skills,
+    Tools,
+    SessionFiles,
+    Stats,
+    ForkMessages,
+    Tree,
+    LastAssistantText,
+    ContextUsage,
+}
+
+/// When an agent that works is to hear a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streaming {
+    Steer,
+    FollowUp,
+}
+
+/// Which commands of the past are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct HistoryQuery {
+    pub(super) session: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) from: Option<u64>,
+    pub(super) to: Option<u64>,
+    pub(super) limit: Option<u64>,
+}
+
+impl Body {
+    /// Whether it only reads: it is answered anew whenever it comes.
+    pub(super) const fn is_read(&self) -> bool {
+        match self {
+            Self::ListSessions
+            | Self::SwitchSession { .. }
+            | Self::GetMetrics
+            | Self::HealthCheck
+            | Self::GetStartupRecovery
+            | Self::GetCommandHistory(_)
+            | Self::ListStoredSessions
+            | Self::ExportHtml { .. }
+            | Self::Read(_) => true,
+            Self::CreateSession { .. }
+            | Self::DeleteSession
+            | Self::LoadSession { .. }
+            | Self::Prompt { .. }
+            | Self::Steer(_)
+            | Self::FollowUp(_)
+            | Self::Abort(_)
+            | Self::Set(_)
+            | Self::Compact { .. }
+            | Self::Bash { .. }
+            | Self::SetSessionName { .. }
+            | Self::NewSession
+            | Self::SwitchSessionFile { .. }
+            | Self::Fork { .. }
+            | Self::NavigateTree { .. }
+            | Self::Answer { .. } => false,
+        }
+    }
+
+    /// Whether it may take as long as a model takes. Source: protocols/pi.md, "Limits".
+    pub(super) const fn is_long(&self) -> bool {
+        match self {
+            Self::Prompt { .. }
+            | Self::Steer(_)
+            | Self::FollowUp(_)
+            | Self::Compact { .. }
+            | Self::Bash { .. }
+            | Self::NewSession
+            | Self::SwitchSessionFile { .. }
+            | Self::Fork { .. }
+            | Self::LoadSession { .. }
+            | Self::CreateSession { .. }
+            | Self::NavigateTree { .. } => true,
+            Self::ListSessions
+            | Self::DeleteSession
+            | Self::SwitchSession { .. }
+            | Self::GetMetrics
+            | Self::HealthCheck
+            | Self::GetStartupRecovery
+            | Self::GetCommandHistory(_)
+            | Self::ListStoredSessions
+            | Self::Abort(_)
+            | Self::Read(_)
+            | Self::Set(_)
+            | Self::SetSessionName { .. }
+            | Self::ExportHtml { .. }
+            | Self::Answer { .. } => false,
+        }
+    }
+
+    /// Whether it never waits behind others of its connection: whoever has filled it can still abort and answer.
+    pub(super) const fn is_urgent(&self) -> bool {
+        matches!(self, Self::Abort(_) | Self::Answer { .. })
+    }
+}
+
+/// The images of a prompt, as pi has them.
+pub(super) fn images(value: Option<&Value>) -> Option<Vec<Image>> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Some(Vec::new()) };
+    let image = |image: &Value| {
+        let text = |name: &str| image.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some(Image { mime_type: text("mimeType")?, data: text("data")? })
+    };
+    value.as_array()?.iter().map(image).collect()
+}
+
+/// A level of thinking. pi-server called none `none`; pi calls it `off`.
+pub(super) fn thinking(name: &str) -> Option<ThinkingLevel> {
+    if name == "none" {
+        return Some(ThinkingLevel::Off);
+    }
+    ThinkingLevel::ALL.into_iter().find(|level| level.name() == name)
+}

@@ -1,0 +1,426 @@
+//! What happens in a session, as pi tells it. Pure: events of the log and live pieces in, pi's events out. Source: pi's RPC mode, "Events".
+//!
+//! A piece of a message is told once: live, or where that was missed, from the event that has it, or from the message when it is whole.
+//! What upstream repeats with each piece, all that was said before it, is not told again.
+
+use std::collections::BTreeMap;
+
+use mainstay_engine::Live;
+use mainstay_model::agent::{QueuedPrompt, ToolCall};
+use mainstay_model::{
+    AgentState, Ask, Delta, Event, EventBody, Hears, JobId, Message, Note, PartRole, Work, WorkEnding,
+};
+use serde_json::{Value, json};
+
+use super::messages;
+
+/// Tells what happens in one session.
+#[derive(Default)]
+pub(super) struct Teller {
+    /// How its agent goes on.
+    state: Option<AgentState>,
+    turn: Option<Turn>,
+}
+
+/// A turn, as far as it was told.
+struct Turn {
+    job: JobId,
+    /// How many messages it has added; none until that is known.
+    added: Option<u32>,
+    /// The message that is being said.
+    open: Option<Open>,
+    /// Whether a step is begun that has not ended.
+    is_in_step: bool,
+    /// What the model said last, while its tools run.
+    step: Option<Value>,
+    /// The calls of it that have no result yet.
+    calls: Vec<ToolCall>,
+    results: Vec<Value>,
+    all: Vec<Value>,
+}
+
+/// A message that is being said.
+#[derive(Default)]
+struct Open {
+    /// What each part has said.
+    parts: BTreeMap<u32, Part>,
+}
+
+struct Part {
+    role: PartRole,
+    text: String,
+    is_closed: bool,
+}
+
+impl Turn {
+    fn new(job: JobId, added: Option<u32>) -> Self {
+        Self {
+            job,
+            added,
+            open: None,
+            is_in_step: false,
+            step: None,
+            calls: Vec::new(),
+            results: Vec::new(),
+            all: Vec::new(),
+        }
+    }
+}
+
+impl Teller {
+    /// Of a session whose agent went on so, and in which this has happened: a turn that runs is told from where it is.
+    pub(super) fn after(state: Option<AgentState>, events: &[Event]) -> Self {
+        let mut teller = Self { state, turn: None };
+        events.iter().for_each(|event| drop(teller.tell(event)));
+        teller
+    }
+
+    /// What a live piece tells.
+    pub(super) fn hear(&mut self, live: &Live) -> Vec<Value> {
+        match live {
+            Live::Said(delta) => self.said(delta, true),
+            Live::ToolOutput { call: ToolCall { call, tool }, output } => vec![json!({
+                "type": "tool_execution_update", "toolCallId": call, "toolName": tool, "partialResult": output,
+            })],
+        }
+    }
+
+    /// What an event tells.
+    pub(super) fn tell(&mut self, event: &Event) -> Vec<Value> {
+        match &event.body {
+            EventBody::JobRequested { job, work: Work::Turn { .. }, .. } => {
+                let turn = self.turn.insert(Turn::new(*job, Some(0)));
+                [json!({ "type": "agent_start" })].into_iter().chain(turn.enter_step()).collect()
+            }
+            EventBody::MessageStreamed(delta) => self.said(delta, false),
+            EventBody::MessageAdded(message) => self.added(event, message),
+            EventBody::JobEnded { job, ending, .. } => self.ended(*job, ending),
+            EventBody::QueueChanged { queue } => vec![queue_update(queue)],
+            EventBody::AgentChanged(state) => {
+                let before = self.state.replace((**state).clone()).map(|before| before.thinking);
+                match before == Some(state.thinking) {
+                    true => Vec::new(),
+                    false => vec![json!({ "type": "thinking_level_changed", "level": state.thinking })],
+                }
+            }
+            EventBody::AgentNoted(note) => noted(note),
+            EventBody::TranscriptCompacted(compaction) => {
+                let mut result = json!({ "summary": compaction.summary });
+                for (name, value) in &compaction.metadata {
+                    result[name.as_str()] = value.clone();
+                }
+                vec![json!({
+                    "type": "compaction_end", "reason": "manual", "result": result, "aborted": false, "willRetry": false,
+                })]
+            }
+            EventBody::AskRaised(ask) => vec![ui_request(ask)],
+            EventBody::SessionRenamed { name } => {
+                vec![json!({ "type": "session_info_changed", "name": name })]
+            }
+            EventBody::SessionCreated { .. }
+            | EventBody::SessionForked(_)
+            | EventBody::EntriesMerged(_)
+            | EventBody::SessionImported { .. }
+            | EventBody::WarmUpStarted { .. }
+            | EventBody::WarmUpCompleted { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionReset
+            | EventBody::SessionHardReset
+            | EventBody::SessionStopped
+            | EventBody::SessionDeleted
+            | EventBody::WorkerExited { .. }
+            | EventBody::CommandQueued(_)
+            | EventBody::CommandLeft { .. }
+            | EventBody::AskEnded { .. }
+            | EventBody::JobRequested { .. }
+            | EventBody::PromptQueued(_)
+            | EventBody::EvalRequested { .. }
+            | EventBody::OutputProduced { .. }
+            | EventBody::OutputCut { .. }
+            | EventBody::CancelRequested { .. }
+            | EventBody::EvalTimedOut { .. }
+            | EventBody::EvalCompleted { .. }
+            | EventBody::EvalFailed { .. }
+            | EventBody::EvalCancelled { .. }
+            | EventBody::EvalInterrupted { .. }
+            | EventBody::EntryLabeled { .. }
+            | EventBody::EnvironmentChanged { .. }
+            | EventBody::AssembliesChanged { .. } => Vec::new(),
+        }
+    }
+
+    /// A piece of a message. A live one behind what was missed waits for the event that has it all.
+    fn said(&mut self, delta: &Delta, is_live: bool) -> Vec<Value> {
+        // What is said is said in a turn, also where its beginning was not seen.
+        let turn = self.turn.get_or_insert_with(|| Turn::new(delta.job, None));
+        if turn.job != delta.job {
+            return Vec::new();
+        }
+        let added = *turn.added.get_or_insert(delta.message);
+        if delta.message != added {
+            return Vec::new();
+        }
+        let known = turn.open.as_ref().and_then(|open| open.parts.get(&delta.part));
+        let known = known.map_or(0, |part| part.text.len() as u64);
+        if is_live && delta.offset > known {
+            return Vec::new();
+        }
+        let told = usize::try_from(known.saturating_sub(delta.offset)).unwrap_or(usize::MAX);
+        let Some(rest) = delta.text.get(told.min(delta.text.len())..) else { return Vec::new() };
+        let is_new = turn.open.as_ref().is_none_or(|open| !open.parts.contains_key(&delta.part));
+        if rest.is_empty() && !is_new {
+            return Vec::new();
+        }
+        let mut events = turn.begin_message(&json!({ "role": "assistant", "content": [] }));
+        events.extend(turn.piece(delta.part, delta.role, rest, delta.tool.as_ref()));
+        events
+    }
+
+    fn added(&mut self, event: &Event, message: &Message) -> Vec<Value> {
+        let whole = messages::of_event(event, message, self.state.as_ref());
+        let Some(turn) = &mut self.turn else {
+            return whole.into_iter().flat_map(|message| [begun(&message), ended(&message)]).collect();
+        };
+        let mut events = Vec::new();
+        for said in &whole {
+            events.extend(turn.add(message, said));
+        }
+        turn.added = Some(turn.added.unwrap_or_default().saturating_add(1));
+        turn.open = None;
+        turn.all.extend(whole);
+        events
+    }
+
+    fn ended(&mut self, job: JobId, ending: &WorkEnding) -> Vec<Value> {
+        let Some(mut turn) = self.turn.take_if(|turn| turn.job == job) else { return Vec::new() };
+        let mut events = Vec::new();
+        if let Some(open) = turn.open.take() {
+            // It was cut off before it was whole.
+            let message = open.so_far(ending);
+            events.push(ended(&message));
+            turn.step = Some(message.clone());
+            turn.all.push(message);
+        }
+        events.extend(turn.end_step());
+        events.push(json!({ "type": "agent_end", "messages": turn.all }));
+        events
+    }
+}
+
+impl Turn {
+    /// Begins a message of the model's, where none is begun.
+    fn begin_message(&mut self, message: &Value) -> Vec<Value> {
+        if self.open.is_some() {
+            return Vec::new();
+        }
+        // What the model said before is through, even where a result of its tools was not told.
+        let ended = if self.step.is_some() { self.end_step() } else { None };
+        self.open = Some(Open::default());
+        ended.into_iter().chain(self.enter_step()).chain([begun(message)]).collect()
+    }
+
+    /// Begins a step, where none is begun.
+    fn enter_step(&mut self) -> Option<Value> {
+        let is_new = !std::mem::replace(&mut self.is_in_step, true);
+        is_new.then(|| json!({ "type": "turn_start" }))
+    }
+
+    /// Tells a piece of a part, and that the part before it is whole.
+    fn piece(&mut self, index: u32, role: PartRole, text: &str, tool: Option<&ToolCall>) -> Vec<Value> {
+        let Some(open) = &mut self.open else { return Vec::new() };
+        let mut events = open.close_before(index);
+        let kind = kind_of(role);
+        let part = open.parts.entry(index).or_insert_with(|| {
+            let mut start = json!({ "type": format!("{kind}_start"), "contentIndex": index });
+            if let Some(ToolCall { call, tool }) = tool {
+                start["toolCall"] = json!({ "type": "toolCall", "id": call, "name": tool, "arguments": {} });
+            }
+            events.push(update(start));
+            Part { role, text: String::new(), is_closed: false }
+        });
+        if !text.is_empty() {
+            part.text.push_str(text);
+            events.push(update(
+                json!({ "type": format!("{kind}_delta"), "contentIndex": index, "delta": text }),
+            ));
+        }
+        events
+    }
+
+    /// A message that is whole.
+    fn add(&mut self, message: &Message, said: &Value) -> Vec<Value> {
+        match said["role"].as_str() {
+            Some("assistant") => self.add_models(message, said),
+            Some("toolResult") => {
+                let call = said["toolCallId"].as_str().unwrap_or_default();
+                self.calls.retain(|waiting| waiting.call != call);
+                self.results.push(said.clone());
+                let result = json!({ "content": said["content"], "details": said["details"] });
+                let mut events = vec![
+                    json!({
+                        "type": "tool_execution_end", "toolCallId": call, "toolName": said["toolName"],
+                        "result": result, "isError": said["isError"].as_bool().unwrap_or_default(),
+                    }),
+                    begun(said),
+                    ended(said),
+                ];
+                if self.calls.is_empty() {
+                    events.extend(self.end_step());
+                }
+                events
+            }
+            Some(_) | None => self.enter_step().into_iter().chain([begun(said), ended(said)]).collect(),
+        }
+    }
+
+    fn add_models(&mut self, message: &Message, said: &Value) -> Vec<Value> {
+        let mut events = self.begin_message(&json!({ "role": "assistant", "content": [] }));
+        for (index, part) in (0..).zip(&message.parts) {
+            let known = self.open.as_ref().and_then(|open| open.parts.get(&index));
+            let known = known.map_or("", |part| part.text.as_str());
+            // A call's arguments are told as they were said; written anew they may look otherwise.
+            let rest =
+                part.text.strip_prefix(known).filter(|_| known.is_empty() || part.role != PartRole::ToolCall);
+            let call = call_of(part);
+            let rest = rest.unwrap_or_default().to_owned();
+            events.extend(self.piece(index, part.role, &rest, call.as_ref()));
+            self.calls.extend(call);
+        }
+        if let Some(open) = &mut self.open {
+            events.extend(open.close_before(u32::MAX));
+        }
+        events.push(ended(said));
+        self.step = Some(said.clone());
+        if self.calls.is_empty() {
+            events.extend(self.end_step());
+        }
+        events
+    }
+
+    /// Ends the step that is begun: what the model said, and what its tools answered.
+    fn end_step(&mut self) -> Option<Value> {
+        let message = self.step.take();
+        let results = std::mem::take(&mut self.results);
+        self.calls.clear();
+        let was_in_step = std::mem::take(&mut self.is_in_step);
+        was_in_step.then(|| json!({ "type": "turn_end", "message": message, "toolResults": results }))
+    }
+}
+
+impl Open {
+    /// Tells that the parts before this one are whole.
+    fn close_before(&mut self, index: u32) -> Vec<Value> {
+        let open = self.parts.range_mut(..index).filter(|(_, part)| !part.is_closed);
+        open.map(|(index, part)| {
+            part.is_closed = true;
+            let kind = kind_of(part.role);
+            update(json!({ "type": format!("{kind}_end"), "contentIndex": index, "content": part.text }))
+        })
+        .collect()
+    }
+
+    /// The message as far as it was said.
+    fn so_far(self, ending: &WorkEnding) -> Value {
+        let block = |part: Part| match part.role {
+            PartRole::Thinking => Some(json!({ "type": "thinking", "thinking": part.text })),
+            PartRole::ToolCall => None,
+            PartRole::System | PartRole::User | PartRole::Assistant | PartRole::ToolResult => {
+                Some(json!({ "type": "text", "text": part.text }))
+            }
+        };
+        let content: Vec<Value> = self.parts.into_values().filter_map(block).collect();
+        let stopped = match ending {
+            WorkEnding::Failed { .. } => "error",
+            WorkEnding::Done { .. } | WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => "aborted",
+        };
+        json!({ "role": "assistant", "content": content, "stopReason": stopped })
+    }
+}
+
+const fn kind_of(role: PartRole) -> &'static str {
+    match role {
+        PartRole::Thinking => "thinking",
+        PartRole::ToolCall => "toolcall",
+        PartRole::System | PartRole::User | PartRole::Assistant | PartRole::ToolResult => "text",
+    }
+}
+
+fn call_of(part: &mainstay_model::Part) -> Option<ToolCall> {
+    let text = |name: &str| part.metadata.get(name).and_then(Value::as_str).map(str::to_owned);
+    let is_call = part.role == PartRole::ToolCall;
+    is_call.then(|| Some(ToolCall { call: text("call")?, tool: text("tool")? })).flatten()
+}
+
+fn begun(message: &Value) -> Value {
+    json!({ "type": "message_start", "message": message })
+}
+
+fn ended(message: &Value) -> Value {
+    json!({ "type": "message_end", "message": message })
+}
+
+fn update(event: Value) -> Value {
+    json!({ "type": "message_update", "assistantMessageEvent": event })
+}
+
+fn queue_update(queue: &[QueuedPrompt]) -> Value {
+    let of = |hears: Hears| -> Vec<&str> {
+        queue
+            .iter()
+            .filter(|queued| queued.hears == hears)
+            .map(|queued| queued.prompt.text.as_str())
+            .collect()
+    };
+    json!({ "type": "queue_update", "steering": of(Hears::Next), "followUp": of(Hears::AtEnd) })
+}
+
+fn noted(note: &Note) -> Vec<Value> {
+    let event = match note {
+        Note::ToolStarted { call: ToolCall { call, tool }, arguments } => json!({
+            "type": "tool_execution_start", "toolCallId": call, "toolName": tool, "args": arguments,
+        }),
+        // Its result says so.
+        Note::ToolEnded { .. } => return Vec::new(),
+        Note::CompactionStarted { reason } => json!({ "type": "compaction_start", "reason": reason }),
+        Note::CompactionFailed { message } => json!({
+            "type": "compaction_end", "reason": "manual", "result": null, "aborted": false, "willRetry": false,
+            "errorMessage": message,
+        }),
+        Note::RetryStarted { attempt, attempts, delay_ms, message } => json!({
+            "type": "auto_retry_start", "attempt": attempt, "maxAttempts": attempts, "delayMs": delay_ms,
+            "errorMessage": message,
+        }),
+        Note::RetryEnded { success, attempt, message } => {
+            let mut event = json!({ "type": "auto_retry_end", "success": success, "attempt": attempt });
+            if let Some(message) = message {
+                event["finalError"] = message.as_str().into();
+            }
+            event
+        }
+        Note::Told { level, message } => json!({
+            "type": "extension_ui_request", "method": "notify", "message": message, "notifyType": level,
+        }),
+    };
+    vec![event]
+}
+
+/// An ask as a dialog of an extension: what an answer must be says which.
+fn ui_request(ask: &Ask) -> Value {
+    let Ask { ask, question, deadline, .. } = ask;
+    let (title, message) = question.prompt.split_once('\n').unwrap_or((question.prompt.as_str(), ""));
+    let schema = &question.schema;
+    let (method, more) = match (schema.get("enum"), schema["type"].as_str(), schema.get("default")) {
+        (Some(options), ..) => ("select", ("options", options.clone())),
+        (None, Some("boolean"), _) => ("confirm", ("message", message.into())),
+        (None, Some("string"), Some(prefill)) => ("editor", ("prefill", prefill.clone())),
+        (None, Some("string"), None) => ("input", ("placeholder", message.into())),
+        (None, ..) => ("interview", ("schema", schema.clone())),
+    };
+    let mut event =
+        json!({ "type": "extension_ui_request", "requestId": ask, "method": method, "title": title });
+    event[more.0] = more.1;
+    if let Some(deadline) = deadline {
+        event["timeout"] = deadline.limit_ms.into();
+    }
+    event
+}

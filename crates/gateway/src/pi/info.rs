@@ -1,0 +1,69 @@
+//! Sessions as the protocol has them, and what its clients call them. Source: protocols/pi.md, "SessionInfo".
+
+use mainstay_engine::Client;
+use mainstay_log::SessionFilter;
+use mainstay_model::{Error, Session, SessionId};
+use serde_json::{Value, json};
+
+/// What clients call a session: what its creator called it, else its id.
+pub(super) fn name_of(session: &Session) -> String {
+    session.alias.clone().unwrap_or_else(|| session.id.to_string())
+}
+
+/// The session that clients call so: an agent's, by its alias or its whole id; this principal's own, where several are seen.
+pub(super) async fn find(client: &Client, name: &str) -> Result<SessionId, Error> {
+    let not_found = || Error::SessionNotFound { reference: name.to_owned() };
+    let filter = SessionFilter { alias: Some(name.to_owned()), ..SessionFilter::default() };
+    let mut found = client.sessions(filter).await?;
+    if let Ok(id) = name.parse::<SessionId>() {
+        let filter = SessionFilter { id: Some(id), ..SessionFilter::default() };
+        found.extend(client.sessions(filter).await?);
+    }
+    found.retain(|session| session.kind.is_agent());
+    found.sort_by_key(|session| session.owner != *client.principal());
+    found.first().map(|session| session.id).ok_or_else(not_found)
+}
+
+/// The sessions of agents that are seen, the most recently active first.
+pub(super) async fn agents(client: &Client) -> Result<Vec<Session>, Error> {
+    let mut sessions = client.sessions(SessionFilter::default()).await?;
+    sessions.retain(|session| session.kind.is_agent());
+    Ok(sessions)
+}
+
+/// What is said of a session.
+pub(super) fn info(session: &Session) -> Value {
+    let state = session.agent.clone().unwrap_or_default();
+    let mut info = json!({
+        "sessionId": name_of(session),
+        "thinkingLevel": state.thinking,
+        "isStreaming": session.state().is_busy(),
+        "messageCount": session.messages,
+        "createdAt": session.created_at,
+    });
+    // It has a name of its own once someone gave it one.
+    if session.alias.as_ref() != Some(&session.name) {
+        info["sessionName"] = session.name.as_str().into();
+    }
+    if let Some(model) = state.model {
+        info["model"] = match model.about.is_object() {
+            true => model.about,
+            false => {
+                json!({ "id": model.id, "provider": model.provider, "contextWindow": model.context_window })
+            }
+        };
+    }
+    info
+}
+
+/// How much of what its model can be shown is taken; null where that is not known.
+pub(super) fn context_usage(session: &Session) -> Value {
+    let state = session.agent.as_ref();
+    let Some(window) = state.and_then(|state| state.model.as_ref()).and_then(|model| model.context_window)
+    else {
+        return Value::Null;
+    };
+    let tokens = state.and_then(|state| state.context_tokens);
+    let percent = tokens.map(|tokens| tokens as f64 * 100.0 / window.max(1) as f64);
+    json!({ "tokens": tokens, "contextWindow": window, "percent": percent })
+}

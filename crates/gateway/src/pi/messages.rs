@@ -1,0 +1,58 @@
+//! What was said, as pi has it. Source: pi's session format.
+
+use mainstay_model::exchange::pi_said::{self, Said, Shown};
+use mainstay_model::{AgentState, Event, Message, Placed, TokenUsage};
+use serde_json::{Value, json};
+
+/// The messages that entries come to; those of one message have the same first event.
+pub(super) fn of_entries(entries: &[(Placed, String)], state: Option<&AgentState>) -> Vec<Value> {
+    let shown: Vec<Shown<'_>> = entries.iter().map(|(placed, text)| (placed, text.as_str())).collect();
+    let groups = shown.chunk_by(|(one, _), (next, _)| (one.session, one.first) == (next.session, next.first));
+    groups.flat_map(|group| pi_said::said(group, state)).filter_map(message_of).collect()
+}
+
+/// The messages that an event comes to: one, but where several tools have answered at once.
+pub(super) fn of_event(event: &Event, message: &Message, state: Option<&AgentState>) -> Vec<Value> {
+    let placed = |entry: mainstay_model::Entry| Placed {
+        session: event.session,
+        number: 0,
+        hash: entry.hash(),
+        entry,
+        at: event.at,
+        first: event.seq,
+        last: event.seq,
+        origin: None,
+    };
+    let entries: Vec<(Placed, String)> =
+        message.entries().into_iter().map(|(entry, text)| (placed(entry), text)).collect();
+    let mut messages = of_entries(&entries, state);
+    if let (Some(usage), [message]) = (message.usage, messages.as_mut_slice())
+        && message["role"] == "assistant"
+    {
+        count(message, usage);
+    }
+    messages
+}
+
+fn message_of(said: Said) -> Option<Value> {
+    let mut fields = said.fields;
+    fields.remove("message")
+}
+
+fn count(message: &mut Value, usage: TokenUsage) {
+    let TokenUsage { input, output, cache_read, cache_write } = usage;
+    let total = input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write);
+    let mut counted =
+        message.get("usage").filter(|usage| usage.is_object()).cloned().unwrap_or_else(|| json!({}));
+    let counts = [
+        ("input", input),
+        ("output", output),
+        ("cacheRead", cache_read),
+        ("cacheWrite", cache_write),
+        ("totalTokens", total),
+    ];
+    for (name, count) in counts {
+        counted[name] = count.into();
+    }
+    message["usage"] = counted;
+}

@@ -1,0 +1,24 @@
+//! The pi protocol, version 1.0.0: what was written for pi-server works here. Source: protocols/pi.md.
+//!
+//! A connection's commands are the engine's, and so are their outcomes: [`decode`] reads one, [`carrying_out`] and [`reading`] give it to the
+//! engine, [`events`] tells what happens. Nothing is kept here that matters.
+
+mod carrying_out;
+mod command;
+mod connection;
+mod decode;
+mod errors;
+mod events;
+mod frames;
+mod history;
+mod html;
+mod info;
+mod messages;
+mod reading;
+mod seen;
+mod socket;
+mod stdio;
+
+pub use connection::Shared;
+pub(crate) use socket::routes;
+pub use stdio::serve_stream;

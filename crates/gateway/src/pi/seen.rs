@@ -1,0 +1,120 @@
+//! What the clients of the protocol have sent in this daemon's life: the answers to what they read, which the log does not have, and what
+//! their commands were, so that a conflict can name the earlier one. Bounded: the oldest are forgotten.
+
+use std::collections::{HashMap, VecDeque};
+
+use mainstay_model::Principal;
+
+use super::command::PiCommand;
+use super::frames::Response;
+
+/// How many are known. Source: protocols/pi.md, "Limits".
+const KNOWN: usize = 2000;
+
+/// Whose, and under which id or key.
+type Name = (Principal, String);
+
+/// What was sent before.
+#[derive(Default)]
+pub(super) struct Seen {
+    known: HashMap<Name, Known>,
+    order: VecDeque<Name>,
+}
+
+struct Known {
+    kind: String,
+    fingerprint: String,
+    /// The answer to what was only read.
+    answer: Option<Response>,
+}
+
+/// What is known of a command before it is given to anyone.
+#[derive(Debug, PartialEq)]
+pub(super) enum Before {
+    /// Nothing that decides.
+    New,
+    /// It was answered so.
+    Answered(Box<Response>),
+    /// Its id, or its key, belongs to another command of this kind.
+    Taken { by: String, is_key: bool },
+}
+
+impl Seen {
+    /// What is known of a command.
+    pub(super) fn before(&self, principal: &Principal, command: &PiCommand) -> Before {
+        for (name, is_key) in names(command) {
+            let Some(known) = self.known.get(&(principal.clone(), name)) else { continue };
+            if known.fingerprint != command.fingerprint {
+                return Before::Taken { by: known.kind.clone(), is_key };
+            }
+            if let Some(answer) = &known.answer {
+                let id = command.id.as_ref().map(|id| id.as_str().to_owned());
+                return Before::Answered(Box::new(Response { id, replayed: true, ..answer.clone() }));
+            }
+        }
+        Before::New
+    }
+
+    /// Keeps what was sent, and the answer where that is kept nowhere else.
+    pub(super) fn keep(&mut self, principal: &Principal, command: &PiCommand, answer: Option<&Response>) {
+        for (name, _) in names(command) {
+            let name = (principal.clone(), name);
+            let known = Known {
+                kind: command.kind.clone(),
+                fingerprint: command.fingerprint.clone(),
+                answer: answer.cloned(),
+            };
+            if self.known.insert(name.clone(), known).is_none() {
+                self.order.push_back(name);
+            }
+        }
+        while self.order.len() > KNOWN {
+            if let Some(oldest) = self.order.pop_front() {
+                self.known.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// A key is looked up before an id; it is of its session alone.
+fn names(command: &PiCommand) -> impl Iterator<Item = (String, bool)> {
+    let session = command.session.as_deref().unwrap_or_default();
+    let key = command.key.as_ref().map(|key| (format!("key {session} {key}"), true));
+    let id = command.id.as_ref().map(|id| (format!("id {id}"), false));
+    key.into_iter().chain(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decode::decode;
+    use super::*;
+    use serde_json::json;
+
+    fn command(id: &str, kind: &str) -> PiCommand {
+        decode(&json!({ "id": id, "type": kind, "sessionId": "s" })).unwrap()
+    }
+
+    #[test]
+    fn what_was_read_is_answered_again_and_another_command_under_its_id_is_refused() {
+        let (mut seen, local) = (Seen::default(), Principal::local());
+        let state = command("1", "get_state");
+        assert_eq!(seen.before(&local, &state), Before::New);
+        let answer = Response::success(Some("1".to_owned()), "get_state", Some(json!({ "x": 1 })));
+        seen.keep(&local, &state, Some(&answer));
+        let Before::Answered(again) = seen.before(&local, &state) else { panic!("it is known") };
+        assert!(again.replayed && again.data == answer.data);
+        let taken = Before::Taken { by: "get_state".to_owned(), is_key: false };
+        assert_eq!(seen.before(&local, &command("1", "abort")), taken);
+        assert_eq!(seen.before(&Principal::new("ann").unwrap(), &command("1", "abort")), Before::New);
+    }
+
+    #[test]
+    fn only_so_much_is_known() {
+        let (mut seen, local) = (Seen::default(), Principal::local());
+        for number in 0..=KNOWN {
+            seen.keep(&local, &command(&number.to_string(), "abort"), None);
+        }
+        assert_eq!((seen.known.len(), seen.order.len()), (KNOWN, KNOWN));
+        assert_eq!(seen.before(&local, &command("0", "get_state")), Before::New);
+    }
+}

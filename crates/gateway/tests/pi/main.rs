@@ -1,0 +1,13 @@
+//! The pi protocol as its clients see it: frames in and out of an engine with a real store and an agent that does what the test says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
+mod commands;
+mod refusals;
+#[path = "../../../engine/tests/sessions/scripted_agent.rs"]
+#[allow(dead_code, reason = "the engine's tests use more of it")]
+mod scripted_agent;
+mod socket;
+mod support;
+mod turns;
+mod upstream;

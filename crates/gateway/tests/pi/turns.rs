@@ -1,0 +1,205 @@
+//! Turns: what is told of them, in order, and what passes them.
+
+use mainstay_model::agent::{Note, ToolCall};
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{AgentNotice, AskId, Hears, Part, PartRole, Question, WorkEnding, YieldReason};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::scripted_agent::Given;
+use crate::support::{Home, shown};
+
+fn prompt(id: &str, message: &str) -> Value {
+    json!({ "id": id, "type": "prompt", "sessionId": "main", "message": message })
+}
+
+#[tokio::test]
+async fn a_turn_is_told_from_its_acceptance_to_its_answer() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(prompt("p1", "hello")).await;
+    script.work().await;
+    script.say(PartRole::User, "hello").await;
+    script.stream("hi").await;
+    let mut frames = client.until(|frame| frame["event"]["assistantMessageEvent"]["delta"] == "hi").await;
+    script.message(vec![Part::text(PartRole::Assistant, "hi there")]).await;
+    script.done().await;
+    frames.extend(client.until_answer("p1").await);
+    // Each kind of frame comes in its order; events and answers are two streams.
+    let (events, others): (Vec<Value>, Vec<Value>) =
+        frames.into_iter().partition(|frame| frame["type"] == "event");
+    let mut events = events;
+    if events.last().is_none_or(|last| last["event"]["type"] != "agent_end") {
+        events.extend(client.until(|frame| frame["event"]["type"] == "agent_end").await);
+    }
+    events.iter_mut().for_each(|frame| drop(frame.as_object_mut().unwrap().remove("seq")));
+    insta::assert_snapshot!("a_turn_others", shown(&others));
+    insta::assert_snapshot!("a_turn_events", shown(&events));
+}
+
+#[tokio::test]
+async fn tools_are_told_with_their_results() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(prompt("p1", "look")).await;
+    script.work().await;
+    script.say(PartRole::User, "look").await;
+    script
+        .message(vec![
+            Part::text(PartRole::Thinking, "A file."),
+            Part::tool_call("c1", "read", &json!({ "path": "a" })),
+        ])
+        .await;
+    let call = || ToolCall { call: "c1".to_owned(), tool: "read".to_owned() };
+    script
+        .tell(AgentNotice::Noted(Note::ToolStarted { call: call(), arguments: json!({ "path": "a" }) }))
+        .await;
+    script.tell(AgentNotice::Noted(Note::ToolEnded { call: call(), is_error: false })).await;
+    script.message(vec![Part::tool_result("c1", "text of a").with("tool", "read")]).await;
+    script.say(PartRole::Assistant, "It says so.").await;
+    script.done().await;
+    let frames = client.until(|frame| frame["event"]["type"] == "agent_end").await;
+    let kinds: Vec<&str> = frames.iter().filter_map(|frame| frame["event"]["type"].as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "agent_start",
+            "turn_start",
+            "message_start",
+            "message_end",
+            "message_start",
+            "message_update",
+            "message_update",
+            "message_update",
+            "message_update",
+            "message_update",
+            "message_update",
+            "message_end",
+            "tool_execution_start",
+            "tool_execution_end",
+            "message_start",
+            "message_end",
+            "turn_end",
+            "turn_start",
+            "message_start",
+            "message_update",
+            "message_update",
+            "message_update",
+            "message_end",
+            "turn_end",
+            "agent_end",
+        ]
+    );
+    let ends: Vec<Value> = frames
+        .into_iter()
+        .filter(|frame| matches!(frame["event"]["type"].as_str(), Some("tool_execution_end" | "turn_end")))
+        .map(|mut frame| frame["event"].take())
+        .collect();
+    insta::assert_snapshot!("tools_ends", shown(&ends));
+}
+
+#[tokio::test]
+async fn steering_and_following_up_pass_a_turn() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(prompt("p1", "hello")).await;
+    script.work().await;
+    for (id, kind, hears) in [("s1", "steer", Hears::Next), ("f1", "follow_up", Hears::AtEnd)] {
+        let answer =
+            client.ask(json!({ "id": id, "type": kind, "sessionId": "main", "message": "and" })).await;
+        assert_eq!(answer["success"], true, "{answer}");
+        let Given::Steered(queued) = script.next().await else { panic!("it is told at once") };
+        assert_eq!(queued.hears, hears);
+    }
+    let streaming = json!({ "id": "p2", "type": "prompt", "sessionId": "main", "message": "more", "streamingBehavior": "followUp" });
+    assert_eq!(client.ask(streaming).await["success"], true);
+    assert!(matches!(script.next().await, Given::Steered(_)));
+    let queue = vec![(Hears::Next, "and".to_owned()), (Hears::AtEnd, "more".to_owned())];
+    script.tell(AgentNotice::Queue(queue)).await;
+    let frames = client.until(|frame| frame["event"]["type"] == "queue_update").await;
+    assert_eq!(
+        frames.last().unwrap()["event"],
+        json!({ "type": "queue_update", "steering": ["and"], "followUp": ["more"] })
+    );
+    script.done().await;
+    assert_eq!(client.until_answer("p1").await.pop().unwrap()["success"], true);
+}
+
+#[tokio::test]
+async fn a_dialog_is_told_and_answered_while_its_turn_waits() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    // Upstream refused answers to sessions with a dot in their id.
+    let session = "team.main";
+    client.session(session).await;
+    client.send(json!({ "id": "p1", "type": "prompt", "sessionId": session, "message": "go" })).await;
+    script.work().await;
+    let dialogs = [
+        (json!({ "type": "boolean" }), json!({ "method": "confirm", "confirmed": true }), Ok(json!(true))),
+        (json!({ "enum": ["a", "b"] }), json!({ "method": "select", "value": "b" }), Ok(json!("b"))),
+        (json!({ "type": "string" }), json!({ "method": "cancelled" }), Err(())),
+        (json!({ "type": "boolean" }), json!({ "method": "cancelled" }), Ok(json!(false))),
+    ];
+    for (number, (schema, response, expected)) in dialogs.into_iter().enumerate() {
+        let ask = AskId::from_uuid(Uuid::from_u128(number as u128 + 1));
+        script.ask(ask, Question { prompt: "Sure?\nReally.".to_owned(), schema, default: None }).await;
+        let told =
+            client.until(|frame| frame["event"]["type"] == "extension_ui_request").await.pop().unwrap();
+        let request = told["event"]["requestId"].clone();
+        assert_eq!(told["event"]["title"], "Sure?");
+        let id = format!("a{number}");
+        let answer = client
+            .ask(json!({ "id": id, "type": "extension_ui_response", "sessionId": session, "requestId": request, "response": response }))
+            .await;
+        assert_eq!((&answer["success"], &answer["sessionVersion"]), (&json!(true), &json!(null)), "{answer}");
+        let Given::Answered(answered, value) = script.next().await else { panic!("it hears the answer") };
+        assert_eq!((answered, value.map_err(drop)), (ask, expected));
+    }
+    let late = json!({ "id": "late", "type": "extension_ui_response", "sessionId": session,
+        "requestId": Uuid::from_u128(1).to_string(), "response": { "method": "confirm", "confirmed": true } });
+    let late = client.ask(late).await;
+    assert_eq!(late["error"], "No pending UI request with id 00000000-0000-0000-0000-000000000001");
+    script.done().await;
+    assert_eq!(client.until_answer("p1").await.pop().unwrap()["success"], true);
+}
+
+#[tokio::test]
+async fn an_abort_passes_its_turn_and_ends_it() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(prompt("p1", "hello")).await;
+    script.work().await;
+    client.send(json!({ "id": "a1", "type": "abort", "sessionId": "main" })).await;
+    assert!(matches!(script.next().await, Given::Interrupted));
+    assert_eq!(client.until_answer("a1").await.pop().unwrap()["success"], true);
+    script.end(WorkEnding::Cancelled { by: CancelEnding::Yielded }).await;
+    assert_eq!(client.until_answer("p1").await.pop().unwrap()["success"], true);
+    let idle = client.ask(json!({ "id": "a2", "type": "abort", "sessionId": "main" })).await;
+    assert_eq!(idle["success"], true, "there is nothing to abort: {idle}");
+}
+
+#[tokio::test]
+async fn what_fails_says_so_in_the_agents_words_and_is_answered_so_again() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let model =
+        json!({ "id": "m1", "type": "set_model", "sessionId": "main", "provider": "a", "modelId": "b" });
+    client.send(model.clone()).await;
+    script.work().await;
+    script.end(WorkEnding::Failed { message: "Model not found: a/b".to_owned() }).await;
+    let first = client.until_answer("m1").await.pop().unwrap();
+    assert_eq!((&first["success"], &first["error"]), (&json!(false), &json!("Model not found: a/b")));
+    let again = client.ask(model).await;
+    assert_eq!((&again["error"], &again["replayed"]), (&first["error"], &json!(true)));
+    client.send(json!({ "id": "b1", "type": "bash", "sessionId": "main", "command": "ls" })).await;
+    script.work().await;
+    let value = json!({ "exitCode": 0, "output": "a\n", "cancelled": false, "truncated": false });
+    script.end(WorkEnding::Done { reason: YieldReason::EndTurn, value }).await;
+    let ran = client.until_answer("b1").await.pop().unwrap();
+    assert_eq!(ran["data"], json!({ "exitCode": 0, "output": "a\n", "cancelled": false }));
+}

@@ -1,0 +1,35 @@
+//! Agents as the command line deals with them: what is there, and getting pi with progress in view.
+
+use std::path::PathBuf;
+
+use mainstay_agent::pi::{Found, Progress, Search, install};
+use mainstay_model::Error;
+
+use crate::home::Home;
+use crate::terminal::RewrittenLine;
+use crate::terminal::{self, bytes};
+
+/// Where pi is looked for.
+pub(crate) fn search(home: &Home, path: Option<PathBuf>) -> Search {
+    Search { configured: path, ..Search::from_env(home.folder()) }
+}
+
+/// Installs pi under Mainstay's home.
+pub(crate) async fn install_pi(search: &Search) -> Result<(), Error> {
+    let line = RewrittenLine::default();
+    let installed = install(search, &|progress| line.show(&shown(&progress))).await;
+    line.clear();
+    let Found { program, version, .. } =
+        installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
+    terminal::note(&format!("pi {} is installed: {}", version.unwrap_or_default(), program.display()));
+    Ok(())
+}
+
+fn shown(progress: &Progress) -> String {
+    match progress {
+        Progress::Waiting => "waiting for another process that installs pi".to_owned(),
+        Progress::Installing { elapsed, bytes: count } => {
+            format!("installing pi from npm: {}, {} s", bytes(*count), elapsed.as_secs())
+        }
+    }
+}

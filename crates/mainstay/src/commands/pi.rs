@@ -1,0 +1,29 @@
+//! `mainstay pi`: a byte bridge from stdio to the daemon's pi protocol.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::client::attach_pi;
+use mainstay_model::Error;
+
+use super::target::working_directory;
+use crate::bridge::bridge;
+use crate::connect::connect_or_start;
+use crate::home::Home;
+
+/// Serves the pi protocol over stdio, one JSON frame a line.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  echo '{\"id\": \"1\", \"type\": \"list_sessions\"}' | mainstay pi | jq .\n\nOver WebSocket the same is at /pi of the daemon's port, and with `pi-port` on a port of its own."
+)]
+pub(super) struct Pi {}
+
+impl Pi {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        drop(connect_or_start(home, "pi").await?);
+        let record = home.daemon().ok_or(Error::DaemonNotRunning)?;
+        let token = home.shown_token().ok_or(Error::Unauthorized)?;
+        let folder = working_directory()?.display().to_string();
+        bridge(attach_pi(&record.socket, token, folder).await?).await
+    }
+}

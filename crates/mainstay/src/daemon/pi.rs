@@ -1,0 +1,18 @@
+//! pi, the coding agent, joined to the engine.
+
+use std::time::Duration;
+
+use mainstay_agent::pi::{PiAgents, PiSettings};
+use mainstay_model::Limits;
+
+use crate::config::PiConfig;
+use crate::home::Home;
+
+/// Starts pi for the sessions of agents.
+pub(super) fn agents(home: &Home, config: PiConfig, limits: &Limits) -> PiAgents {
+    let search = crate::agents::search(home, config.path);
+    let PiConfig { path: _, provider, model, arguments, environment } = config;
+    let silence = (limits.agent_silence_ms > 0).then(|| Duration::from_millis(limits.agent_silence_ms));
+    let grace = Duration::from_millis(limits.agent_cancel_grace_ms);
+    PiAgents::new(PiSettings { search, provider, model, arguments, environment, silence, grace })
+}
