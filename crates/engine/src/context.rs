@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use mainstay_log::Log;
-use mainstay_model::transcript::{context, slice, total};
-use mainstay_model::{Compaction, Error, Placed, Segment, Session};
+use mainstay_model::transcript::{context, slice};
+use mainstay_model::{Compaction, Error, Placed, Role, Segment, Session};
 use serde_json::Value;
 
 use crate::compaction::whole_beginning_of;
@@ -27,6 +27,16 @@ fn is_shown(session: &Session, placed: &Placed) -> bool {
     !session.was_reset() || placed.session == session.id && placed.first > session.definitions_since
 }
 
+/// How many entries are before the last so many. Summaries stand between what was said, and are none of it.
+fn before_last(entries: &[Placed], kept: u64) -> u64 {
+    let said = entries.iter().enumerate().rev().filter(|(_, placed)| placed.entry.role != Role::Summary);
+    let kept = usize::try_from(kept).unwrap_or(usize::MAX);
+    match kept.checked_sub(1) {
+        None => entries.len() as u64,
+        Some(first) => said.skip(first).map(|(index, _)| index as u64).next().unwrap_or_default(),
+    }
+}
+
 /// The compaction in which a summary stands for all that an agent is shown but the last `kept` entries.
 pub(crate) async fn compaction_of(
     log: &dyn Log,
@@ -36,7 +46,7 @@ pub(crate) async fn compaction_of(
     metadata: BTreeMap<String, Value>,
 ) -> Result<Compaction, Error> {
     let segments = segments_of(log, session).await?;
-    let before = total(&segments).saturating_sub(kept);
+    let before = before_last(&entries_of(log, &segments).await?, kept);
     let entries = whole_beginning_of(log, &segments, before).await?;
     let covers: Vec<Segment> = slice(&segments, 0..entries);
     Ok(Compaction { covers, summary, metadata })

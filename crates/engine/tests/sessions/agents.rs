@@ -350,3 +350,26 @@ async fn a_call_that_was_being_said_when_its_agent_was_lost_was_never_made() {
     assert_eq!(ending(running).await, WorkEnding::Interrupted);
     assert_eq!(transcript(&talk).await, ["assistant: I look.", "toolCall: {}", "assistant: half a th"]);
 }
+
+#[tokio::test]
+async fn a_second_summary_stands_for_what_the_first_one_kept() {
+    let (daemon, mut script) = Daemon::with_agents(quick()).await;
+    let talk = daemon.agent_session().await;
+    turn(&talk, &mut script, "one", "1").await;
+    for summary in ["First.", "Second."] {
+        let running = say(&talk, "go on");
+        script.work().await;
+        script.say(PartRole::User, "go on").await;
+        let notice =
+            AgentNotice::Compacted { summary: summary.to_owned(), kept: 2, metadata: Default::default() };
+        script.tell(notice).await;
+        script.say(PartRole::Assistant, "well").await;
+        script.done().await;
+        assert_eq!(ending(running).await, done());
+    }
+    talk.submit(SessionCommand::Stop).await.unwrap();
+    talk.submit(SessionCommand::Start).await.unwrap();
+    // The second kept what was said last before it, and what it was said to.
+    let kept = ["summary: Second.", "assistant: well", "user: go on", "assistant: well"];
+    assert_eq!(shown(&mut script).await, kept);
+}
