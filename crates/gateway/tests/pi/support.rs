@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::Engine;
+use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::pi::serve_stream;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A daemon.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
-    agents: ScriptedAgents,
+    agents: Arc<dyn RunnerFactory>,
     limits: Limits,
     folder: TempDir,
 }
@@ -42,13 +43,18 @@ impl Home {
 
     pub(crate) async fn with(limits: Limits) -> (Self, Script) {
         let (agents, script) = ScriptedAgents::new();
-        (Self::open(agents, limits, tempfile::tempdir().unwrap(), 0).await, script)
+        (Self::of(Arc::new(agents), limits).await, script)
     }
 
-    async fn open(agents: ScriptedAgents, limits: Limits, folder: TempDir, port: u16) -> Self {
+    /// With agents that need no script.
+    pub(crate) async fn of(agents: Arc<dyn RunnerFactory>, limits: Limits) -> Self {
+        Self::open(agents, limits, tempfile::tempdir().unwrap(), 0).await
+    }
+
+    async fn open(agents: Arc<dyn RunnerFactory>, limits: Limits, folder: TempDir, port: u16) -> Self {
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
-        let factory = vec![Arc::new(agents.clone()) as _];
-        let engine = Engine::open(Arc::new(log), factory, limits.clone()).await.unwrap();
+        let factories = vec![Arc::clone(&agents)];
+        let engine = Engine::open(Arc::new(log), factories, limits.clone()).await.unwrap();
         let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
         let ada = Access { principal: Principal::new("ada").unwrap(), rights };
         let daemon = Daemon {
@@ -69,7 +75,7 @@ impl Home {
     /// Listens on a port of this machine.
     pub(crate) async fn on_port(port: u16, limits: Limits) -> (Self, Script) {
         let (agents, script) = ScriptedAgents::new();
-        (Self::open(agents, limits, tempfile::tempdir().unwrap(), port).await, script)
+        (Self::open(Arc::new(agents), limits, tempfile::tempdir().unwrap(), port).await, script)
     }
 
     /// Puts everything to rest in order, and opens another daemon over the same store.
