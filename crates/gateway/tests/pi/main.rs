@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod commands;
+mod golden;
 mod load;
 mod refusals;
 #[path = "../../../engine/tests/sessions/scripted_agent.rs"]
