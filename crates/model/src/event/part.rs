@@ -1,0 +1,189 @@
+//! What an event says of a job, and of the entries of others.
+
+use super::{CancelEnding, EventBody, OutputStream};
+use crate::agent::WorkEnding;
+use crate::entry::Origin;
+use crate::eval::{EvalResult, Failure};
+use crate::id::JobId;
+use crate::transcript::Segment;
+
+/// How a job ended, as the event that ended it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobEnd {
+    /// The code ran to its end.
+    Completed,
+    /// The code did not run to its end.
+    Failed,
+    /// It was cancelled.
+    Cancelled(CancelEnding),
+    /// It was cut off.
+    Interrupted,
+}
+
+/// What an event says of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobPart<'a> {
+    /// Its code was accepted.
+    Requested {
+        /// The code.
+        code: &'a str,
+        /// The file whose text it is.
+        file: Option<&'a str>,
+        /// The entry it was brought from.
+        origin: Option<Origin>,
+        /// Whether the code is stored nowhere.
+        withheld: bool,
+    },
+    /// It printed.
+    Printed {
+        /// Where.
+        stream: OutputStream,
+        /// What.
+        text: &'a str,
+    },
+    /// What it prints further is dropped.
+    OutputCut,
+    /// Someone asked for it to stop.
+    CancelRequested,
+    /// Its command took longer than it may.
+    TimedOut,
+    /// It ran to its end.
+    Completed {
+        /// What it gave.
+        result: &'a EvalResult,
+    },
+    /// It did not run to its end.
+    Failed {
+        /// Why.
+        failure: &'a Failure,
+        /// What it gave up to there.
+        result: &'a EvalResult,
+    },
+    /// It was cancelled.
+    Cancelled(CancelEnding),
+    /// It was cut off.
+    Interrupted,
+}
+
+impl EventBody {
+    /// The job that this event is of, and what it says of it; none of what is of no job, or of an ask.
+    pub fn job_part(&self) -> Option<(JobId, JobPart<'_>)> {
+        match self {
+            Self::EvalRequested { job, code, file, origin, withheld, .. } => {
+                let (file, origin, withheld) = (file.as_deref(), *origin, *withheld);
+                Some((*job, JobPart::Requested { code, file, origin, withheld }))
+            }
+            Self::OutputProduced { job, stream, text } => {
+                job.map(|job| (job, JobPart::Printed { stream: *stream, text }))
+            }
+            Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
+            Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
+            Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
+            Self::EvalCompleted { job, result, .. } => Some((*job, JobPart::Completed { result })),
+            Self::EvalFailed { job, failure, result, .. } => {
+                Some((*job, JobPart::Failed { failure, result }))
+            }
+            Self::EvalCancelled { job, ending, .. } => Some((*job, JobPart::Cancelled(*ending))),
+            Self::EvalInterrupted { job } => Some((*job, JobPart::Interrupted)),
+            Self::SessionCreated { .. }
+            | Self::SessionForked(_)
+            | Self::EntriesMerged(_)
+            | Self::SessionImported { .. }
+            | Self::SessionRenamed { .. }
+            | Self::WarmUpStarted { .. }
+            | Self::WarmUpCompleted { .. }
+            | Self::SessionFaulted { .. }
+            | Self::SessionReset
+            | Self::SessionHardReset
+            | Self::SessionStopped
+            | Self::SessionDeleted
+            | Self::WorkerExited { .. }
+            | Self::CommandQueued(_)
+            | Self::CommandLeft { .. }
+            | Self::AskRaised(_)
+            | Self::AskEnded { .. }
+            | Self::EnvironmentChanged { .. }
+            | Self::AssembliesChanged { .. }
+            | Self::JobRequested { .. }
+            | Self::JobEnded { .. }
+            | Self::MessageStreamed(_)
+            | Self::PromptQueued(_)
+            | Self::QueueChanged { .. }
+            | Self::AgentChanged(_)
+            | Self::AgentNoted(_)
+            | Self::MessageAdded(_)
+            | Self::TranscriptCompacted(_)
+            | Self::EntryLabeled { .. } => None,
+        }
+    }
+
+    /// The entries of sessions that this puts into the session's transcript.
+    pub fn brings(&self) -> &[Segment] {
+        match self {
+            Self::SessionForked(point) => &point.segments,
+            Self::EntriesMerged(point) => &point.brought,
+            Self::SessionCreated { .. }
+            | Self::SessionImported { .. }
+            | Self::SessionRenamed { .. }
+            | Self::WarmUpStarted { .. }
+            | Self::WarmUpCompleted { .. }
+            | Self::SessionFaulted { .. }
+            | Self::SessionReset
+            | Self::SessionHardReset
+            | Self::SessionStopped
+            | Self::SessionDeleted
+            | Self::WorkerExited { .. }
+            | Self::CommandQueued(_)
+            | Self::CommandLeft { .. }
+            | Self::AskRaised(_)
+            | Self::AskEnded { .. }
+            | Self::EnvironmentChanged { .. }
+            | Self::AssembliesChanged { .. }
+            | Self::JobRequested { .. }
+            | Self::JobEnded { .. }
+            | Self::MessageStreamed(_)
+            | Self::PromptQueued(_)
+            | Self::QueueChanged { .. }
+            | Self::AgentChanged(_)
+            | Self::AgentNoted(_)
+            | Self::MessageAdded(_)
+            | Self::TranscriptCompacted(_)
+            | Self::EntryLabeled { .. }
+            | Self::EvalRequested { .. }
+            | Self::OutputProduced { .. }
+            | Self::OutputCut { .. }
+            | Self::CancelRequested { .. }
+            | Self::EvalTimedOut { .. }
+            | Self::EvalCompleted { .. }
+            | Self::EvalFailed { .. }
+            | Self::EvalCancelled { .. }
+            | Self::EvalInterrupted { .. } => &[],
+        }
+    }
+
+    /// The job that this event ends, and how.
+    pub fn job_end(&self) -> Option<(JobId, JobEnd)> {
+        if let Self::JobEnded { job, ending, .. } = self {
+            let end = match ending {
+                WorkEnding::Done { .. } => JobEnd::Completed,
+                WorkEnding::Failed { .. } => JobEnd::Failed,
+                WorkEnding::Cancelled { by } => JobEnd::Cancelled(*by),
+                WorkEnding::Interrupted => JobEnd::Interrupted,
+            };
+            return Some((*job, end));
+        }
+        let (job, part) = self.job_part()?;
+        let end = match part {
+            JobPart::Completed { .. } => JobEnd::Completed,
+            JobPart::Failed { .. } => JobEnd::Failed,
+            JobPart::Cancelled(ending) => JobEnd::Cancelled(ending),
+            JobPart::Interrupted => JobEnd::Interrupted,
+            JobPart::Requested { .. }
+            | JobPart::Printed { .. }
+            | JobPart::OutputCut
+            | JobPart::CancelRequested
+            | JobPart::TimedOut => return None,
+        };
+        Some((job, end))
+    }
+}
