@@ -9,7 +9,8 @@ use mainstay_model::{
 
 use crate::scripted::Start;
 use crate::support::{
-    CANCEL, Client, Daemon, cancel, command, create, ending, eval, evaluated, id, next_id, patient, quick,
+    CANCEL, Client, Daemon, cancel, command, create, ending, eval, evaluated, eventually, id, next_id,
+    patient, quick,
 };
 
 fn queued(name: &str, code: &str) -> Command {
@@ -40,6 +41,7 @@ async fn a_command_runs_once_its_dependencies_in_other_sessions_have_succeeded()
     one.until("evalRequested").await;
     let second = other.send(after("second", "pure 2", &["first"]));
     other.until("commandQueued").await;
+    eventually(|| !daemon.workers.ran().is_empty()).await;
     assert_eq!(daemon.workers.ran(), ["wait"]);
     daemon.workers.let_go();
     assert_eq!(ending(first).await, EvalEnding::Completed);
