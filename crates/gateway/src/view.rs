@@ -16,6 +16,10 @@ use mainstay_model::{
 };
 use serde::{Deserialize, Serialize};
 
+pub mod agent;
+
+use self::agent::AgentView;
+
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
 
@@ -89,6 +93,9 @@ pub struct SessionView {
     /// The job that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<JobId>,
+    /// How it goes on, of an agent's conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentView>,
     /// Its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerView>,
@@ -139,6 +146,7 @@ impl SessionView {
             failures: session.failures,
             usage: session.usage,
             running: session.running().map(|running| running.job),
+            agent: session.kind.is_agent().then(|| AgentView::new(session)),
             worker: session.worker.as_ref().map(|worker| WorkerView {
                 kernel: worker.kernel.clone(),
                 runtime: worker.runtime.clone(),
@@ -399,15 +407,11 @@ impl EvalView {
         outcome: EvalOutcome,
     ) -> Result<Self, Error> {
         let mut printed = Printed::default();
-        let mut after = outcome.requested;
-        while after.next() < outcome.completed {
-            let page = client.events(session, after, PAGE).await?;
-            let Some(last) = page.last() else { break };
-            after = last.seq;
-            page.iter()
-                .filter(|event| event.seq < outcome.completed)
-                .for_each(|event| printed.push(outcome.job, event));
-        }
+        let job = outcome.job;
+        for_each_between(client, session, outcome.requested, outcome.completed, |event| {
+            printed.push(job, event);
+        })
+        .await?;
         let success = outcome.success();
         let outcome = match outcome.live.clone() {
             Some(live) => printed.with_live(*live, outcome),
@@ -446,6 +450,24 @@ impl EvalView {
             withheld,
         })
     }
+}
+
+/// Reads the events of a job: those after the one that accepted it, and before the one that ended it.
+async fn for_each_between(
+    client: &Client,
+    session: SessionId,
+    requested: Seq,
+    completed: Seq,
+    mut take: impl FnMut(&Event),
+) -> Result<(), Error> {
+    let mut after = requested;
+    while after.next() < completed {
+        let page = client.events(session, after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        page.iter().filter(|event| event.seq < completed).for_each(&mut take);
+    }
+    Ok(())
 }
 
 /// An entry that was found.

@@ -87,11 +87,19 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The session the call works in, created where there is none. The connection's next calls take it too.
-    pub(super) async fn workplace(&self, reference: Option<&str>) -> Result<SessionId, Error> {
+    /// The session in which the call does this, created where there is none. The connection's next calls take it too. One whose kind
+    /// does not know it is left alone.
+    pub(super) async fn workplace(
+        &self,
+        reference: Option<&str>,
+        action: Action,
+    ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
         let session = match self.find(reference).await? {
-            Some(session) => session,
+            Some(session) => match self.client.status(session).await?.session.kind.clone() {
+                kind if action.is_of(&kind) => session,
+                kind => return Err(Error::NotOfKind { action, kind }),
+            },
             None => {
                 let working_directory = self.default_folder();
                 let kind = SessionKind::fsharp();
@@ -122,7 +130,8 @@ impl<'a> Call<'a> {
         self.server.use_session(session);
     }
 
-    /// A session that came to be: the connection's next calls take it once it is there. An agent's conversation is only read.
+    /// A session that came to be: the connection's next calls take it once it is there. An agent's conversation runs
+    /// no code: they go on with what they had, and it rests until someone prompts it.
     pub(super) async fn take_up(&self, session: SessionId) -> Result<Session, Error> {
         let stored = self.client.status(session).await?.session;
         if stored.kind.is_agent() {

@@ -5,8 +5,8 @@ use std::pin::pin;
 
 use mainstay_engine::Followed;
 use mainstay_model::{
-    Binding, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, RaisedError, Response, Seq,
-    Session, SessionCommand, SessionId,
+    Action, Binding, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, RaisedError, Response,
+    Seq, Session, SessionCommand, SessionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,7 @@ impl Tool for SendFsharpCode {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
         let key = self.idempotency_key.map(IdempotencyKey::new).transpose()?;
-        let session = call.workplace(self.session_id.as_deref()).await?;
+        let session = call.workplace(self.session_id.as_deref(), Action::Eval).await?;
         let ready = tokio::select! {
             biased;
             () = call.cancelled() => return Ok(EvalAnswer::not_run(session)),

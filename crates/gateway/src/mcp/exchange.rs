@@ -122,7 +122,7 @@ pub(super) struct ImportSession {
 
 impl Tool for ImportSession {
     const NAME: &'static str = "import_session";
-    const DESCRIPTION: &'static str = "Create a session of an exported one, wait until it is Ready, and use it from now on. An agent's conversation can only be read.";
+    const DESCRIPTION: &'static str = "Create a session of an exported one, wait until it is Ready, and use it from now on. In an agent's conversation no code runs.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     type Answer = ImportAnswer;
 
@@ -134,7 +134,7 @@ impl Tool for ImportSession {
         let entries = file.entries();
         let SessionFile { imported, format, left_out } = file;
         let Header { kind, working_directory, project, .. } = imported.header.clone();
-        // An agent's conversation runs nowhere: it keeps the folder it was of.
+        // An agent's conversation need not go on here: it keeps the folder it was of.
         let is_here = match kind.is_agent() {
             true => Path::new(&working_directory).is_absolute(),
             false => Path::new(&working_directory).is_dir(),

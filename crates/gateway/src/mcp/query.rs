@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::runner::CompletionItem;
-use mainstay_model::{Error, TextPosition};
+use mainstay_model::{Action, Error, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ impl Tool for CheckFsharpCode {
     type Answer = CheckAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CheckAnswer, Error> {
-        let session = call.workplace(self.session_id.as_deref()).await?;
+        let session = call.workplace(self.session_id.as_deref(), Action::Check).await?;
         call.bring_up(session).await?;
         let diagnostics = call.client().check(session, self.code, None).await?;
         let diagnostics = diagnostics.into_iter().filter(is_for_people).map(DiagnosticLine::from).collect();
@@ -105,7 +105,7 @@ impl Tool for GetCompletions {
     type Answer = CompletionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CompletionAnswer, Error> {
-        let session = call.workplace(self.session_id.as_deref()).await?;
+        let session = call.workplace(self.session_id.as_deref(), Action::Complete).await?;
         call.bring_up(session).await?;
         let cursor = TextPosition { line: self.line, column: self.column };
         let completions = call.client().complete(session, self.code, cursor).await?;

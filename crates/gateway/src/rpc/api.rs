@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use mainstay_engine::{ClientInfo, ExportCursor, WarmUpProgress};
+use mainstay_engine::runner::AgentQuestion;
+use mainstay_engine::{ClientInfo, ExportCursor, Live, WarmUpProgress};
 use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
-    Admission, AskId, CommandId, Event, EventFilter, HistoryPage, IdempotencyKey, JobId, Limits, LineNumber,
-    NewLine, Position, Principal, Question, Role, Seq, SessionId, SessionKind, Source, Timestamp, Version,
+    Admission, AskId, CommandId, Event, EventFilter, Hears, HistoryPage, IdempotencyKey, JobId, Limits,
+    LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId, SessionKind, Source,
+    Timestamp, Version, Work,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
     StatisticsView,
@@ -444,6 +447,50 @@ methods! {
         sent: Sent,
     } -> EvalView;
 
+    /// Has an agent do something: a turn, in which it answers what is said to it, a compaction, a line of a shell, a setting; answered
+    /// when that has ended. What it says meanwhile is heard by `session/listen`, and in the events.
+    "session/work" DoWork {
+        /// Its session: its id, the end of it, or its name.
+        session: String,
+        /// What: `{"work": "turn", "prompt": {"text": "…"}}`, and so on.
+        #[serde(flatten)]
+        work: Work,
+        /// What to do where the session cannot do it yet. An agent at rest is started for what waits.
+        #[serde(default = "waiting")]
+        admission: Admission,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> WorkView;
+
+    /// Says something to an agent while it works.
+    "session/steer" SteerSession {
+        /// Its session: its id, the end of it, or its name.
+        session: String,
+        /// What is said.
+        prompt: Prompt,
+        /// When it is to hear it: before its `next` step, or `atEnd`, when it would be done.
+        hears: Hears,
+        /// Under what name and conditions it is sent.
+        #[serde(flatten)]
+        sent: Sent,
+    } -> SessionView;
+
+    /// What an agent that is there knows: its `models`, its `commands`, its `state`, its `statistics`; in its own words.
+    "agent/question" AskAgent {
+        /// Its session: its id, the end of it, or its name.
+        session: String,
+        /// What is asked.
+        question: AgentQuestion,
+    } -> Value;
+
+    /// Sends what is going on in a session as `session/live` notifications, from now on and before events say it. Who reads too slowly
+    /// misses some of them; events say it all.
+    "session/listen" Listen {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> Subscribed;
+
     /// Asks whoever is attached; answered when someone has answered, or its time is over.
     "session/ask" RaiseAsk {
         /// Its id, the end of it, or its name.
@@ -567,6 +614,23 @@ impl Follow {
 
 /// The name of the notification that carries an event.
 pub const EVENT_NOTIFICATION: &str = "session/event";
+
+/// The name of the notification that carries a piece of what is going on.
+pub const LIVE_NOTIFICATION: &str = "session/live";
+
+/// A piece of what is going on in a session. It is stored nowhere: what it says is in an event sooner or later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveNotice {
+    /// Which.
+    pub session: SessionId,
+    /// The piece.
+    #[serde(flatten)]
+    pub live: Live,
+}
+
+const fn waiting() -> Admission {
+    Admission::Queue
+}
 
 /// The name of the notification that says how far a session is that is given its definitions back. Who follows one session
 /// gets the newest of them, ten a second at most. It is stored nowhere: that a session is ready is an event.

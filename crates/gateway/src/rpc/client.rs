@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{SinkExt, StreamExt};
+use mainstay_engine::Live;
 use mainstay_model::{Error, Event};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, Chain};
@@ -16,7 +17,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec};
 
 use super::api::{
-    Attach, AttachMcp, AttachPi, Attached, EVENT_NOTIFICATION, Method, WARM_UP_NOTIFICATION, WarmUpNotice,
+    Attach, AttachMcp, AttachPi, Attached, EVENT_NOTIFICATION, LIVE_NOTIFICATION, Listen, LiveNotice, Method,
+    WARM_UP_NOTIFICATION, WarmUpNotice,
 };
 use super::codec::{Incoming, Outgoing, Version, line};
 
@@ -30,6 +32,8 @@ pub struct Client {
     waiting: Waiting,
     last_id: AtomicU64,
     warm_up: watch::Receiver<Option<WarmUpNotice>>,
+    /// What is going on in sessions that are listened to, until someone takes it.
+    live: Mutex<Option<mpsc::UnboundedReceiver<Live>>>,
     /// The daemon on the other side.
     pub daemon: Attached,
 }
@@ -49,13 +53,16 @@ impl Client {
         let waiting: Waiting = Arc::new(Mutex::new(Ok(HashMap::new())));
         let (events_in, events) = mpsc::unbounded_channel();
         let (warm_up_in, warm_up) = watch::channel(None);
-        let said = Said { waiting: Arc::clone(&waiting), events: events_in, warm_up: warm_up_in };
+        let (live_in, live) = mpsc::unbounded_channel();
+        let said =
+            Said { waiting: Arc::clone(&waiting), events: events_in, live: live_in, warm_up: warm_up_in };
         tokio::spawn(receive(FramedRead::new(read, LinesCodec::new()), said));
         let mut client = Self {
             outgoing: tokio::sync::Mutex::new(FramedWrite::new(write, LinesCodec::new())),
             waiting,
             last_id: AtomicU64::new(0),
             warm_up,
+            live: Mutex::new(Some(live)),
             daemon: Attached {
                 version: String::new(),
                 pid: 0,
@@ -89,6 +96,16 @@ impl Client {
         warm_up
     }
 
+    /// Listens to a session: what is going on in it, in order. A connection listens once.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn listen(&self, session: String) -> Result<mpsc::UnboundedReceiver<Live>, Error> {
+        self.call(Listen { session }).await?;
+        let taken = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| Error::BadRequest { reason: "this connection listens already".to_owned() })
+    }
+
     /// Why the connection ended: what the daemon said last, else that it does not run.
     pub fn lost(&self) -> Error {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,12 +124,13 @@ impl Client {
 struct Said {
     waiting: Waiting,
     events: mpsc::UnboundedSender<Event>,
+    live: mpsc::UnboundedSender<Live>,
     warm_up: watch::Sender<Option<WarmUpNotice>>,
 }
 
 /// Reads answers and events until the connection ends; then nobody is left waiting.
 async fn receive(mut incoming: FramedRead<OwnedReadHalf, LinesCodec>, said: Said) {
-    let Said { waiting, events, warm_up } = said;
+    let Said { waiting, events, live, warm_up } = said;
     let mut last_words = None;
     while let Some(Ok(text)) = incoming.next().await {
         let Ok(message) = serde_json::from_str::<Incoming>(&text) else { continue };
@@ -122,6 +140,11 @@ async fn receive(mut incoming: FramedRead<OwnedReadHalf, LinesCodec>, said: Said
                 if let Ok(event) = serde_json::from_str(params.get()) {
                     // Nobody may be listening to events.
                     events.send(event).ok();
+                }
+            }
+            Incoming { method: Some(method), params: Some(params), .. } if method == LIVE_NOTIFICATION => {
+                if let Ok(notice) = serde_json::from_str::<LiveNotice>(params.get()) {
+                    live.send(notice.live).ok();
                 }
             }
             Incoming { method: Some(method), params: Some(params), .. } if method == WARM_UP_NOTIFICATION => {

@@ -4,8 +4,8 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::{Client, FollowedWarmUp};
-use mainstay_model::{Access, Error, Limits};
+use mainstay_engine::{Client, FollowedWarmUp, Listened};
+use mainstay_model::{Access, Error, Limits, SessionId};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -15,8 +15,9 @@ use tokio::task::JoinSet;
 use tokio_util::codec::{FramedParts, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 use super::api::{
-    AnswerAsk, Attach, AttachMcp, AttachPi, Attached, CancelSession, EVENT_NOTIFICATION, Follow, Method,
-    WARM_UP_NOTIFICATION, WarmUpNotice,
+    AnswerAsk, Attach, AttachMcp, AttachPi, Attached, CancelSession, EVENT_NOTIFICATION, Follow,
+    LIVE_NOTIFICATION, Listen, LiveNotice, Method, SteerSession, Subscribed, WARM_UP_NOTIFICATION,
+    WarmUpNotice,
 };
 use super::codec::{Outgoing, Request, Version, line};
 use super::dispatch::{dispatch, params};
@@ -192,6 +193,8 @@ impl Tasks {
             connection.send(failure(&id, error)).await;
         } else if request.method == Follow::NAME {
             self.subscriptions.spawn(async move { connection.subscribe(&id, &request).await });
+        } else if request.method == Listen::NAME {
+            self.subscriptions.spawn(async move { connection.listen(&id, &request).await });
         } else {
             self.under_way.spawn(async move { connection.serve(&id, &request).await });
         }
@@ -199,8 +202,8 @@ impl Tasks {
 
     /// Refuses what is too much for one connection.
     fn admit(&self, method: &str, limits: &Limits) -> Result<(), Error> {
-        let is_urgent = [CancelSession::NAME, AnswerAsk::NAME].contains(&method);
-        let (what, under_way, limit) = if method == Follow::NAME {
+        let is_urgent = [CancelSession::NAME, AnswerAsk::NAME, SteerSession::NAME].contains(&method);
+        let (what, under_way, limit) = if [Follow::NAME, Listen::NAME].contains(&method) {
             ("subscriptions", self.subscriptions.len(), limits.connection_subscriptions)
         } else {
             ("requests", self.under_way.len(), limits.connection_requests)
@@ -259,6 +262,30 @@ impl Connection {
         }
     }
 
+    /// Answers, then passes on what is going on, until the client goes, may not see the session any more, or the daemon stops.
+    async fn listen(&self, id: &Value, request: &Request) -> Result<(), Error> {
+        let (session, mut listened) = match self.heard(request).await {
+            Ok(listening) => listening,
+            Err(error) => {
+                self.send(failure(id, error)).await;
+                return Ok(());
+            }
+        };
+        self.send(answer(id, Ok(Subscribed { session: Some(session) }))).await;
+        while let Some(live) = listened.next().await {
+            let notice = LiveNotice { session, live: live.as_ref().clone() };
+            if self.outbox.send(notification(LIVE_NOTIFICATION, notice)?).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn heard(&self, request: &Request) -> Result<(SessionId, Listened), Error> {
+        let session = self.client.resolve(&params::<Listen>(request)?.session).await?;
+        Ok((session, self.client.listen(session).await?))
+    }
+
     async fn send(&self, text: String) {
         // The client may be gone.
         self.outbox.send(text).await.ok();
@@ -315,11 +342,12 @@ mod tests {
         assert_eq!(refused(&tasks, "session/eval"), None);
         tasks.under_way.spawn(std::future::pending());
         insta::assert_snapshot!(refused(&tasks, "session/eval").unwrap(), @"2 requests of this connection are under way already");
-        for urgent in [CancelSession::NAME, AnswerAsk::NAME, Follow::NAME] {
+        for urgent in [CancelSession::NAME, AnswerAsk::NAME, SteerSession::NAME, Follow::NAME] {
             assert_eq!(refused(&tasks, urgent), None, "{urgent}");
         }
         tasks.subscriptions.spawn(std::future::pending());
         insta::assert_snapshot!(refused(&tasks, Follow::NAME).unwrap(), @"1 subscriptions of this connection are under way already");
+        assert!(refused(&tasks, Listen::NAME).is_some());
         (0..URGENT).for_each(|_| drop(tasks.under_way.spawn(std::future::pending())));
         assert!(refused(&tasks, CancelSession::NAME).is_some(), "these places are limited too");
     }

@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use super::api::{
-    AddHistory, AnswerAsk, Answered, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
+    AddHistory, AnswerAsk, Answered, AskAgent, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
     CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
-    DeleteSession, Deleted, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
+    DeleteSession, Deleted, DoWork, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
     GetHistory, GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded,
     HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, LabelEntry, ListAllEvents,
     ListAsks, ListEntries, ListEvents, ListHistory, ListLabels, ListSessions, MergeSession, Method, Nothing,
     RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
-    SettleSession, StartSession, StopDaemon, StopSession,
+    SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::command::id_of;
+use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
     StatisticsView,
@@ -25,8 +26,8 @@ use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    AskId, Command, CommandId, Error, HistoryPage, Label, Outcome, Response, SessionCommand, SessionId,
-    SessionState, Timestamp,
+    Admission, AskId, Command, CommandId, Error, HistoryPage, Label, Outcome, QueuedPrompt, Response,
+    SessionCommand, SessionId, SessionState, Timestamp,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -133,6 +134,16 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         RefreshSession::NAME => written(call.refresh(params(request)?).await?),
         CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
+        DoWork::NAME => written(call.work(params(request)?).await?),
+        SteerSession::NAME => {
+            let SteerSession { session, prompt, hears, sent } = params(request)?;
+            let body = SessionCommand::Steer(QueuedPrompt { prompt, hears });
+            written(call.change(&session, body, sent).await?)
+        }
+        AskAgent::NAME => {
+            let AskAgent { session, question } = params(request)?;
+            client.question(call.resolve(&session).await?, question).await
+        }
         RaiseAsk::NAME => written(call.raise(params(request)?).await?),
         ListAsks::NAME => written(call.asks(params(request)?).await?),
         AnswerAsk::NAME => written(call.answer(params(request)?).await?),
@@ -455,9 +466,8 @@ impl Call<'_> {
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
         let Eval { session, code, file, withheld, admission, sent } = eval;
         let session = self.resolve(&session).await?;
-        let command = self.command_of(SessionCommand::Eval { code, file, origin: None, withheld }, sent)?;
-        let (id, command) = (command.id.clone(), Command { admission, ..command });
-        let answered = self.client.submit(session, command).await?;
+        let body = SessionCommand::Eval { code, file, origin: None, withheld };
+        let (id, answered) = self.run(session, body, admission, sent).await?;
         match answered.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {
                 let view = EvalView::load(self.client, session, id, outcome).await?;
@@ -465,6 +475,32 @@ impl Call<'_> {
             }
             outcome => Err(unexpected(&outcome)),
         }
+    }
+
+    async fn work(&self, work: DoWork) -> Result<WorkView, Error> {
+        let DoWork { session, work, admission, sent } = work;
+        let session = self.resolve(&session).await?;
+        let (id, answered) = self.run(session, SessionCommand::Work(work), admission, sent).await?;
+        match answered.outcome {
+            Outcome::Done { response: Response::Worked(outcome) } => {
+                let view = WorkView::load(self.client, session, id, outcome).await?;
+                Ok(WorkView { version: answered.version, replayed: answered.is_replay, ..view })
+            }
+            outcome => Err(unexpected(&outcome)),
+        }
+    }
+
+    /// Has a job done, and waits for its end; says under what id.
+    async fn run(
+        &self,
+        session: SessionId,
+        body: SessionCommand,
+        admission: Admission,
+        sent: Sent,
+    ) -> Result<(CommandId, mainstay_model::Answered), Error> {
+        let command = self.command_of(body, sent)?;
+        let id = command.id.clone();
+        Ok((id, self.client.submit(session, Command { admission, ..command }).await?))
     }
 
     async fn raise(&self, raise: RaiseAsk) -> Result<AskAnswer, Error> {

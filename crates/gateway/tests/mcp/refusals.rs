@@ -108,3 +108,27 @@ async fn one_who_has_too_many_calls_under_way_can_still_cancel() {
     running.await_response().await.unwrap();
     assert!(!agent.send("1 + 1").await.is_error);
 }
+
+#[tokio::test]
+async fn code_goes_to_no_agents_conversation_and_starts_none() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("let x = 3").await;
+    let file = home.path().join("talk.jsonl");
+    let lines = [
+        json!({ "type": "session", "version": 3, "id": "6f1c4a0e-2b7d-4b3f-9a55-1d2e3f405060", "timestamp": "2026-01-02T03:04:05.000Z", "cwd": home.path() }),
+        json!({ "type": "message", "id": "a1", "parentId": null, "timestamp": "2026-01-02T03:04:06.000Z", "message": { "role": "user", "content": "hello" } }),
+    ];
+    std::fs::write(&file, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let talk = agent.call("import_session", json!({ "path": file })).await;
+    assert!(!talk.is_error, "{talk:?}");
+    let talk = talk.structured["sessionId"].clone();
+    for tool in ["send_fsharp_code", "check_fsharp_code"] {
+        let refused = agent.call(tool, json!({ "sessionId": talk, "code": "1 + 1" })).await;
+        assert_eq!(refused.structured["code"], json!("not_of_kind"), "{refused:?}");
+    }
+    let status = agent.call("get_fsi_status", json!({ "sessionId": talk })).await;
+    assert_eq!(status.structured["state"], json!("Uninitialized"));
+    let names = agent.send("names").await.structured["value"].clone();
+    assert_eq!(names, json!("\"x\""), "what was used is used on");
+}

@@ -96,6 +96,7 @@ mod tests {
             warm_up: None,
             rebuilt: None,
             validity: None,
+            agent: None,
             version: Version::ZERO,
             waiting: Vec::new(),
             owner: mainstay_model::Principal::local(),

@@ -1,0 +1,159 @@
+//! What clients see of agents: how one goes on, and what came of what it was given to do.
+
+use mainstay_engine::Client;
+use mainstay_model::{
+    AgentState, CommandId, Error, Event, EventBody, Hears, JobKind, Message, PartRole, QueuedPrompt, Seq,
+    Session, SessionId, TokenUsage, Version, WorkEnding, WorkOutcome, YieldReason,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::for_each_between;
+
+/// How an agent goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentView {
+    /// With which model, how hard it thinks and how full its context is, as it said last; none before it was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<AgentState>,
+    /// What kind of job runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub works: Option<JobKind>,
+    /// What it has still to hear, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<QueuedView>,
+}
+
+/// Something said to an agent that it has not heard yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QueuedView {
+    /// When it is to hear it.
+    pub hears: Hears,
+    /// In words.
+    pub text: String,
+    /// With how many pictures.
+    #[serde(default)]
+    pub images: usize,
+}
+
+impl AgentView {
+    /// The view of a session's agent.
+    pub(super) fn new(session: &Session) -> Self {
+        let queued = |QueuedPrompt { prompt, hears }: &QueuedPrompt| QueuedView {
+            hears: *hears,
+            text: prompt.text.clone(),
+            images: prompt.images.len(),
+        };
+        Self {
+            state: session.agent.clone(),
+            works: session.running().map(|running| running.kind),
+            queue: session.queue.iter().map(queued).collect(),
+        }
+    }
+}
+
+/// What came of something that an agent was given to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkView {
+    /// Its session.
+    pub session: SessionId,
+    /// The command that asked for it.
+    pub command: CommandId,
+    /// The event that ended it: the cursor for what comes later.
+    pub seq: Seq,
+    /// Whether it was done.
+    pub success: bool,
+    /// How it ended: `done`, `failed`, `cancelled`, `interrupted`.
+    pub ending: String,
+    /// Why it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<YieldReason>,
+    /// What the agent said last: its answer. The events have all that it said.
+    #[serde(default)]
+    pub text: String,
+    /// What came of it beside messages, as the agent says it.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub value: Value,
+    /// Why it was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How many tokens its messages took.
+    #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
+    pub usage: TokenUsage,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The session's version once it had ended.
+    #[serde(default)]
+    pub version: Version,
+    /// Whether an earlier submission of the same command had brought this about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+}
+
+impl WorkView {
+    /// The view of an outcome; what the agent said is read from the log.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn load(
+        client: &Client,
+        session: SessionId,
+        command: CommandId,
+        outcome: WorkOutcome,
+    ) -> Result<Self, Error> {
+        let WorkOutcome { requested, completed, ref ending, duration_ms, .. } = outcome;
+        let mut said = Said::default();
+        for_each_between(client, session, requested, completed, |event| said.push(event)).await?;
+        let (reason, value, error) = match ending.clone() {
+            WorkEnding::Done { reason, value } => (Some(reason), value, None),
+            WorkEnding::Failed { message } => (None, Value::Null, Some(message)),
+            ending @ (WorkEnding::Cancelled { .. } | WorkEnding::Interrupted) => {
+                (None, Value::Null, Some(ending.to_string()))
+            }
+        };
+        Ok(Self {
+            session,
+            command,
+            seq: completed,
+            success: outcome.success(),
+            ending: ending.name().to_owned(),
+            reason,
+            text: said.answer,
+            value,
+            error,
+            usage: said.usage,
+            duration_ms,
+            version: Version::ZERO,
+            replayed: false,
+        })
+    }
+}
+
+/// What was said in a job.
+#[derive(Default)]
+struct Said {
+    answer: String,
+    usage: TokenUsage,
+}
+
+impl Said {
+    fn push(&mut self, event: &Event) {
+        if let EventBody::MessageAdded(message) = &event.body {
+            self.usage = self.usage.plus(message.usage.unwrap_or_default());
+            let words = words_of_model(message);
+            if !words.is_empty() {
+                self.answer = words;
+            }
+        }
+    }
+}
+
+/// What a model says in a message, without what it thinks and calls.
+fn words_of_model(message: &Message) -> String {
+    let parts = message.parts.iter().filter(|part| part.role == PartRole::Assistant);
+    let texts: Vec<&str> = parts.map(|part| part.text.as_str()).filter(|text| !text.is_empty()).collect();
+    texts.join("\n")
+}
