@@ -10,9 +10,10 @@ use crate::tools::{self, Tools};
 const CARGO_REMEDY: &str = "install Rust from https://rustup.rs";
 
 /// Tests for which crates are compiled in another way: what they are called, and what selects them.
-const APART: [(&str, &[&str]); 3] = [
+const APART: [(&str, &[&str]); 4] = [
     ("crashes at failpoints", &["-p", "mainstay-log", "--features", "failpoints", "--test", "crash"]),
     ("crashes of the daemon", &["-p", "mainstay", "--features", "failpoints", "--test", "crash"]),
+    ("what people see of agents", &["-p", "mainstay", "--features", "failpoints", "--test", "agents"]),
     (
         "interleavings",
         &[

@@ -1,7 +1,7 @@
 //! `mainstay`: the daemon, the terminal client and the command line.
 //!
 //! [`commands`] has one file for each command. [`daemon`] is the background process, [`connect`] the way to it, [`repl`] the prompt.
-//! [`asking`] is what one's own code asks.
+//! [`asking`] is what one's own code asks, [`telling`] what an agent does.
 //! [`home`] and [`config`] are what lies on disk, [`kernels`] gets languages ready, [`agents`] agents, [`project`] knows where
 //! a project begins, [`bridge`] carries other protocols, [`terminal`] is all that people see.
 
@@ -17,6 +17,7 @@ mod home;
 mod kernels;
 mod project;
 mod repl;
+mod telling;
 mod terminal;
 
 use std::process::ExitCode;

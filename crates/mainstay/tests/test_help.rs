@@ -22,6 +22,7 @@ fn the_first_help_shows_every_command_and_examples() {
       serve        Run the daemon in the foreground
       session      List, create, fork, merge, show, stop, rename, reset and delete sessions
       eval         Run code in a session
+      prompt       Say something to an agent
       command      Show what became of a command
       search       Find what was said in sessions
       history      Show what you submitted at prompts, newest last, and remove it
@@ -39,6 +40,7 @@ fn the_first_help_shows_every_command_and_examples() {
       prune        Export sessions that were not used for long, and delete them
       principal    List who may come in with a token of their own, and make such tokens
       mcp          Serve MCP over stdio: a bridge to the daemon
+      pi           Serves the pi protocol over stdio, one JSON frame a line
       explain      Explain an error code
       completions  Print a completion script for a shell
       help         Print this message or the help of the given subcommand(s)
@@ -49,7 +51,7 @@ fn the_first_help_shows_every_command_and_examples() {
               one of this folder
 
       -k, --kind <KIND>
-              The kind of session to look for or create: fsharp
+              The kind of session to look for or create: fsharp, or an agent: pi
 
       -p, --project <FILE>
               The project to look for or create a session for
@@ -73,6 +75,7 @@ fn the_first_help_shows_every_command_and_examples() {
       mainstay                              a prompt on this folder's session
       mainstay eval '1 + 1'                 run code, print what comes of it
       echo 'printfn "hi"' | mainstay        run a script
+      mainstay prompt 'Explain this repo'   say something to an agent
       mainstay session list                 what there is
       mainstay events --follow              what happens
       mainstay mcp                          serve an AI agent over stdio
@@ -89,7 +92,7 @@ fn the_help_of_events_says_how_to_choose_them() {
     Options:
       -s, --session <SESSION>    The session: its id, the end of its id, or its name. Without it the
                                  most recently active one of this folder
-      -k, --session-kind <KIND>  The kind of session to look for: fsharp
+      -k, --session-kind <KIND>  The kind of session to look for: fsharp, or an agent: pi
       -p, --project <FILE>       The project whose session to look for
       -a, --all                  What happened in all sessions, in the order of the log
           --since <SEQ>          Only what came after this event; with --all, after this position
@@ -138,7 +141,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 25 + 16 + 3 + 2 + 1 + 3 + 2,
+        1 + 26 + 16 + 3 + 2 + 1 + 3 + 2,
         "the first, each command, those of those that have some"
     );
 }
@@ -152,7 +155,10 @@ fn commands_that_create_nothing_do_not_say_that_they_would() {
         assert!(!help.contains("create"), "{help}");
     }
     assert!(
-        world.run(["eval", "--help"]).stdout.contains("The kind of session to look for or create: fsharp")
+        world
+            .run(["eval", "--help"])
+            .stdout
+            .contains("The kind of session to look for or create: fsharp, or an agent: pi")
     );
 }
 

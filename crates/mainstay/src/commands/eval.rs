@@ -6,18 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{CancelSession, Conditions, Eval as EvalCall, Follow, Sent};
-use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::rpc::api::{Conditions, Eval as EvalCall, Follow, Sent};
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
-use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 
 use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
-use super::interrupts;
 use super::questions::Questions;
+use super::stopping::Stopping;
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -107,15 +105,14 @@ impl Eval {
             source,
             shown: session.last_seq,
             session,
+            stopping: Stopping::new(command.clone())?,
             command,
             conditions,
             withheld: self.withheld,
             show,
             has_begun: false,
-            stop: Stop::Unwanted,
             questions: Questions::new(),
             begun: BegunLine::default(),
-            interrupts: interrupts()?,
         };
         let mut answered = run.attempt(connection).await;
         if let Err(Error::DaemonNotRunning) = answered {
@@ -194,12 +191,10 @@ struct Run {
     shown: Seq,
     /// Whether its beginning was seen; what began earlier is shown from its answer.
     has_begun: bool,
-    stop: Stop,
+    stopping: Stopping,
     questions: Questions,
     /// What it has printed last, where that is on the screen.
     begun: BegunLine,
-    /// Ctrl-C, also where it comes while something else is waited for.
-    interrupts: Signal,
 }
 
 /// What came of an eval.
@@ -220,23 +215,11 @@ impl Answer {
     }
 }
 
-/// Whether the code is to be stopped, for Ctrl-C.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
-    Unwanted,
-    /// It has not been found in its session yet; as soon as it begins.
-    Wanted,
-    Asked,
-}
-
 impl Run {
     /// Asks for the eval and shows its output as it comes, then the rest.
     async fn attempt(&mut self, connection: Connection) -> Result<Answer, Error> {
         let Connection { client, mut events } = connection;
-        // What an earlier daemon was asked to do is lost with it.
-        if self.stop == Stop::Asked {
-            self.stop = Stop::Wanted;
-        }
+        self.stopping.begin_again();
         let session = self.session.session.to_string();
         client.call(Follow::session(session.clone(), self.shown)).await?;
         let answer = client.call(EvalCall {
@@ -256,7 +239,7 @@ impl Run {
                 biased;
                 // First, so that the code is on its way before it is taken back.
                 eval = &mut answer => break eval?,
-                _ = self.interrupts.recv() => self.interrupt(&client, &session).await?,
+                () = self.stopping.wanted() => self.stopping.stop(&client, &session).await?,
                 () = &mut patience, if is_patient => {
                     is_patient = false;
                     let command = &self.command;
@@ -269,8 +252,8 @@ impl Run {
                     self.see(&event);
                     if self.has_begun {
                         is_patient = false;
-                        if self.stop == Stop::Wanted {
-                            self.interrupt(&client, &session).await?;
+                        if self.stopping.is_due() {
+                            self.stopping.stop(&client, &session).await?;
                         }
                     }
                 }
@@ -323,18 +306,5 @@ impl Run {
         if std::io::stdout().is_terminal() {
             self.begun.push(text);
         }
-    }
-
-    /// Ctrl-C stops the code, or takes it back where it waits for its turn, and not only the waiting for it.
-    async fn interrupt(&mut self, client: &Client, session: &str) -> Result<(), Error> {
-        self.stop = Stop::Wanted;
-        let target = Some(self.command.clone());
-        let cancel = CancelSession { session: session.to_owned(), target, sent: Sent::default() };
-        match client.call(cancel).await {
-            Ok(_) => self.stop = Stop::Asked,
-            Err(Error::NotRunning { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
     }
 }

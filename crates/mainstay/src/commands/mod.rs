@@ -33,6 +33,7 @@ pub(crate) mod merge;
 mod moment;
 mod pi;
 mod principal;
+pub(crate) mod prompt;
 mod prune;
 mod questions;
 pub(crate) mod refresh;
@@ -43,6 +44,7 @@ pub(crate) mod session;
 pub(crate) mod stats;
 pub(crate) mod status;
 mod stop;
+mod stopping;
 pub(crate) mod story;
 pub(crate) mod target;
 pub(crate) mod transcript;
@@ -88,6 +90,7 @@ Examples:
   mainstay                              a prompt on this folder's session
   mainstay eval '1 + 1'                 run code, print what comes of it
   echo 'printfn \"hi\"' | mainstay        run a script
+  mainstay prompt 'Explain this repo'   say something to an agent
   mainstay session list                 what there is
   mainstay events --follow              what happens
   mainstay mcp                          serve an AI agent over stdio";
@@ -104,6 +107,8 @@ enum Command {
     Session(session::SessionArgs),
     /// Run code in a session
     Eval(eval::Eval),
+    /// Say something to an agent
+    Prompt(prompt::Prompt),
     /// Show what became of a command
     #[command(name = "command")]
     Commands(command::CommandArgs),
@@ -187,6 +192,7 @@ impl Command {
             Self::Status(status) => status.run(home).await,
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
+            Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Search(search) => search.run(home).await,
             Self::History(history) => history.run(home).await,

@@ -9,7 +9,7 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, SessionKind, SessionState};
+use mainstay_model::{Action, Error, SessionKind, SessionState};
 
 use crate::home::Home;
 use crate::terminal::RewrittenLine;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// What `--kind` means to a command that creates nothing.
-pub(super) const KIND_SOUGHT: &str = "The kind of session to look for: fsharp";
+pub(super) const KIND_SOUGHT: &str = "The kind of session to look for: fsharp, or an agent: pi";
 /// What `--project` means to a command that creates nothing.
 pub(super) const PROJECT_SOUGHT: &str = "The project whose session to look for";
 
@@ -34,7 +34,7 @@ pub(crate) struct Target {
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
 
-    /// The kind of session to look for or create: fsharp
+    /// The kind of session to look for or create: fsharp, or an agent: pi
     #[arg(short, long)]
     pub(crate) kind: Option<String>,
 
@@ -59,23 +59,50 @@ impl Target {
         if let Some(session) = &self.session {
             return client.call(GetSession { session: session.clone() }).await;
         }
-        let folder = working_directory()?;
-        // Nothing runs in an agent's conversation: what is to run does not go there unasked.
+        // What is to run does not go into an agent's conversation unasked.
         let runs = |session: &SessionView| self.kind.is_some() || !session.kind.is_agent();
-        match self.most_recent(client, &folder, runs).await? {
+        match self.most_recent(client, &working_directory()?, runs).await? {
             Some(session) => Ok(session),
-            None => {
-                let (kind, project) = (self.kind()?, self.project()?);
-                let working_directory = folder.display().to_string();
-                let new = CreateSession { command: None, kind, working_directory, project, name: None };
-                create(home, client, new).await
-            }
+            None => self.create(home, client, SessionKind::fsharp()).await,
         }
     }
 
-    /// The kind asked for, else F#.
-    pub(crate) fn kind(&self) -> Result<SessionKind, Error> {
-        self.kind.as_ref().map_or_else(|| Ok(SessionKind::fsharp()), SessionKind::new)
+    /// The agent's conversation that is meant; one of this folder is created where there is none, or another is wanted: of pi, where
+    /// nothing says of which agent.
+    pub(super) async fn find_or_create_agent(
+        &self,
+        home: &Home,
+        client: &Client,
+        is_new: bool,
+    ) -> Result<SessionView, Error> {
+        let kind = self.kind(SessionKind::pi())?;
+        let found = match (&self.session, is_new) {
+            (Some(session), _) => Some(client.call(GetSession { session: session.clone() }).await?),
+            (None, true) => None,
+            (None, false) => {
+                self.most_recent(client, &working_directory()?, |session| session.kind.is_agent()).await?
+            }
+        };
+        let kind = found.as_ref().map_or(kind, |session| session.kind.clone());
+        if !kind.is_agent() {
+            return Err(Error::NotOfKind { action: Action::Prompt, kind });
+        }
+        match found {
+            Some(session) => Ok(session),
+            None => self.create(home, client, kind).await,
+        }
+    }
+
+    async fn create(&self, home: &Home, client: &Client, default: SessionKind) -> Result<SessionView, Error> {
+        let (kind, project) = (self.kind(default)?, self.project()?);
+        let working_directory = working_directory()?.display().to_string();
+        let new = CreateSession { command: None, kind, working_directory, project, name: None };
+        create(home, client, new).await
+    }
+
+    /// The kind asked for, else this one.
+    fn kind(&self, default: SessionKind) -> Result<SessionKind, Error> {
+        self.kind.as_ref().map_or(Ok(default), SessionKind::new)
     }
 
     fn project(&self) -> Result<Option<String>, Error> {
@@ -121,7 +148,7 @@ pub(crate) async fn create(
 }
 
 /// Starts a session at rest, and waits until it takes commands; says how far it is where that takes longer than a moment. An
-/// agent's conversation stays at rest.
+/// agent rests until it has something to do.
 pub(crate) async fn settle(client: &Client, session: SessionView) -> Result<SessionView, Error> {
     bring_up(client, session, None).await
 }

@@ -7,6 +7,8 @@
 mod fsharp;
 mod logging;
 mod pi;
+#[cfg(feature = "failpoints")]
+mod scripted;
 pub(crate) mod supervisor;
 pub(crate) mod watch;
 
@@ -15,6 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::Engine;
+use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::{http, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -70,8 +73,13 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     let socket_listener = rpc::server::listen(&socket)?;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets.clone());
     let tokens = config.tokens(&token);
-    let agents = pi::agents(home, config.pi.clone(), &config.limits);
-    let engine = Engine::open(Arc::new(log), vec![Arc::new(kernel), Arc::new(agents)], config.limits).await?;
+    let runners: Vec<Arc<dyn RunnerFactory>> = vec![
+        Arc::new(kernel),
+        #[cfg(feature = "failpoints")]
+        Arc::new(scripted::ScriptedAgents),
+        Arc::new(pi::agents(home, config.pi.clone(), &config.limits)),
+    ];
+    let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
         port,

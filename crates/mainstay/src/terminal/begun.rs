@@ -20,6 +20,11 @@ impl BegunLine {
         !self.0.is_empty() && printable(self.0.trim()) == text
     }
 
+    /// Whether there is one.
+    pub(crate) fn is_begun(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// It is over; says whether there was one.
     pub(crate) fn take(&mut self) -> bool {
         !std::mem::take(&mut self.0).is_empty()

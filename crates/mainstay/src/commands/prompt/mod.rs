@@ -1,0 +1,272 @@
+//! `mainstay prompt`: something said to an agent, and its answer.
+
+mod image;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{Conditions, DoWork, Follow, Sent, SteerSession};
+use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::agent::WorkView;
+use mainstay_model::{
+    Admission, CommandId, Error, Event, EventBody, Hears, Prompt as Said, Seq, Setting, ThinkingLevel, Work,
+};
+use tokio::time::sleep;
+
+use super::conditions::SentArgs;
+use super::questions::Questions;
+use super::stopping::Stopping;
+use super::target::Target;
+use crate::connect::{Connection, connect_or_start};
+use crate::home::Home;
+use crate::telling::{Screen, Teller, Told};
+use crate::terminal;
+
+/// Says something to an agent and shows its answer as it comes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[command(mut_arg("kind", |kind| kind.help("The kind of session to look for or create: pi, agent [default: whichever is there, else pi]")))]
+pub(super) struct Prompt {
+    #[command(flatten)]
+    target: Target,
+
+    /// What is said; - for standard input
+    #[arg(required = true)]
+    text: Vec<String>,
+
+    /// In a new session
+    #[arg(short, long, conflicts_with = "session")]
+    new: bool,
+
+    /// Say it to an agent that works, before its next step, and do not wait for what comes of it
+    #[arg(long, conflicts_with_all = ["follow_up", "new"])]
+    steer: bool,
+
+    /// Say it to an agent that works, once it would be done, and do not wait for what comes of it
+    #[arg(long, conflicts_with = "new")]
+    follow_up: bool,
+
+    /// Go on with this model first
+    #[arg(long, value_name = "PROVIDER/ID", value_parser = model, conflicts_with_all = ["steer", "follow_up"])]
+    model: Option<Setting>,
+
+    /// Have it think this hard from now on: off, minimal, low, medium, high, xhigh
+    #[arg(long, value_name = "LEVEL", value_parser = thinking, conflicts_with_all = ["steer", "follow_up"])]
+    thinking: Option<ThinkingLevel>,
+
+    /// A picture that goes with it; may be given again
+    #[arg(short, long, value_name = "FILE")]
+    image: Vec<PathBuf>,
+
+    #[command(flatten)]
+    sent: SentArgs,
+
+    /// Print one line of JSON when it has ended
+    #[arg(long)]
+    json: bool,
+}
+
+/// What has not begun after this long is said to wait.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+const EXAMPLES: &str = "\
+Examples:
+  mainstay prompt 'Why does the last test fail?'
+  git diff | mainstay prompt --new -
+  mainstay prompt --steer 'Leave the tests alone'
+  mainstay prompt --model anthropic/claude-sonnet-4-5 --thinking high 'Find the race'
+  mainstay prompt --image screen.png 'What is wrong here?'
+  mainstay prompt --id review-17 --json 'Review this'   # again after a crash: it runs once, and the answer is the same
+
+What the agent says goes to standard output, what it does to standard error; Ctrl-C stops it.
+Exit codes: 0 it was done, 1 it failed, was cancelled or cut off, 2 the command line was wrong.";
+
+/// A model as people name it.
+pub(crate) fn model(text: &str) -> Result<Setting, String> {
+    match text.split_once('/') {
+        Some((provider, id)) if !provider.is_empty() && !id.is_empty() => {
+            Ok(Setting::Model { provider: provider.to_owned(), id: id.to_owned() })
+        }
+        Some(_) | None => Err("write it as PROVIDER/ID".to_owned()),
+    }
+}
+
+/// How hard to think, as people name it.
+pub(crate) fn thinking(text: &str) -> Result<ThinkingLevel, String> {
+    let found = ThinkingLevel::ALL.into_iter().find(|level| level.name() == text);
+    found.ok_or_else(|| format!("it is one of {}", ThinkingLevel::ALL.map(ThinkingLevel::name).join(", ")))
+}
+
+impl Prompt {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let prompt = self.read()?;
+        let connection = connect_or_start(home, "cli").await?;
+        let session = self.target.find_or_create_agent(home, &connection.client, self.new).await?;
+        let hears = match (self.steer, self.follow_up) {
+            (true, _) => Some(Hears::Next),
+            (false, true) => Some(Hears::AtEnd),
+            (false, false) => None,
+        };
+        if let Some(hears) = hears {
+            let (session, sent) = (session.session.to_string(), self.sent.sent());
+            let session = connection.client.call(SteerSession { session, prompt, hears, sent }).await?;
+            if self.json {
+                super::print_json_line(&session)?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        let thinking = self.thinking.map(|level| Setting::Thinking { level });
+        for setting in self.model.into_iter().chain(thinking) {
+            set(&connection, &session, setting).await?;
+        }
+        let (command, conditions) = self.sent.named();
+        let mut run = Run {
+            prompt,
+            shown: session.last_seq,
+            teller: Teller::new(session.agent.as_ref().and_then(|agent| agent.state.clone())),
+            session,
+            stopping: Stopping::new(command.clone())?,
+            command,
+            conditions,
+            screen: (!self.json).then(Screen::new),
+            questions: Questions::new(),
+        };
+        let mut answered = run.attempt(connection).await;
+        if let Err(Error::DaemonNotRunning) = answered {
+            // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
+            answered = run.attempt(connect_or_start(home, "cli").await?).await;
+        }
+        let view = answered?;
+        if self.json {
+            super::print_json_line(&view)?;
+        }
+        Ok(if view.success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn read(&self) -> Result<Said, Error> {
+        let text = match self.text.as_slice() {
+            [only] if only == "-" => {
+                let mut text = String::new();
+                std::io::stdin().read_to_string(&mut text).map_err(|error| Error::InvalidArgument {
+                    argument: "standard input".to_owned(),
+                    reason: error.to_string(),
+                })?;
+                text
+            }
+            words => words.join(" "),
+        };
+        let images = self.image.iter().map(|file| image::read(file)).collect::<Result<_, _>>()?;
+        Ok(Said { text, images })
+    }
+}
+
+/// Has the agent go on otherwise. That it cannot is told in its own words.
+async fn set(connection: &Connection, session: &SessionView, setting: Setting) -> Result<(), Error> {
+    let argument = setting.to_string();
+    let work = Work::Setting(setting);
+    let (session, sent) = (session.session.to_string(), Sent::default());
+    let done = connection.client.call(DoWork { session, work, admission: Admission::Queue, sent }).await?;
+    done.error.map_or(Ok(()), |reason| Err(Error::InvalidArgument { argument, reason }))
+}
+
+/// One turn, until it is answered.
+struct Run {
+    prompt: Said,
+    session: SessionView,
+    command: CommandId,
+    conditions: Conditions,
+    /// The last event that was seen, or that there was before.
+    shown: Seq,
+    teller: Teller,
+    /// None where nothing is shown.
+    screen: Option<Screen>,
+    stopping: Stopping,
+    questions: Questions,
+}
+
+impl Run {
+    /// Asks for the turn and shows what is said as it comes, then the rest.
+    async fn attempt(&mut self, connection: Connection) -> Result<WorkView, Error> {
+        let Connection { client, mut events } = connection;
+        self.stopping.begin_again();
+        let session = self.session.session.to_string();
+        client.call(Follow::session(session.clone(), self.shown)).await?;
+        let mut live = client.listen(session.clone()).await?;
+        let answer = client.call(DoWork {
+            session: session.clone(),
+            work: Work::Turn { prompt: self.prompt.clone() },
+            admission: Admission::Queue,
+            sent: Sent { command: Some(self.command.clone()), conditions: self.conditions.clone() },
+        });
+        tokio::pin!(answer);
+        let patience = sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut is_patient = true;
+        let view = loop {
+            tokio::select! {
+                biased;
+                // First, so that the prompt is on its way before it is taken back.
+                view = &mut answer => break view?,
+                () = self.stopping.wanted() => self.stopping.stop(&client, &session).await?,
+                () = &mut patience, if is_patient => {
+                    is_patient = false;
+                    let command = &self.command;
+                    terminal::note(&format!(
+                        "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
+                    ));
+                }
+                line = self.questions.line() => self.questions.answer(&client, line).await?,
+                Some(event) = events.recv() => {
+                    self.see(&event);
+                    if self.teller.has_begun() {
+                        is_patient = false;
+                        if self.stopping.is_due() {
+                            self.stopping.stop(&client, &session).await?;
+                        }
+                    }
+                }
+                Some(live) = live.recv() => {
+                    let told = self.teller.live(&live);
+                    self.show(told);
+                }
+            }
+        };
+        // The answer may overtake the last of what was said.
+        while self.shown < view.seq {
+            let Some(event) = events.recv().await else { break };
+            self.see(&event);
+        }
+        if !self.teller.has_begun() && !view.text.is_empty() {
+            self.show(vec![Told::Answer(view.text.clone())]);
+        }
+        self.show(vec![Told::Break]);
+        Ok(view)
+    }
+
+    fn see(&mut self, event: &Event) {
+        self.shown = event.seq;
+        let asks = matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. });
+        match &mut self.screen {
+            Some(screen) => {
+                if asks {
+                    screen.end_line();
+                }
+                self.questions.observe(event, &self.command, screen.begun());
+            }
+            None => self.questions.observe(event, &self.command, &mut terminal::BegunLine::default()),
+        }
+        if event.metadata.correlation.as_ref() == Some(&self.command) {
+            let told = self.teller.event(event);
+            self.show(told);
+        }
+    }
+
+    fn show(&mut self, told: Vec<Told>) {
+        if let Some(screen) = &mut self.screen {
+            screen.show(told);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Agents of the kind `agent` that do what a prompt says, a line each, for tests of what people see of agents. Only with the feature
+//! `failpoints`: never in a daemon that serves anybody.
+//!
+//! `say TEXT`, `think TEXT`, `tool NAME ARGUMENT => RESULT`, `ask QUESTION`, `wait` (until it is steered), `fail TEXT`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+};
+use mainstay_model::agent::{AgentNotice, Model, Note, ToolCall};
+use mainstay_model::event::CancelEnding;
+use mainstay_model::{
+    AgentState, AskId, Delta, Error, Hears, JobId, Message, Part, PartRole, Question, QueuedPrompt,
+    RunnerInfo, RunnerNotice, SessionKind, Setting, TokenUsage, Work, WorkEnding, WorkerExit, YieldReason,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+/// Starts them.
+pub(super) struct ScriptedAgents;
+
+#[async_trait]
+impl RunnerFactory for ScriptedAgents {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        *kind == SessionKind::agent()
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        let (says, notices) = mpsc::channel(64);
+        let (given, gets) = mpsc::unbounded_channel();
+        let state = spec.conversation.and_then(|conversation| conversation.state);
+        let state =
+            state.unwrap_or_else(|| AgentState { model: Some(model("big")), ..AgentState::default() });
+        let life =
+            Life { says: says.clone(), gets, state, job: JobId::from_uuid(uuid::Uuid::nil()), added: 0 };
+        let task = tokio::spawn(life.live()).abort_handle();
+        Ok(StartedRunner { runner: Runner::Agent(Arc::new(Scripted { given, says, task })), notices })
+    }
+}
+
+fn model(id: &str) -> Model {
+    Model {
+        provider: "scripted".to_owned(),
+        id: id.to_owned(),
+        name: None,
+        context_window: Some(1000),
+        about: Value::Null,
+    }
+}
+
+enum Given {
+    Work(JobId, Work),
+    Steered(QueuedPrompt),
+    Answered(Value),
+    Interrupted,
+}
+
+struct Scripted {
+    given: mpsc::UnboundedSender<Given>,
+    says: mpsc::Sender<RunnerNotice>,
+    task: AbortHandle,
+}
+
+impl Scripted {
+    fn give(&self, given: Given) {
+        self.given.send(given).ok();
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[async_trait]
+impl Process for Scripted {
+    fn info(&self) -> RunnerInfo {
+        RunnerInfo {
+            kernel: "scripted agent".to_owned(),
+            runtime: "test".to_owned(),
+            pid: std::process::id(),
+            references: None,
+        }
+    }
+
+    async fn answer(&self, _: AskId, answer: Result<Value, Error>) {
+        self.give(Given::Answered(answer.unwrap_or_default()));
+    }
+
+    async fn interrupt(&self) {
+        self.give(Given::Interrupted);
+    }
+
+    fn kill(&self) {
+        self.task.abort();
+        self.says.try_send(RunnerNotice::Exited { exit: WorkerExit::Signal(9), last_words: None }).ok();
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        None
+    }
+}
+
+#[async_trait]
+impl Agent for Scripted {
+    async fn work(&self, job: JobId, work: Work) {
+        self.give(Given::Work(job, work));
+    }
+
+    async fn steer(&self, queued: QueuedPrompt) {
+        self.give(Given::Steered(queued));
+    }
+
+    async fn tell(&self, question: AgentQuestion) -> Result<Value, Error> {
+        match question {
+            AgentQuestion::Models => Ok(json!({ "models": [
+                { "provider": "scripted", "id": "big", "name": "Big" },
+                { "provider": "scripted", "id": "small", "name": "Small" },
+            ] })),
+            AgentQuestion::Commands | AgentQuestion::State | AgentQuestion::Statistics => Ok(Value::Null),
+        }
+    }
+}
+
+/// The agent itself.
+struct Life {
+    says: mpsc::Sender<RunnerNotice>,
+    gets: mpsc::UnboundedReceiver<Given>,
+    state: AgentState,
+    job: JobId,
+    /// How many messages the job has added.
+    added: u32,
+}
+
+impl Life {
+    async fn live(mut self) {
+        self.tell(AgentNotice::State(self.state.clone())).await;
+        while let Some(given) = self.gets.recv().await {
+            if let Given::Work(job, work) = given {
+                (self.job, self.added) = (job, 0);
+                let ending = self.work(work).await;
+                self.tell(AgentNotice::Ended { job, ending }).await;
+            }
+        }
+    }
+
+    async fn work(&mut self, work: Work) -> WorkEnding {
+        match work {
+            Work::Turn { prompt } => {
+                self.add(vec![Part::text(PartRole::User, prompt.text.clone())]).await;
+                for line in prompt.text.lines() {
+                    if let Some(ending) = self.step(line.trim()).await {
+                        return ending;
+                    }
+                }
+                done(Value::Null)
+            }
+            Work::Compaction { .. } => {
+                let summary = "It was short.".to_owned();
+                self.tell(AgentNotice::Compacted { summary, kept: 0, metadata: Default::default() }).await;
+                done(Value::Null)
+            }
+            Work::Shell { line, is_private } => {
+                let output = format!("{line} ran{}\n", if is_private { " in private" } else { "" });
+                done(json!({ "output": output, "exitCode": 0 }))
+            }
+            Work::Setting(Setting::Model { id, .. }) if id == "none" => {
+                WorkEnding::Failed { message: "Model not found: scripted/none".to_owned() }
+            }
+            Work::Setting(setting) => {
+                self.set(setting);
+                self.tell(AgentNotice::State(self.state.clone())).await;
+                done(Value::Null)
+            }
+        }
+    }
+
+    fn set(&mut self, setting: Setting) {
+        match setting {
+            Setting::Model { id, .. } => self.state.model = Some(model(&id)),
+            Setting::Thinking { level } => self.state.thinking = level,
+            Setting::AutoCompaction { enabled } => self.state.auto_compaction = enabled,
+            Setting::NextModel { .. } | Setting::NextThinking | Setting::AutoRetry { .. } => {}
+        }
+    }
+
+    /// One line of a prompt; an ending where it is the last.
+    async fn step(&mut self, line: &str) -> Option<WorkEnding> {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match verb {
+            "say" => self.speak(PartRole::Assistant, rest).await,
+            "think" => self.speak(PartRole::Thinking, rest).await,
+            "tool" => self.call(rest).await,
+            "ask" => {
+                let ask = AskId::from_uuid(uuid::Uuid::now_v7());
+                let question = Question::text(rest);
+                let asks = RunnerNotice::Asks { job: self.job, ask, question, timeout_ms: None };
+                self.says.send(asks).await.ok();
+                loop {
+                    match self.gets.recv().await {
+                        Some(Given::Answered(value)) => {
+                            break self.speak(PartRole::Assistant, &format!("you said {value}")).await;
+                        }
+                        Some(Given::Interrupted) | None => return Some(cancelled()),
+                        Some(Given::Steered(_) | Given::Work(..)) => {}
+                    }
+                }
+            }
+            "wait" => loop {
+                match self.gets.recv().await {
+                    Some(Given::Steered(queued)) => {
+                        let text = queued.prompt.text;
+                        self.tell(AgentNotice::Queue(Vec::new())).await;
+                        self.add(vec![Part::text(PartRole::User, text.clone())]).await;
+                        let when = match queued.hears {
+                            Hears::Next => "now",
+                            Hears::AtEnd => "at the end",
+                        };
+                        break self.speak(PartRole::Assistant, &format!("I hear {when}: {text}")).await;
+                    }
+                    Some(Given::Interrupted) | None => return Some(cancelled()),
+                    Some(Given::Answered(_) | Given::Work(..)) => {}
+                }
+            },
+            "fail" => return Some(WorkEnding::Failed { message: rest.to_owned() }),
+            _ => self.speak(PartRole::Assistant, &format!("I do not know how to {line}")).await,
+        }
+        None
+    }
+
+    /// Says something in pieces, and then whole.
+    async fn speak(&mut self, role: PartRole, text: &str) {
+        let half = text.floor_char_boundary(text.len() / 2);
+        for (offset, piece) in [(0, &text[..half]), (half, &text[half..])] {
+            let (job, message, text) = (self.job, self.added, piece.to_owned());
+            let offset = offset as u64;
+            self.tell(AgentNotice::Said(Delta { job, message, part: 0, role, offset, text, tool: None }))
+                .await;
+        }
+        self.add(vec![Part::text(role, text)]).await;
+    }
+
+    async fn call(&mut self, line: &str) {
+        let (call, result) = line.split_once(" => ").unwrap_or((line, ""));
+        let (tool, argument) = call.split_once(' ').unwrap_or((call, ""));
+        let (id, arguments) = (format!("call-{}", self.added), json!({ "argument": argument }));
+        self.add(vec![Part::tool_call(&id, tool, &arguments)]).await;
+        let call = ToolCall { call: id.clone(), tool: tool.to_owned() };
+        self.tell(AgentNotice::Noted(Note::ToolStarted { call: call.clone(), arguments })).await;
+        self.tell(AgentNotice::Noted(Note::ToolEnded { call, is_error: false })).await;
+        self.add(vec![Part::tool_result(&id, result)]).await;
+    }
+
+    async fn add(&mut self, parts: Vec<Part>) {
+        self.added += 1;
+        let is_model = parts.iter().any(|part| part.role == PartRole::Assistant);
+        let usage = is_model.then_some(TokenUsage { input: 10, output: 5, ..TokenUsage::default() });
+        self.tell(AgentNotice::Message(Message { parts, usage, ..Message::default() })).await;
+    }
+
+    async fn tell(&self, notice: AgentNotice) {
+        self.says.send(RunnerNotice::Agent(notice)).await.ok();
+    }
+}
+
+fn done(value: Value) -> WorkEnding {
+    WorkEnding::Done { reason: YieldReason::EndTurn, value }
+}
+
+fn cancelled() -> WorkEnding {
+    WorkEnding::Cancelled { by: CancelEnding::Yielded }
+}

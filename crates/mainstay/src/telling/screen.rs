@@ -1,0 +1,105 @@
+//! Showing what an agent does: what it says on standard output, and all else on standard error, thoughts only where that is a terminal.
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+
+use super::Told;
+use crate::terminal::{BegunLine, Paint, RewrittenLine, Tone, printable};
+
+/// Columns of what goes on just now: a line that wraps could not be taken off the screen.
+const PASSING_COLUMNS: usize = 70;
+
+/// Where it is shown, and what stands there.
+pub(crate) struct Screen {
+    paint: Paint,
+    /// What was said last and has no end yet.
+    begun: BegunLine,
+    /// Where that was said.
+    voice: Voice,
+    passing: RewrittenLine,
+}
+
+/// Whose line is begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    Answer,
+    Thinking,
+}
+
+impl Screen {
+    /// With nothing on it.
+    pub(crate) fn new() -> Self {
+        Self {
+            paint: Paint::stderr(),
+            begun: BegunLine::default(),
+            voice: Voice::Answer,
+            passing: RewrittenLine::default(),
+        }
+    }
+
+    /// Shows these.
+    pub(crate) fn show(&mut self, told: impl IntoIterator<Item = Told>) {
+        told.into_iter().for_each(|told| self.show_one(told));
+    }
+
+    fn show_one(&mut self, told: Told) {
+        match told {
+            Told::Answer(text) => self.say(Voice::Answer, &printable(&text)),
+            Told::Thinking(text) if stderr().is_terminal() => self.say(Voice::Thinking, &printable(&text)),
+            Told::Thinking(_) => {}
+            Told::Break => self.end_line(),
+            Told::Line(tone, text) => {
+                self.make_room();
+                eprintln!("{}", self.paint.tone(tone, &printable(&text)));
+            }
+            // On a line that has not ended it would write over what was said.
+            Told::Passing(text) => {
+                if !self.begun.is_begun() {
+                    let line: String = text.chars().take(PASSING_COLUMNS).collect();
+                    self.passing.show(&line);
+                }
+            }
+        }
+    }
+
+    fn say(&mut self, voice: Voice, text: &str) {
+        self.passing.clear();
+        if self.voice != voice {
+            self.make_room();
+            self.voice = voice;
+        }
+        // A terminal that is gone ends the client elsewhere.
+        match voice {
+            Voice::Answer => {
+                print!("{text}");
+                stdout().flush().ok();
+            }
+            Voice::Thinking => eprint!("{}", self.paint.tone(Tone::Faint, text)),
+        }
+        self.begun.push(text);
+    }
+
+    /// What is not said by the agent begins on a line of its own; a file has only what it says.
+    fn make_room(&mut self) {
+        self.passing.clear();
+        if self.voice == Voice::Thinking || stdout().is_terminal() {
+            self.end_line();
+        }
+    }
+
+    /// What follows begins on a line of its own.
+    pub(crate) fn end_line(&mut self) {
+        self.passing.clear();
+        if self.begun.take() {
+            match self.voice {
+                Voice::Answer => println!(),
+                Voice::Thinking => eprintln!(),
+            }
+        }
+    }
+
+    /// What stands before a question.
+    pub(crate) fn begun(&mut self) -> &mut BegunLine {
+        self.passing.clear();
+        &mut self.begun
+    }
+}
