@@ -93,7 +93,7 @@ pub struct SessionView {
     /// The job that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<JobId>,
-    /// How it goes on, of an agent's conversation.
+    /// How its agent goes on, where something is known of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentView>,
     /// Its worker.
@@ -146,7 +146,7 @@ impl SessionView {
             failures: session.failures,
             usage: session.usage,
             running: session.running().map(|running| running.job),
-            agent: session.kind.is_agent().then(|| AgentView::new(session)),
+            agent: Some(AgentView::new(session)).filter(|agent| *agent != AgentView::default()),
             worker: session.worker.as_ref().map(|worker| WorkerView {
                 kernel: worker.kernel.clone(),
                 runtime: worker.runtime.clone(),

@@ -1,12 +1,19 @@
-//! What people see of agents: `mainstay prompt`, with agents that do what a prompt says.
+//! What people see of agents: `mainstay prompt`, and the prompt in a terminal, with agents that do what a prompt says.
 #![cfg(feature = "failpoints")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
+mod terminal;
 
 use std::process::{Child, Stdio};
 
 use support::{Finished, World, interrupt};
+use terminal::{ALT_ENTER, CTRL_C, Terminal};
+
+/// The prompt of the working folder's session.
+const PROMPT: &str = "work>";
 
 /// Says something to the agent of the working folder.
 fn prompt(world: &World, arguments: &[&str]) -> Finished {
@@ -31,6 +38,8 @@ fn what_the_agent_says_is_the_output_and_what_it_does_stands_beside_it() {
     ");
     let piped = world.run_with_input(["prompt", "--kind", "agent", "-"], b"say From a pipe.\n");
     assert_eq!(piped.stdout, "From a pipe.\n");
+    let script = world.run_with_input(["--kind", "agent"], b"say From a script.\n");
+    assert_eq!(script.stdout, "From a script.\n");
     let transcript = world.run(["session", "transcript"]).stdout;
     assert!(transcript.contains("Hello there.") && transcript.contains("From a pipe."), "{transcript}");
 }
@@ -93,6 +102,20 @@ fn an_agent_that_works_is_steered_from_elsewhere_and_ctrl_c_aborts_it() {
 }
 
 #[test]
+fn an_ask_of_an_agent_says_how_it_is_answered_where_nobody_can_type() {
+    let world = World::new();
+    prompt(&world, &["say hi"]);
+    let asking = begin(&world, "ask Sure?");
+    world.follow(0).wait_for("askRaised");
+    let ask = world.run(["ask", "list", "--json"]).json()[0]["ask"].as_str().unwrap().to_owned();
+    assert_eq!(world.run(["ask", "answer", &ask, "yes"]).code, 0);
+    let done = asking.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), "you said \"yes\"\n");
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(told.starts_with("the agent asks: Sure?\n"), "{told}");
+}
+
+#[test]
 fn a_new_conversation_is_another_session() {
     let world = World::new();
     prompt(&world, &["say one"]);
@@ -100,4 +123,117 @@ fn a_new_conversation_is_another_session() {
     prompt(&world, &["--new", "say three"]);
     let sessions = world.run(["session", "list", "--json"]).json();
     assert_eq!(sessions.as_array().unwrap().len(), 2);
+}
+
+/// A prompt on an agent's conversation that waits for input.
+fn open(world: &World) -> Terminal {
+    let mut command = world.command();
+    command.args(["--kind", "agent"]);
+    let terminal = Terminal::run(&command);
+    terminal.wait_for("Say something, or :help");
+    terminal.wait_for_last_line(PROMPT);
+    terminal
+}
+
+/// Types a line of several.
+fn begin_line(terminal: &Terminal, line: &str) {
+    terminal.press(line);
+    terminal.press(ALT_ENTER);
+    terminal.wait_for_last_line("    ·");
+}
+
+#[test]
+fn a_person_talks_to_an_agent_in_a_terminal() {
+    let world = World::new();
+    let terminal = open(&world);
+    begin_line(&terminal, "think Hm.");
+    begin_line(&terminal, "say let x =");
+    terminal.enter("tool bash ls => a.txt");
+    terminal.wait_for("✓ bash ls: a.txt");
+    terminal.wait_for("10 tokens in, 5 out");
+    terminal.wait_for_last_line(PROMPT);
+    let screen = terminal.screen();
+    assert!(screen.contains("\nHm.\nlet x =\n"), "{screen}");
+    assert_eq!(screen.matches("warms up").count(), 0, "{screen}");
+
+    terminal.enter("!pwd");
+    terminal.wait_for("pwd ran\n");
+    terminal.enter("!!pwd");
+    terminal.wait_for("pwd ran in private");
+    terminal.enter(":model scripted/small");
+    terminal.wait_for("scripted/small, thinking off");
+    terminal.enter(":model");
+    terminal.wait_for("* scripted/small  Small");
+    terminal.enter(":thinking high");
+    terminal.wait_for("scripted/small, thinking high");
+    terminal.enter("fail 529");
+    terminal.wait_for("failed: 529");
+    terminal.enter(":compact");
+    terminal.wait_for("a summary stands for");
+    terminal.enter(":reset");
+    terminal.wait_for("the agent has forgotten what was said");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(" a secret");
+    terminal.wait_for("it was not sent");
+    terminal.enter(":quit");
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
+fn an_agent_that_works_is_steered_by_typing_and_aborted_by_ctrl_c() {
+    let world = World::new();
+    let terminal = open(&world);
+    begin_line(&terminal, "say Begun.");
+    terminal.enter("wait");
+    terminal.wait_until("Begun.", |screen| screen.lines().any(|line| line == "Begun."));
+    terminal.enter("not so fast");
+    terminal.wait_for("steer> not so fast");
+    terminal.wait_for("I hear now: not so fast");
+    terminal.wait_for_last_line(PROMPT);
+
+    begin_line(&terminal, "say Again.");
+    terminal.enter("wait");
+    terminal.wait_until("Again.", |screen| screen.lines().any(|line| line == "Again."));
+    terminal.enter(":follow-up and then");
+    terminal.wait_for("I hear at the end: and then");
+    terminal.wait_for_last_line(PROMPT);
+
+    begin_line(&terminal, "say Third.");
+    terminal.enter("wait");
+    terminal.wait_until("Third.", |screen| screen.lines().any(|line| line == "Third."));
+    terminal.press(CTRL_C);
+    terminal.wait_for("cancelling …");
+    terminal.wait_for_last_line(PROMPT);
+    assert!(terminal.screen().contains("\ncancelled\n"), "{}", terminal.screen());
+}
+
+#[test]
+fn what_is_typed_when_a_turn_ends_stands_in_the_next_line() {
+    let world = World::new();
+    let terminal = open(&world);
+    begin_line(&terminal, "say Begun.");
+    terminal.enter("wait");
+    terminal.wait_until("Begun.", |screen| screen.lines().any(|line| line == "Begun."));
+    terminal.press("say half");
+    terminal.wait_for_last_line("steer> say half");
+    assert_eq!(prompt(&world, &["--steer", "go on"]).code, 0);
+    terminal.wait_for("I hear now: go on");
+    terminal.wait_for_last_line("work> say half");
+    terminal.enter(" of it");
+    terminal.wait_until("half of it", |screen| screen.lines().any(|line| line == "half of it"));
+}
+
+#[test]
+fn what_an_agent_asks_is_answered_in_place_and_others_turns_bear_their_name() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("ask Sure?");
+    terminal.wait_for_last_line("Sure?");
+    terminal.enter("yes");
+    terminal.wait_for("you said \"yes\"");
+    terminal.wait_for_last_line(PROMPT);
+    assert_eq!(prompt(&world, &["say From elsewhere."]).code, 0);
+    terminal.wait_for("cli> say From elsewhere.");
+    terminal.wait_for("cli│ From elsewhere.");
+    terminal.wait_for_last_line(PROMPT);
 }

@@ -376,7 +376,7 @@ fn who_is_asked_may_cancel_or_leave_the_answer_to_others() {
     terminal.wait_for_last_line("the code reads a line");
     terminal.press(CTRL_D);
     let ask = the_ask(&world);
-    terminal.wait_for(&format!("`mainstay ask answer {ask} ANSWER` answers it; Ctrl-C cancels the code"));
+    terminal.wait_for(&format!("`mainstay ask answer {ask} ANSWER` answers it; Ctrl-C stops it"));
     world.run(["ask", "answer", &ask, "Ada"]);
     terminal.wait_for("(41, \"Ada\")");
 }

@@ -48,7 +48,7 @@ impl AgentView {
         };
         Self {
             state: session.agent.clone(),
-            works: session.running().map(|running| running.kind),
+            works: session.running().map(|running| running.kind).filter(|kind| !kind.is_eval()),
             queue: session.queue.iter().map(queued).collect(),
         }
     }

@@ -17,8 +17,10 @@ pub(super) async fn run(home: &Home, target: Target) -> Result<ExitCode, Error> 
         std::io::stdin()
             .read_to_end(&mut script)
             .map_err(|error| Error::CodeInvalid { reason: error.to_string() })?;
-        let eval = super::eval::Eval::of_script(target, script);
-        return eval.run(home).await;
+        return match target.is_agent()? {
+            true => super::prompt::Prompt::of_text(target, script)?.run(home).await,
+            false => super::eval::Eval::of_script(target, script).run(home).await,
+        };
     }
     let connection = connect_or_start(home, "terminal").await?;
     let session = target.find_or_create(home, &connection.client).await?;

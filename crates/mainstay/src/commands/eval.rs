@@ -111,7 +111,7 @@ impl Eval {
             withheld: self.withheld,
             show,
             has_begun: false,
-            questions: Questions::new(),
+            questions: Questions::new("the code"),
             begun: BegunLine::default(),
         };
         let mut answered = run.attempt(connection).await;

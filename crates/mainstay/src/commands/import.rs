@@ -19,8 +19,8 @@ use crate::terminal::{counted, note};
 /// Makes a session of a file that `mainstay export` wrote, or of a session file of Claude Code or pi.
 ///
 /// What the file is, is told by what is in it. An exported session comes with its transcript and its values: its code runs again,
-/// so import only what you would run. It runs in the folder it ran in, where that is there, and else in this one. Of an agent's
-/// conversation nothing runs: it can be read, searched, compacted, forked and exported.
+/// so import only what you would run. It runs in the folder it ran in, where that is there, and else in this one. An agent's
+/// conversation can be read, searched, compacted, forked and exported.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay import lab.jsonl\n  mainstay import lab.jsonl --name ada-lab --directory ~/lab\n  mainstay import ~/.claude/projects/-home-ada-lab/SESSION.jsonl --json | jq .leftOut\n\nExit codes: 0 the session is there, 1 it is Faulted, or nothing was imported."
@@ -82,7 +82,7 @@ impl Source {
         let Header { kind, working_directory: ran_in, .. } = imported.header;
         let folder = match directory {
             Some(folder) => existing(&folder, "directory")?,
-            // An agent's conversation runs nowhere: it keeps the folder it was of.
+            // An agent's conversation need not go on here: it keeps the folder it was of.
             None if kind.is_agent() && PathBuf::from(&ran_in).is_absolute() => PathBuf::from(ran_in),
             None if kind.is_agent() => working_directory()?,
             None if PathBuf::from(&ran_in).is_dir() => PathBuf::from(ran_in),

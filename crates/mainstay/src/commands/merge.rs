@@ -17,7 +17,7 @@ use crate::terminal::{Paint, Tone, counted, eval_summary, note, printable, tell_
 /// Brings entries of another session into this one
 ///
 /// Its cells run here, in their order, up to the first that fails. With --at they are put into the transcript at that place instead, and the
-/// session is built anew with them. Where nothing runs, as in an agent's conversation, they always are.
+/// session is built anew with them. In an agent's conversation, where no code runs, they always are.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay session merge ideas 5-8\n  mainstay session merge ideas 3,7 --into lab\n  mainstay session merge ideas 1-2 --at 4    # behind the first four entries\n\nThe numbers are those of `mainstay session transcript FROM`. An output brings its input.\n\nExit codes: 0 all of it ran to its end, 1 it did not; what was and was not run is said."

@@ -21,12 +21,15 @@ pub(super) struct Questions {
     asked: Option<AskId>,
     /// None where nobody can type.
     lines: Option<Lines>,
+    /// Who asks, in words.
+    asker: &'static str,
 }
 
 impl Questions {
-    pub(super) fn new() -> Self {
+    /// Of whom this names: `the code`.
+    pub(super) fn new(asker: &'static str) -> Self {
         let lines = stdin().is_terminal().then(Lines::new);
-        Self { asks: OwnAsks::default(), asked: None, lines }
+        Self { asks: OwnAsks::default(), asked: None, lines, asker }
     }
 
     /// Takes in an event, and asks where there is something to ask. `begun` is what stands on the screen before it.
@@ -56,7 +59,7 @@ impl Questions {
                 show(ask, begun);
                 lines.want();
             }
-            None => tell_how_to_answer(ask, begun),
+            None => tell_how_to_answer(self.asker, ask, begun),
         }
     }
 
@@ -98,10 +101,10 @@ fn show(ask: &Ask, begun: &mut BegunLine) {
     begun.take();
 }
 
-fn tell_how_to_answer(ask: &Ask, begun: &mut BegunLine) {
+fn tell_how_to_answer(asker: &str, ask: &Ask, begun: &mut BegunLine) {
     end_line(begun);
     let (question, id) = (question_text(&ask.question), ask.ask.short());
-    note(&format!("the code asks: {}\n  `mainstay ask answer {id} ANSWER` answers it", printable(&question)));
+    note(&format!("{asker} asks: {}\n  `mainstay ask answer {id} ANSWER` answers it", printable(&question)));
 }
 
 fn end_line(begun: &mut BegunLine) {

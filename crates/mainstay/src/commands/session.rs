@@ -257,6 +257,9 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     if !session.usage.is_zero() {
         println!("  {}", session.usage);
     }
+    if let Some(state) = session.agent.as_ref().and_then(|agent| agent.state.as_ref()) {
+        println!("  {}", crate::terminal::printable(&crate::telling::state_words(state)));
+    }
     if let Some(worker) = &session.worker {
         println!("  {} on {}, pid {}", worker.kernel, worker.runtime, worker.pid);
     }

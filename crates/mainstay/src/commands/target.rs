@@ -100,6 +100,11 @@ impl Target {
         create(home, client, new).await
     }
 
+    /// Whether an agent's conversation is asked for by its kind.
+    pub(super) fn is_agent(&self) -> Result<bool, Error> {
+        Ok(self.kind(SessionKind::fsharp())?.is_agent())
+    }
+
     /// The kind asked for, else this one.
     fn kind(&self, default: SessionKind) -> Result<SessionKind, Error> {
         self.kind.as_ref().map_or(Ok(default), SessionKind::new)

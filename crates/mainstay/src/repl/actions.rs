@@ -11,12 +11,12 @@ use mainstay_gateway::rpc::api::{
 use mainstay_gateway::view::{EntryView, StatisticsView};
 use mainstay_model::{Error, Seq, Timestamp};
 
-use super::command::Command;
+use super::command::{Command, Tongue};
 use super::evaluation::Submission;
 use super::help::help_text;
 use super::link::Link;
 use super::quiet::Quiet;
-use super::{CLIENT_NAME, Repl};
+use super::{CLIENT_NAME, Repl, no_terminal};
 use crate::commands::ask::{answer, asks_text};
 use crate::commands::backup::{back_up, made_text};
 use crate::commands::compact::told;
@@ -49,7 +49,7 @@ impl Repl {
     /// Carries out a command other than [`Command::Quit`].
     pub(super) async fn act(&mut self, command: Command) -> Result<(), Error> {
         match command {
-            Command::Help => print!("{}", help_text(self.paint)),
+            Command::Help => print!("{}", help_text(self.paint, self.tongue())),
             Command::Sessions => self.sessions().await?,
             Command::Switch(reference) => self.switch(reference).await?,
             Command::Reset => self.reset(false).await?,
@@ -59,9 +59,9 @@ impl Repl {
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
             Command::Fork { entries, name } => self.fork(entries, name).await?,
-            Command::Merge { from, entries, at } => match at {
-                Some(at) => self.insert(from, entries, at).await?,
-                None => self.evaluate(Submission::merge(from, entries)).await?,
+            Command::Merge { from, entries, at } => match (at, self.tongue()) {
+                (None, Tongue::Code) => self.evaluate(Submission::merge(from, entries)).await?,
+                (Some(_), _) | (None, Tongue::Words) => self.insert(from, entries, at).await?,
             },
             Command::Lineage => self.lineage().await?,
             Command::Transcript(from) => self.transcript(from).await?,
@@ -76,6 +76,11 @@ impl Repl {
             Command::Export(to) => to.write(&self.link.client, self.link.reference()).await?,
             Command::Import(file) => self.import(&file).await?,
             Command::Compact { before, summary } => self.compact(before, summary).await?,
+            Command::Shorten(instructions) => self.shorten(instructions).await?,
+            Command::Steer(queued) => self.steer(queued, None).await?,
+            Command::Queue => self.queue().await?,
+            Command::Model(setting) => self.model(setting).await?,
+            Command::Thinking(level) => self.thinking(level).await?,
             Command::Label { entry, label } => self.label(entry, label).await?,
             Command::Labels => self.labels().await?,
             Command::Stats(session) => self.stats(session).await?,
@@ -100,8 +105,8 @@ impl Repl {
         let connection = connect(&self.home, CLIENT_NAME).await?;
         let session = connection.client.call(GetSession { session: reference }).await?;
         let session = self.in_use(&connection.client, session).await?;
-        self.attach(Link::open(connection, session).await?);
-        Ok(())
+        let link = Link::open(connection, session).await?;
+        self.attach(link).map_err(|error| no_terminal(&error))
     }
 
     async fn create(&mut self, name: Option<String>) -> Result<(), Error> {
@@ -123,9 +128,9 @@ impl Repl {
         self.switch(forked.session.session.to_string()).await
     }
 
-    async fn insert(&mut self, from: String, entries: Entries, at: u64) -> Result<(), Error> {
+    async fn insert(&mut self, from: String, entries: Entries, at: Option<u64>) -> Result<(), Error> {
         let session = self.link.reference();
-        let insert = InsertEntries { session, command: None, from, entries: entries.0, at: Some(at) };
+        let insert = InsertEntries { session, command: None, from, entries: entries.0, at };
         let Inserted { entries, at, asked, .. } = self.link.client.call(insert).await?;
         println!("{}", inserted_text(entries, at, asked));
         self.settle().await
@@ -197,12 +202,19 @@ impl Repl {
     }
 
     async fn reset(&mut self, hard: bool) -> Result<(), Error> {
+        if self.tongue() == Tongue::Words && !hard {
+            self.wake().await?;
+        }
         self.link
             .client
             .call(ResetSession { session: self.link.reference(), hard, sent: Sent::default() })
             .await?;
         self.settle().await?;
-        note(if hard { "the session starts afresh in a new worker" } else { "the session starts afresh" });
+        note(match (self.tongue(), hard) {
+            (Tongue::Code, true) => "the session starts afresh in a new worker",
+            (Tongue::Code, false) => "the session starts afresh",
+            (Tongue::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
+        });
         Ok(())
     }
 
@@ -284,7 +296,7 @@ impl Repl {
         self.switch(imported.session.session.to_string()).await
     }
 
-    async fn compact(&mut self, before: Option<u64>, summary: String) -> Result<(), Error> {
+    pub(super) async fn compact(&mut self, before: Option<u64>, summary: String) -> Result<(), Error> {
         let session = self.link.reference();
         let before = match before {
             Some(number) => number - 1,

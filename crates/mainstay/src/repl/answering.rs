@@ -46,7 +46,7 @@ impl Repl {
                 Typed::End => {
                     progress.leave_asks_to_others();
                     let id = ask.ask.short();
-                    note(&format!("`mainstay ask answer {id} ANSWER` answers it; Ctrl-C cancels the code"));
+                    note(&format!("`mainstay ask answer {id} ANSWER` answers it; Ctrl-C stops it"));
                 }
                 Typed::Interrupted => {}
             }

@@ -4,6 +4,7 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::{SessionState, Timestamp};
 
 use crate::commands::fault::{HardReset, fault_text};
+use crate::telling::state_words;
 use crate::terminal::{Paint, Tone, ago, printable};
 
 /// Between two facts on a line.
@@ -12,7 +13,7 @@ pub(super) const DOT: &str = " • ";
 /// What is shown on attaching.
 pub(super) fn banner(session: &SessionView, paint: Paint, now: Timestamp) -> String {
     let hint = match session.kind.is_agent() {
-        true => "An agent's conversation: `:transcript` shows it, nothing runs in it. Or :help",
+        true => "Say something, or :help",
         false => "Type F#, or :help",
     };
     let hint = paint.tone(Tone::Faint, hint);
@@ -45,6 +46,9 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
     }
     if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
+    }
+    if let Some(state) = session.agent.as_ref().and_then(|agent| agent.state.as_ref()) {
+        text.push_str(&format!("{}\n", printable(&state_words(state))));
     }
     if session.asks > 0 {
         let asks = format!("{} waiting for an answer; `:asks` lists them", session.asks);

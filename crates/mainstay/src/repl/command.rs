@@ -4,12 +4,30 @@ use std::fmt;
 use std::path::PathBuf;
 
 use mainstay_model::exchange::Format;
+use mainstay_model::{Hears, Prompt, QueuedPrompt, SessionKind, Setting, ThinkingLevel};
 
 use crate::commands::export::Destination;
 use crate::commands::merge::{Entries, entries, with_context};
+use crate::commands::prompt::{model, thinking};
 
 /// How many events `:events` shows unless told otherwise.
 const EVENTS_SHOWN: u64 = 20;
+
+/// What is typed beside commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tongue {
+    /// F#.
+    Code,
+    /// What is said to an agent.
+    Words,
+}
+
+impl Tongue {
+    /// What sessions of this kind take.
+    pub(super) fn of(kind: &SessionKind) -> Self {
+        if kind.is_agent() { Self::Words } else { Self::Code }
+    }
+}
 
 /// A command, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +102,16 @@ pub(super) enum Command {
         /// The summary.
         summary: String,
     },
+    /// Have the agent shorten what it is shown, and heed this in doing so.
+    Shorten(Option<String>),
+    /// Say something to the agent while it works.
+    Steer(QueuedPrompt),
+    /// Show what the agent has still to hear.
+    Queue,
+    /// Have the agent go on with another model; show which there are, where it does not say.
+    Model(Option<Setting>),
+    /// Have it think harder, or less; show how hard, where it does not say.
+    Thinking(Option<ThinkingLevel>),
     /// Give an entry a label, or take it off.
     Label {
         /// The number of the entry.
@@ -115,6 +143,8 @@ pub(super) struct Entry {
     pub(super) about: &'static str,
     /// What follows it first, as far as that can be proposed.
     pub(super) first: First,
+    /// Where it is known; everywhere, where it does not say.
+    tongue: Option<Tongue>,
     read: fn(&str) -> Option<Command>,
 }
 
@@ -139,8 +169,13 @@ pub(super) enum First {
     Folder,
 }
 
-/// Every command, as `:help` lists them.
-pub(super) const TABLE: &[Entry] = &[
+/// The commands that sessions of this kind know, as `:help` lists them.
+pub(super) fn table(tongue: Tongue) -> impl Iterator<Item = &'static Entry> {
+    TABLE.iter().filter(move |entry| entry.is_known(tongue))
+}
+
+/// Every command.
+const TABLE: &[Entry] = &[
     entry(":help", &[":h", ":?", "#help"], "", "show the commands and keys", |_| Some(Command::Help)),
     entry(":sessions", &[], "", "list the sessions", |_| Some(Command::Sessions)),
     entry(
@@ -183,18 +218,55 @@ pub(super) const TABLE: &[Entry] = &[
         Some(Command::Delete(name(text)))
     })
     .first(First::Session),
-    entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load)).first(First::Script),
+    entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load))
+        .first(First::Script)
+        .only(Tongue::Code),
+    entry(":steer", &[], "TEXT", "say something to the agent before its next step", |text| {
+        given(text).map(|text| steer(text, Hears::Next))
+    })
+    .only(Tongue::Words),
+    entry(":follow-up", &[], "TEXT", "say something to the agent once it would be done", |text| {
+        given(text).map(|text| steer(text, Hears::AtEnd))
+    })
+    .only(Tongue::Words),
+    entry(":queue", &[], "", "show what the agent has still to hear", |_| Some(Command::Queue))
+        .only(Tongue::Words),
+    entry(":model", &[], "[PROVIDER/ID]", "go on with another model, or list them", |text| {
+        match given(text) {
+            None => Some(Command::Model(None)),
+            Some(text) => model(&text).ok().map(|setting| Command::Model(Some(setting))),
+        }
+    })
+    .only(Tongue::Words),
+    entry(":thinking", &[], "[LEVEL]", "think so hard: off, minimal, low, medium, high, xhigh", |text| {
+        match given(text) {
+            None => Some(Command::Thinking(None)),
+            Some(text) => thinking(&text).ok().map(|level| Command::Thinking(Some(level))),
+        }
+    })
+    .only(Tongue::Words),
     entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
     entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
         let (ask, text) = line.trim_start().split_once(char::is_whitespace)?;
         Some(Command::Answer { ask: ask.to_owned(), text: given(text)? })
     }),
-    entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel)),
-    entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)),
-    entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset)),
+    entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel))
+        .only(Tongue::Code),
+    entry(":cancel", &[], "", "stop what the agent does, whoever asked for it", |_| Some(Command::Cancel))
+        .only(Tongue::Words),
+    entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)).only(Tongue::Code),
+    entry(":reset", &[], "", "have the agent forget what was said; it stays readable", |_| {
+        Some(Command::Reset)
+    })
+    .only(Tongue::Words),
+    entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset))
+        .only(Tongue::Code),
+    entry(":hard-reset", &[], "", "the same, in a new process of the agent", |_| Some(Command::HardReset))
+        .only(Tongue::Words),
     entry(":refresh", &[], "", "run the definitions again where what they use has changed", |_| {
         Some(Command::Refresh)
-    }),
+    })
+    .only(Tongue::Code),
     entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
     })
@@ -206,7 +278,16 @@ pub(super) const TABLE: &[Entry] = &[
         "SUMMARY [--before N]",
         "have a summary stand for what was said, or for what was said before entry N",
         compact,
-    ),
+    )
+    .only(Tongue::Code),
+    entry(
+        ":compact",
+        &[],
+        "[INSTRUCTIONS]",
+        "have the agent shorten what it is shown; or SUMMARY --before N, a summary of yours",
+        shorten,
+    )
+    .only(Tongue::Words),
     entry(":label", &[], "ENTRY [TEXT]", "give an entry a label, or take it off", label).first(First::Entry),
     entry(":labels", &[], "", "list the labels of entries", |_| Some(Command::Labels)),
     entry(
@@ -259,7 +340,7 @@ const fn entry(
     about: &'static str,
     read: fn(&str) -> Option<Command>,
 ) -> Entry {
-    Entry { name, aliases, argument, about, first: First::Free, read }
+    Entry { name, aliases, argument, about, first: First::Free, tongue: None, read }
 }
 
 impl Entry {
@@ -270,6 +351,14 @@ impl Entry {
 
     const fn first(self, first: First) -> Self {
         Self { first, ..self }
+    }
+
+    const fn only(self, tongue: Tongue) -> Self {
+        Self { tongue: Some(tongue), ..self }
+    }
+
+    fn is_known(&self, tongue: Tongue) -> bool {
+        self.tongue.is_none_or(|own| own == tongue)
     }
 }
 
@@ -314,6 +403,18 @@ fn compact(text: &str) -> Option<Command> {
         return None;
     }
     Some(Command::Compact { before, summary: name(summary)? })
+}
+
+/// With the number of an entry, it is a summary of one's own.
+fn shorten(text: &str) -> Option<Command> {
+    match compact(text) {
+        Some(own @ Command::Compact { before: Some(_), .. }) => Some(own),
+        Some(_) | None => Some(Command::Shorten(given(text))),
+    }
+}
+
+fn steer(text: String, hears: Hears) -> Command {
+    Command::Steer(QueuedPrompt { prompt: Prompt::text(text), hears })
 }
 
 fn label(text: &str) -> Option<Command> {
@@ -376,6 +477,8 @@ pub(super) enum CommandError {
     Unknown {
         /// What was typed.
         name: String,
+        /// Where.
+        tongue: Tongue,
     },
     /// What follows it is missing, or not of its form.
     Usage {
@@ -387,8 +490,8 @@ pub(super) enum CommandError {
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { name } => {
-                let names: Vec<_> = TABLE.iter().map(|entry| entry.name).collect();
+            Self::Unknown { name, tongue } => {
+                let names: Vec<_> = table(*tongue).map(|entry| entry.name).collect();
                 write!(f, "there is no command `{name}`; there are {}", names.join(" "))
             }
             Self::Usage { usage } => write!(f, "type `{usage}`"),
@@ -397,26 +500,26 @@ impl fmt::Display for CommandError {
 }
 
 /// The command of this name, which a slash may begin instead of the colon.
-pub(super) fn named(name: &str) -> Option<&'static Entry> {
+pub(super) fn named(name: &str, tongue: Tongue) -> Option<&'static Entry> {
     let bare = name.strip_prefix('/');
     let is_meant = |known: &str| known == name || bare.is_some() && known.strip_prefix(':') == bare;
-    TABLE.iter().find(|entry| is_meant(entry.name) || entry.aliases.iter().any(|alias| is_meant(alias)))
+    table(tongue).find(|entry| is_meant(entry.name) || entry.aliases.iter().any(|alias| is_meant(alias)))
 }
 
-/// Reads a line as a command; none where it is code. F# has no code that begins with a colon, and knows its own `#quit;;`. What
+/// Reads a line as a command; none where it is code, or words. F# has no code that begins with a colon, and knows its own `#quit;;`. What
 /// begins with a slash is a command only where there is one of that name: a comment does so too.
-pub(super) fn read(line: &str) -> Option<Result<Command, CommandError>> {
+pub(super) fn read(line: &str, tongue: Tongue) -> Option<Result<Command, CommandError>> {
     let text = line.trim();
     let text = if text.starts_with('#') { text.trim_end_matches(';').trim_end() } else { text };
     if text.contains('\n') {
         return None;
     }
     let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    match named(name) {
+    match named(name, tongue) {
         Some(entry) => {
             Some((entry.read)(argument).ok_or_else(|| CommandError::Usage { usage: entry.usage() }))
         }
-        None if name.starts_with(':') => Some(Err(CommandError::Unknown { name: name.to_owned() })),
+        None if name.starts_with(':') => Some(Err(CommandError::Unknown { name: name.to_owned(), tongue })),
         None => None,
     }
 }
@@ -424,6 +527,10 @@ pub(super) fn read(line: &str) -> Option<Result<Command, CommandError>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(line: &str) -> Option<Result<Command, CommandError>> {
+        super::read(line, Tongue::Code)
+    }
 
     fn done(line: &str) -> Command {
         read(line).unwrap().unwrap()
@@ -610,5 +717,35 @@ mod tests {
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
         insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :label :labels :export :import :search :history :status :events :stats :gc :backup :quit");
+    }
+
+    #[test]
+    fn agents_have_commands_of_their_own() {
+        let done = |line: &str| super::read(line, Tongue::Words).unwrap().unwrap();
+        let steer = |text: &str, hears| Command::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
+        assert_eq!(done(":steer not so"), steer("not so", Hears::Next));
+        assert_eq!(done("/follow-up and test it"), steer("and test it", Hears::AtEnd));
+        let (provider, id) = ("openrouter".to_owned(), "openai/gpt".to_owned());
+        let model = Setting::Model { provider, id };
+        assert_eq!(
+            (done(":model"), done(":model openrouter/openai/gpt")),
+            (Command::Model(None), Command::Model(Some(model)))
+        );
+        assert_eq!(done(":thinking high"), Command::Thinking(Some(ThinkingLevel::High)));
+        assert_eq!(done(":compact"), Command::Shorten(None));
+        assert_eq!(done(":compact keep names"), Command::Shorten(Some("keep names".to_owned())));
+        let own = Command::Compact { before: Some(7), summary: "Two plots.".to_owned() };
+        assert_eq!(done(":compact Two plots. --before 7"), own);
+        for line in [":steer", ":follow-up ", ":model big", ":thinking hardly"] {
+            assert!(
+                matches!(super::read(line, Tongue::Words), Some(Err(CommandError::Usage { .. }))),
+                "{line}"
+            );
+        }
+        for (line, tongue) in
+            [(":steer x", Tongue::Code), (":load x", Tongue::Words), (":refresh", Tongue::Words)]
+        {
+            assert!(matches!(super::read(line, tongue), Some(Err(CommandError::Unknown { .. }))), "{line}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::command::{self, First, TABLE};
+use super::command::{self, First, Tongue, table};
 use crate::commands::transcript::{Wanted, for_each_entry, role_words};
 use crate::terminal::{ago, printable};
 
@@ -53,6 +53,7 @@ pub(super) struct Asked {
 /// The completer of the prompt.
 pub(super) struct DaemonCompleter {
     source: Source,
+    tongue: Tongue,
     runtime: Handle,
     flight: Option<Flight>,
     answer: Option<Answer>,
@@ -102,8 +103,8 @@ impl Proposal {
 
 impl DaemonCompleter {
     /// A completer that asks whom `source` names, on `runtime`.
-    pub(super) fn new(source: Source, runtime: Handle) -> Self {
-        Self { source, runtime, flight: None, answer: None }
+    pub(super) fn new(source: Source, tongue: Tongue, runtime: Handle) -> Self {
+        Self { source, tongue, runtime, flight: None, answer: None }
     }
 
     fn asked(&self) -> Option<Asked> {
@@ -113,10 +114,10 @@ impl DaemonCompleter {
     /// Starts to ask what could stand at the end of `line`, the text before the cursor.
     fn ask(&mut self, asked: Asked, line: &str, code: &str) {
         let (sender, answer) = mpsc::channel();
-        let (line, code) = (line.to_owned(), code.to_owned());
+        let (line, code, tongue) = (line.to_owned(), code.to_owned(), self.tongue);
         self.flight = Some(Flight { line: line.clone(), as_of: asked.as_of, answer });
         self.runtime.spawn(async move {
-            let proposal = match timeout(GIVE_UP, propose(&asked, &line, code)).await {
+            let proposal = match timeout(GIVE_UP, propose(&asked, tongue, &line, code)).await {
                 Ok(Ok(proposal)) => proposal,
                 Ok(Err(_)) | Err(_) => Proposal::none(&line),
             };
@@ -147,7 +148,7 @@ impl DaemonCompleter {
 impl Completer for DaemonCompleter {
     fn complete(&mut self, code: &str, cursor: usize) -> CompletionResult {
         let line = code.get(..cursor).unwrap_or(code);
-        if let Some(proposal) = at_once(line) {
+        if let Some(proposal) = at_once(line, self.tongue) {
             return fresh(&proposal, cursor);
         }
         let Some(asked) = self.asked() else { return CompletionResult::fresh(Vec::new()) };
@@ -184,23 +185,23 @@ impl Completer for DaemonCompleter {
 }
 
 /// What needs no asking: indentation, commands, files.
-fn at_once(line: &str) -> Option<Proposal> {
+fn at_once(line: &str, tongue: Tongue) -> Option<Proposal> {
     let here = line.rsplit('\n').next().unwrap_or_default();
     if line.len() > here.len() && here.trim().is_empty() {
         let choice = Choice { value: STEP.to_owned(), note: String::new(), documentation: None };
         return Some(Proposal::whole(line.len(), vec![choice]));
     }
-    if let Some(Sought::File { path, endings }) = sought(line) {
+    if let Some(Sought::File { path, endings }) = sought(line, tongue) {
         return Some(files(path, endings, line.len()));
     }
     let is_command = line.is_empty() || (line.starts_with([':', '/']) && !line.contains(char::is_whitespace));
-    is_command.then(|| commands(line))
+    is_command.then(|| commands(line, tongue))
 }
 
 /// The commands whose names begin with `begun`, with the sign it begins with.
-fn commands(begun: &str) -> Proposal {
+fn commands(begun: &str, tongue: Tongue) -> Proposal {
     let sign = begun.chars().next().unwrap_or(':');
-    let choices = TABLE.iter().filter_map(|entry| {
+    let choices = table(tongue).filter_map(|entry| {
         let name = entry.name.replacen(':', sign.encode_utf8(&mut [0; 4]), 1);
         let end = if entry.argument.is_empty() { "" } else { " " };
         name.starts_with(begun).then(|| Choice {
@@ -228,9 +229,9 @@ enum Sought<'a> {
 }
 
 /// What is sought at the end of a line; none where it begins with no command.
-fn sought(line: &str) -> Option<Sought<'_>> {
+fn sought(line: &str, tongue: Tongue) -> Option<Sought<'_>> {
     let (name, text) = line.split_once(' ')?;
-    let entry = command::named(name)?;
+    let entry = command::named(name, tongue)?;
     if let Some(begun) = ENTRY_OPTIONS.iter().find_map(|option| option_begun(entry, option, text)) {
         return Some(Sought::Entry { begun });
     }
@@ -276,8 +277,8 @@ fn files(path: &str, endings: &[&str], end: usize) -> Proposal {
 }
 
 /// Asks the daemon.
-async fn propose(asked: &Asked, line: &str, code: String) -> Result<Proposal, Error> {
-    match sought(line) {
+async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Result<Proposal, Error> {
+    match sought(line, tongue) {
         Some(Sought::Session { begun }) => {
             Ok(sessions(&all_sessions(asked).await?, asked, begun, line.len()))
         }
@@ -290,7 +291,7 @@ async fn propose(asked: &Asked, line: &str, code: String) -> Result<Proposal, Er
         }
         Some(Sought::Entry { begun }) => entries(asked, asked.session, begun, line.len()).await,
         Some(Sought::Nothing | Sought::File { .. }) => Ok(Proposal::none(line)),
-        None if line.starts_with(':') => Ok(Proposal::none(line)),
+        None if line.starts_with(':') || tongue == Tongue::Words => Ok(Proposal::none(line)),
         None => names(asked, line, code).await,
     }
 }
@@ -504,6 +505,14 @@ fn row(choice: &Choice, width: usize, columns: usize) -> String {
 mod tests {
     use super::*;
 
+    fn at_once(line: &str) -> Option<Proposal> {
+        super::at_once(line, Tongue::Code)
+    }
+
+    fn sought(line: &str) -> Option<Sought<'_>> {
+        super::sought(line, Tongue::Code)
+    }
+
     fn choice(value: &str) -> Choice {
         Choice { value: value.to_owned(), note: "function  int -> int".to_owned(), documentation: None }
     }
@@ -547,7 +556,7 @@ mod tests {
             Some("/rename ,/reset,/refresh")
         );
         assert_eq!(at_once("//comment\nList.ma"), None);
-        assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(TABLE.len()));
+        assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(table(Tongue::Code).count()));
     }
 
     #[test]
@@ -628,7 +637,7 @@ mod tests {
     #[test]
     fn an_answer_serves_while_the_name_grows() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let mut completer = DaemonCompleter::new(Source::default(), runtime.handle().clone());
+        let mut completer = DaemonCompleter::new(Source::default(), Tongue::Code, runtime.handle().clone());
         let proposal = Proposal::whole(5, vec![choice("map"), choice("Max"), choice("``my``")]);
         completer.answer = Some(Answer { line: "List.m".to_owned(), as_of: Seq(7), proposal });
         let known = |line| completer.known(line, Seq(7)).map(|proposal| values(&proposal).join(","));

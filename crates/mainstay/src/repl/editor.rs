@@ -13,6 +13,7 @@ use reedline::{
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use super::command::Tongue;
 use super::completion::{DaemonCompleter, Source};
 use super::highlight::FsharpHighlighter;
 use super::history::SharedHistory;
@@ -55,8 +56,8 @@ struct Setup {
 
 /// What is typed.
 enum Purpose {
-    /// Code and commands, which are completed, coloured and kept.
-    Code { recall: Recall, source: Source, runtime: Handle },
+    /// Code, or words, and commands, which are completed, coloured and kept.
+    Input { tongue: Tongue, recall: Recall, source: Source, runtime: Handle },
     /// An answer, which is none of it.
     Answer,
 }
@@ -69,8 +70,9 @@ pub(super) struct Reading {
 
 impl Editor {
     /// An editor that knows what was submitted before, and asks `source` for completions.
-    pub(super) fn new(recall: Recall, source: Source, paint: Paint) -> std::io::Result<Self> {
-        Self::of(Setup { purpose: Purpose::Code { recall, source, runtime: Handle::current() }, paint })
+    pub(super) fn new(tongue: Tongue, recall: Recall, source: Source, paint: Paint) -> std::io::Result<Self> {
+        let purpose = Purpose::Input { tongue, recall, source, runtime: Handle::current() };
+        Self::of(Setup { purpose, paint })
     }
 
     /// An editor of answers to one question.
@@ -82,6 +84,26 @@ impl Editor {
         let bell = Arc::new(Bell::default());
         let line = setup.make(&bell)?;
         Ok(Self { setup, line: Some(line), bell })
+    }
+
+    /// Takes what was typed when the bell rang.
+    pub(super) fn take_text(&mut self) -> String {
+        let line = self.line.take();
+        line.map_or_else(String::new, |line| line.current_buffer_contents().to_owned())
+    }
+
+    /// Has this typed already.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(super) fn put(&mut self, text: String) -> std::io::Result<()> {
+        let mut line = match self.line.take() {
+            Some(line) => line,
+            None => self.setup.make(&self.bell)?,
+        };
+        line.run_edit_commands(&[EditCommand::InsertString(text)]);
+        self.line = Some(line);
+        Ok(())
     }
 
     /// What interrupts the reading.
@@ -169,18 +191,19 @@ impl Setup {
             .with_ansi_colors(self.paint.is_on())
             .use_bracketed_paste(true);
         match &self.purpose {
-            Purpose::Code { recall, source, runtime } => {
-                let completer = DaemonCompleter::new(Arc::clone(source), runtime.clone());
+            Purpose::Input { tongue, recall, source, runtime } => {
+                let completer = DaemonCompleter::new(Arc::clone(source), *tongue, runtime.clone());
                 let history = SharedHistory::new(recall.clone(), runtime.clone());
-                Ok(self.for_code(line, enter, history, completer))
+                Ok(self.for_input(line, *tongue, enter, history, completer))
             }
             Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
         }
     }
 
-    fn for_code(
+    fn for_input(
         &self,
         line: Reedline,
+        tongue: Tongue,
         enter: Arc<Enter>,
         history: SharedHistory,
         completer: DaemonCompleter,
@@ -198,9 +221,12 @@ impl Setup {
             .with_word_chars("_'");
         line.with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
-            .with_highlighter(Box::new(FsharpHighlighter::default()))
+            .with_highlighter(match tongue {
+                Tongue::Code => Box::new(FsharpHighlighter::default()) as Box<dyn Highlighter>,
+                Tongue::Words => Box::new(Plain),
+            })
             .with_hinter(Box::new(hints))
-            .with_validator(Box::new(Judge::new(enter)))
+            .with_validator(Box::new(Judge::new(enter, tongue)))
             .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
@@ -208,7 +234,7 @@ impl Setup {
     }
 }
 
-/// No colours: an answer is no code.
+/// No colours: words are no code.
 struct Plain;
 
 impl Highlighter for Plain {

@@ -1,4 +1,5 @@
-//! Running code that was typed, and cells of another session: output as it comes, Ctrl-C, and what came of it.
+//! Running code that was typed, and cells of another session: output as it comes, Ctrl-C, and what came of it. What is common to that and
+//! to what an agent does is here too: following a command to its end.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,9 +10,13 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{BroughtView, EvalView};
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::event::CancelEnding;
-use mainstay_model::{Admission, AskId, CommandId, Error, EvalEnding, Event, EventBody, OutputStream, Seq};
+use mainstay_model::{
+    Admission, AgentState, AskId, CommandId, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
+};
 use tokio::time::sleep;
 
+use super::link::Heard;
+use super::talking::{Talk, typed_ahead};
 use super::{Repl, is_loss};
 use crate::asking::{News, OwnAsks};
 use crate::commands::exit::own_exit_code;
@@ -57,6 +62,8 @@ pub(super) struct Progress {
     asks: OwnAsks,
     /// Who was asked here leaves the answer to others.
     is_left_to_others: bool,
+    /// What is known of it where an agent does it.
+    talk: Option<Talk>,
 }
 
 impl Submission {
@@ -188,14 +195,14 @@ impl Repl {
     }
 
     /// Observes events up to one: an answer may overtake the last of the output.
-    async fn observe_until(&mut self, last: Seq, progress: &mut Progress) {
+    pub(super) async fn observe_until(&mut self, last: Seq, progress: &mut Progress) {
         while self.link.seen() < last {
             let Some(event) = self.link.next().await else { break };
             self.observe(&event, progress);
         }
     }
 
-    async fn follow<T>(
+    pub(super) async fn follow<T>(
         &mut self,
         answer: impl Future<Output = Result<T, Error>>,
         progress: &mut Progress,
@@ -212,10 +219,14 @@ impl Repl {
                     progress.waits.clear();
                     return answer;
                 }
-                event = self.link.next(), if !self.link.is_lost() => {
-                    if let Some(event) = event {
-                        self.observe(&event, progress);
-                        self.ask_person(progress).await?;
+                heard = self.link.hear(), if !self.link.is_lost() => {
+                    match (heard, &mut progress.talk) {
+                        (Some(Heard::Event(event)), _) => {
+                            self.observe(&event, progress);
+                            self.ask_person(progress).await?;
+                        }
+                        (Some(Heard::Live(live)), Some(talk)) => talk.hear(&live),
+                        (Some(Heard::Live(_)), None) | (None, _) => {}
                     }
                     if progress.is_to_be_stopped() {
                         self.stop(progress).await;
@@ -226,6 +237,7 @@ impl Repl {
                     progress.end_line();
                     self.want_stop(progress).await;
                 }
+                () = typed_ahead(), if progress.can_be_steered() => self.steer_by_line(progress).await?,
                 () = &mut patience, if is_patient => {
                     is_patient = false;
                     if !progress.has_begun {
@@ -246,6 +258,10 @@ impl Repl {
     pub(super) fn observe(&mut self, event: &Event, progress: &mut Progress) {
         progress.waits.clear();
         progress.go_on_with(event);
+        // What code has begun to print may be the question itself; what an agent has begun to say is none.
+        if matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. }) {
+            progress.talk.iter_mut().for_each(Talk::end_line);
+        }
         match progress.asks.observe(event, &progress.command) {
             Some(News::Raised | News::Answered) => return,
             Some(News::Ended) if is_cancelled(event) => return,
@@ -257,6 +273,11 @@ impl Repl {
                 self.hear(event);
                 self.tell_heard();
             }
+            return;
+        }
+        if let Some(talk) = &mut progress.talk {
+            talk.observe(event);
+            progress.has_begun |= talk.has_begun();
             return;
         }
         match &event.body {
@@ -323,7 +344,30 @@ impl Progress {
             begun: BegunLine::default(),
             asks: OwnAsks::default(),
             is_left_to_others: false,
+            talk: None,
         }
+    }
+
+    /// Nothing is known yet of this command of an agent that goes on so.
+    pub(super) fn of_talk(command: CommandId, state: Option<AgentState>) -> Self {
+        Self { talk: Some(Talk::new(state)), ..Self::of(command) }
+    }
+
+    pub(super) fn command(&self) -> &CommandId {
+        &self.command
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    pub(super) fn talk(&mut self) -> Option<&mut Talk> {
+        self.talk.as_mut()
+    }
+
+    /// Whether an agent works on it that can be told something meanwhile.
+    fn can_be_steered(&self) -> bool {
+        !self.is_unwanted && self.talk.as_ref().is_some_and(Talk::can_be_steered)
     }
 
     /// Nothing is known yet of the parts of this command.
@@ -363,6 +407,9 @@ impl Progress {
 
     /// Whether an event follows from our code or our Ctrl-C.
     fn is_our_doing(&self, event: &Event) -> bool {
+        if self.talk.as_ref().is_some_and(|talk| talk.is_our_doing(event)) {
+            return true;
+        }
         match event.body {
             EventBody::EnvironmentChanged { .. } => true,
             EventBody::CancelRequested { .. } => self.is_unwanted,
@@ -373,6 +420,7 @@ impl Progress {
 
     /// What follows begins on a line of its own.
     pub(super) fn end_line(&mut self) {
+        self.talk.iter_mut().for_each(Talk::end_line);
         if self.begun.take() {
             println!();
         }

@@ -4,17 +4,27 @@ use std::collections::HashMap;
 
 use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::eval::{EvalResult, Failure};
-use mainstay_model::{Event, EventBody, JobId, Severity, Source};
+use mainstay_model::{CommandId, Event, EventBody, JobId, Severity, Source};
 
 use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
+use crate::telling::{Teller, Told};
 use crate::terminal::{Paint, Tone, diagnostic_text, printable};
 
 /// Follows the jobs of others.
 pub(super) struct Guests {
     paint: Paint,
     jobs: HashMap<JobId, Guest>,
+    /// What an agent does for someone.
+    talk: Option<Talk>,
+}
+
+/// Someone for whom an agent works.
+struct Talk {
+    name: String,
+    command: CommandId,
+    teller: Teller,
 }
 
 /// Someone whose code runs.
@@ -28,12 +38,13 @@ struct Guest {
 impl Guests {
     /// Nobody yet.
     pub(super) fn new(paint: Paint) -> Self {
-        Self { paint, jobs: HashMap::new() }
+        Self { paint, jobs: HashMap::new(), talk: None }
     }
 
-    /// Who runs code, if someone else does.
+    /// Who runs code, or has an agent work, if someone else does.
     pub(super) fn running(&self) -> Option<&str> {
-        self.jobs.values().next().map(|guest| guest.name.as_str())
+        let talks = self.talk.iter().map(|talk| talk.name.as_str());
+        self.jobs.values().map(|guest| guest.name.as_str()).chain(talks).next()
     }
 
     /// What is to be shown of an event that is not ours: whole lines, or nothing.
@@ -63,22 +74,26 @@ impl Guests {
             EventBody::CommandQueued(_) | EventBody::CommandLeft { .. } => String::new(),
             // The code that brought it about says so itself.
             EventBody::EnvironmentChanged { .. } => String::new(),
-            // An agent's prompt tells them as they come.
+            EventBody::JobRequested { work, .. } => self.given(event, &work.to_string()),
+            // Of what others have an agent do, whole messages are told.
             EventBody::MessageStreamed(_) | EventBody::QueueChanged { .. } | EventBody::AgentChanged(_) => {
+                self.note(event);
                 String::new()
             }
+            EventBody::MessageAdded(_)
+            | EventBody::AgentNoted(_)
+            | EventBody::TranscriptCompacted(_)
+            | EventBody::JobEnded { .. } => match self.told(event) {
+                Some(text) => text,
+                None => self.happened(event),
+            },
             EventBody::AskRaised(ask) => self.asked(event, ask),
             EventBody::AssembliesChanged { .. } => {
                 let text = self.happened(event);
                 format!("{}{DOT}{}\n", text.trim_end(), self.paint.tone(Tone::Name, ":refresh runs it again"))
             }
             EventBody::CancelRequested { .. }
-            | EventBody::JobRequested { .. }
-            | EventBody::JobEnded { .. }
             | EventBody::PromptQueued(_)
-            | EventBody::AgentNoted(_)
-            | EventBody::MessageAdded(_)
-            | EventBody::TranscriptCompacted(_)
             | EventBody::EntryLabeled { .. }
             | EventBody::AskEnded { .. }
             | EventBody::EvalTimedOut { .. }
@@ -120,11 +135,53 @@ impl Guests {
         )
     }
 
+    /// Someone has an agent do something.
+    fn given(&mut self, event: &Event, what: &str) -> String {
+        let name = name_of(&event.metadata.source);
+        let text = self.marked(&name, '>', &printable(what));
+        if let Some(command) = event.metadata.correlation.clone() {
+            let mut teller = Teller::default();
+            teller.event(event);
+            self.talk = Some(Talk { name, command, teller });
+        }
+        text
+    }
+
+    /// Remembers what is told later, or not at all.
+    fn note(&mut self, event: &Event) {
+        if let EventBody::AgentChanged(_) = &event.body
+            && let Some(talk) = self.talk_of(event)
+        {
+            talk.teller.event(event);
+        }
+    }
+
+    /// What the agent does for someone whose turn's beginning was seen.
+    fn told(&mut self, event: &Event) -> Option<String> {
+        let talk = self.talk_of(event)?;
+        let (name, told) = (talk.name.clone(), talk.teller.event(event));
+        if let EventBody::JobEnded { .. } = &event.body {
+            self.talk = None;
+        }
+        let mut text = String::new();
+        for told in told {
+            text.push_str(&match told {
+                Told::Answer(said) => self.marked(&name, '│', &printable(&said)),
+                Told::Thinking(thought) => self.toned(&name, Tone::Faint, &thought),
+                Told::Line(tone, line) => self.toned(&name, tone, &line),
+                Told::Break | Told::Passing(_) => String::new(),
+            });
+        }
+        Some(text)
+    }
+
+    fn talk_of(&mut self, event: &Event) -> Option<&mut Talk> {
+        let command = event.metadata.correlation.as_ref();
+        self.talk.as_mut().filter(|talk| Some(&talk.command) == command)
+    }
+
     fn requested(&mut self, event: &Event, job: JobId, code: &str) -> String {
-        let name = match &event.metadata.source {
-            Source::Client { name, .. } => printable(name).into_owned(),
-            Source::Worker | Source::System => who(&event.metadata.source).to_owned(),
-        };
+        let name = name_of(&event.metadata.source);
         let text = self.marked(&name, '>', &printable(code));
         self.jobs.insert(job, Guest { name, code: code.to_owned(), begun: String::new() });
         text
@@ -179,10 +236,25 @@ impl Guests {
         text
     }
 
+    /// The same in a colour.
+    fn toned(&self, name: &str, tone: Tone, text: &str) -> String {
+        let lines = printable(text);
+        let toned: Vec<String> = lines.lines().map(|line| self.paint.tone(tone, line)).collect();
+        self.marked(name, '│', &toned.join("\n"))
+    }
+
     /// Each line with the name of whom it comes from.
     fn marked(&self, name: &str, mark: char, text: &str) -> String {
         let start = self.paint.tone(Tone::Faint, &format!("{name}{mark}"));
         text.lines().map(|line| format!("{start} {line}\n")).collect()
+    }
+}
+
+/// What whoever asked is called.
+fn name_of(source: &Source) -> String {
+    match source {
+        Source::Client { name, .. } => printable(name).into_owned(),
+        Source::Worker | Source::System => who(source).to_owned(),
     }
 }
 
@@ -201,7 +273,10 @@ mod tests {
     use mainstay_model::eval::RaisedError;
     use mainstay_model::event::{Metadata, OutputStream};
     use mainstay_model::fingerprint::CommandFingerprint;
-    use mainstay_model::{AskId, CommandId, Position, Principal, Question, Seq, WarmUpReason};
+    use mainstay_model::{
+        AskId, Message, Part, PartRole, Position, Principal, Prompt, Question, Seq, WarmUpReason, Work,
+        WorkEnding, YieldReason,
+    };
 
     fn job() -> JobId {
         "019a0000-0000-7000-8000-000000000001".parse().unwrap()
@@ -329,5 +404,57 @@ mod tests {
     #[test]
     fn an_end_without_a_beginning_is_the_sessions() {
         insta::assert_snapshot!(shown(&[event(Source::System, EventBody::EvalInterrupted { job: job() })]), @"session│ cut off: the worker or the daemon was lost");
+    }
+
+    #[test]
+    fn what_others_have_an_agent_do_bears_their_name() {
+        let command = CommandId::from_uuid(job().as_uuid());
+        let of_turn = |source: Source, body| {
+            let mut event = event(source, body);
+            event.metadata.correlation = Some(command.clone());
+            event
+        };
+        let said = |parts: Vec<Part>| {
+            of_turn(
+                Source::Worker,
+                EventBody::MessageAdded(Box::new(Message { parts, ..Message::default() })),
+            )
+        };
+        let requested = EventBody::JobRequested {
+            job: job(),
+            command: command.clone(),
+            fingerprint: CommandFingerprint::from_stored("fixture".to_owned()),
+            key: None,
+            deadline: None,
+            work: Work::Turn { prompt: Prompt::text("look\nhere") },
+        };
+        let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: serde_json::Value::Null };
+        let events = [
+            of_turn(agent(), requested),
+            said(vec![Part::text(PartRole::User, "look\nhere")]),
+            said(vec![
+                Part::text(PartRole::Assistant, "I look.\nNow."),
+                Part::tool_call("c1", "bash", &serde_json::json!({ "command": "ls" })),
+            ]),
+            said(vec![Part::tool_result("c1", "a.txt")]),
+            said(vec![Part::text(PartRole::Assistant, "A \u{1b}file.")]),
+            of_turn(Source::Worker, EventBody::JobEnded { job: job(), ending, duration_ms: 4 }),
+            event(
+                Source::Worker,
+                EventBody::MessageAdded(Box::new(Message {
+                    parts: vec![Part::text(PartRole::Assistant, "of itself")],
+                    ..Message::default()
+                })),
+            ),
+        ];
+        insta::assert_snapshot!(shown(&events), @"
+        mcp:agent> look
+        mcp:agent> here
+        mcp:agent│ I look.
+        mcp:agent│ Now.
+        mcp:agent│ ✓ bash ls: a.txt
+        mcp:agent│ A ␛file.
+        · worker assistant: of itself
+        ");
     }
 }

@@ -2,10 +2,10 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::command::TABLE;
+use super::command::{Tongue, table};
 use crate::terminal::{Paint, Tone};
 
-/// Keys worth knowing, as `:help` lists them.
+/// Keys worth knowing where code is typed, as `:help` lists them.
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "run what is finished, else begin a new line; an empty line ends a block"),
     ("Alt-Enter", "begin a new line"),
@@ -16,20 +16,43 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-D", "leave; the session goes on"),
 ];
 
+/// And where words are.
+const KEYS_OF_WORDS: &[(&str, &str)] = &[
+    ("Enter", "say it"),
+    ("Alt-Enter", "begin a new line"),
+    ("Tab", "complete a command"),
+    ("Up, Right", "what was typed before in this folder; the hint"),
+    ("Ctrl-R", "search what was typed before: in this folder, then in all others; again for the next"),
+    ("Ctrl-C", "drop the line; stop what the agent does"),
+    (
+        "any letter",
+        "while the agent works: begin a line that steers it; Enter sends it, an empty one goes back",
+    ),
+    ("Ctrl-D", "leave; the session goes on"),
+];
+
+const NOTE: &str = "A slash may stand for the colon of a command: /fork.\n\
+     A line that begins with a blank is stored nowhere: neither the code nor what it gives and prints, and not in the\n\
+     history; a rebuilt session is without it. A block of several lines is stored, however it begins.\n";
+
+const NOTE_OF_WORDS: &str = "A slash may stand for the colon of a command: /fork.\n\
+     !COMMAND runs a line of a shell where the agent works, and tells it of that; !!COMMAND does not tell it.\n\
+     All that is said to an agent is stored; a line that begins with a blank is not sent.\n";
+
 /// The commands and keys, a line each.
-pub(super) fn help_text(paint: Paint) -> String {
-    let rows = || TABLE.iter().map(|entry| (entry.usage(), entry.about));
+pub(super) fn help_text(paint: Paint, tongue: Tongue) -> String {
+    let (keys, note) = match tongue {
+        Tongue::Code => (KEYS, NOTE),
+        Tongue::Words => (KEYS_OF_WORDS, NOTE_OF_WORDS),
+    };
+    let rows = || table(tongue).map(|entry| (entry.usage(), entry.about));
     let width = rows().map(|(usage, _)| usage.width()).max().unwrap_or(0);
     let line = |name: &str, about: &str| {
         format!("  {}{}  {about}\n", paint.tone(Tone::Name, name), " ".repeat(width - name.width()))
     };
     let commands: String = rows().map(|(usage, about)| line(&usage, about)).collect();
-    let keys: String = KEYS.iter().map(|(key, about)| line(key, about)).collect();
-    format!(
-        "{commands}\n{keys}\nA slash may stand for the colon of a command: /fork.\n\
-         A line that begins with a blank is stored nowhere: neither the code nor what it gives and prints, and not in the\n\
-         history; a rebuilt session is without it. A block of several lines is stored, however it begins.\n"
-    )
+    let keys: String = keys.iter().map(|(key, about)| line(key, about)).collect();
+    format!("{commands}\n{keys}\n{note}")
 }
 
 #[cfg(test)]
@@ -38,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_commands_and_keys() {
-        insta::assert_snapshot!(help_text(Paint::plain()), @"
+        insta::assert_snapshot!(help_text(Paint::plain(), Tongue::Code), @"
           :help                                     show the commands and keys
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id
@@ -82,6 +105,59 @@ mod tests {
         A slash may stand for the colon of a command: /fork.
         A line that begins with a blank is stored nowhere: neither the code nor what it gives and prints, and not in the
         history; a rebuilt session is without it. A block of several lines is stored, however it begins.
+        ");
+    }
+
+    #[test]
+    fn the_commands_and_keys_of_agents() {
+        insta::assert_snapshot!(help_text(Paint::plain(), Tongue::Words), @"
+          :help                                     show the commands and keys
+          :sessions                                 list the sessions
+          :switch SESSION                           attach to another session: its name, or the end of its id
+          :new [NAME]                               create a session in this folder and attach to it
+          :fork [ENTRIES] [NAME]                    go on apart, in a new session with all or so many of these entries
+          :merge SESSION ENTRIES [--at N]           run entries of another session here: 3,4,7-9; or put them behind the first N
+          :cherry-pick SESSION ENTRY [--context N]  run one of them, with N before it
+          :rename NAME                              give the session another name
+          :delete-session [SESSION]                 delete another session, or this one
+          :steer TEXT                               say something to the agent before its next step
+          :follow-up TEXT                           say something to the agent once it would be done
+          :queue                                    show what the agent has still to hear
+          :model [PROVIDER/ID]                      go on with another model, or list them
+          :thinking [LEVEL]                         think so hard: off, minimal, low, medium, high, xhigh
+          :asks                                     list what waits for an answer
+          :answer ASK TEXT                          answer an ask: its id, or the end of it
+          :cancel                                   stop what the agent does, whoever asked for it
+          :reset                                    have the agent forget what was said; it stays readable
+          :hard-reset                               the same, in a new process of the agent
+          :transcript [FROM]                        show what was said in the session, numbered
+          :lineage                                  show which sessions were forked off which
+          :compact [INSTRUCTIONS]                   have the agent shorten what it is shown; or SUMMARY --before N, a summary of yours
+          :label ENTRY [TEXT]                       give an entry a label, or take it off
+          :labels                                   list the labels of entries
+          :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, fsx, ipynb
+          :import FILE                              make a session of a file and attach to it
+          :search WORDS                             find what was said in any session
+          :history [WORD…]                          show what was typed in this folder
+          :status                                   show the session and the daemon
+          :events [N]                               show what happened last
+          :stats [SESSION]                          show what is stored of a session; or of this one, and of all
+          :gc                                       remove what deleted sessions have left
+          :backup FOLDER                            write all that is stored into a folder, which is empty or not there
+          :quit                                     leave; the session goes on
+
+          Enter                                     say it
+          Alt-Enter                                 begin a new line
+          Tab                                       complete a command
+          Up, Right                                 what was typed before in this folder; the hint
+          Ctrl-R                                    search what was typed before: in this folder, then in all others; again for the next
+          Ctrl-C                                    drop the line; stop what the agent does
+          any letter                                while the agent works: begin a line that steers it; Enter sends it, an empty one goes back
+          Ctrl-D                                    leave; the session goes on
+
+        A slash may stand for the colon of a command: /fork.
+        !COMMAND runs a line of a shell where the agent works, and tells it of that; !!COMMAND does not tell it.
+        All that is said to an agent is stored; a line that begins with a blank is not sent.
         ");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use reedline::{Color, Highlighter, StyledText};
 use tree_sitter::{Node, Parser};
 
-use super::command;
+use super::command::{self, Tongue};
 
 /// What a piece of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ fn fsharp_parser() -> Option<Parser> {
 /// Where the name of a command ends, if the text begins with one.
 fn command_end(code: &str) -> Option<usize> {
     let name = code.split_whitespace().next()?;
-    (command::named(name).is_some() && code.starts_with(name)).then_some(name.len())
+    (command::named(name, Tongue::Code).is_some() && code.starts_with(name)).then_some(name.len())
 }
 
 /// Marks the bytes of a node, then those of its parts over them.

@@ -11,7 +11,7 @@ use reedline::{
     ReedlineRawEvent, ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::command;
+use super::command::{self, Tongue};
 use super::prompt::Bell;
 use super::recall::is_secret;
 use super::submission::{indentation, needs_more};
@@ -112,20 +112,38 @@ fn pasted(text: &str) -> String {
 /// Says whether Enter runs what was typed.
 pub(super) struct Judge {
     enter: Arc<Enter>,
+    tongue: Tongue,
 }
 
 impl Judge {
     /// A judge that tells `enter` the indentation of the line that begins.
-    pub(super) fn new(enter: Arc<Enter>) -> Self {
-        Self { enter }
+    pub(super) fn new(enter: Arc<Enter>, tongue: Tongue) -> Self {
+        Self { enter, tongue }
+    }
+
+    /// Whether Enter begins a new line. Words are whole when they are said to be.
+    fn needs_more(&self, code: &str) -> bool {
+        match self.tongue {
+            Tongue::Code => {
+                command::read(code, self.tongue).is_none() && !is_secret(code) && needs_more(code)
+            }
+            Tongue::Words => false,
+        }
+    }
+
+    fn indentation(&self, code: &str) -> usize {
+        match self.tongue {
+            Tongue::Code => indentation(code),
+            Tongue::Words => 0,
+        }
     }
 }
 
 impl Validator for Judge {
     fn validate(&self, code: &str) -> ValidationResult {
         let is_forced = self.enter.with(|state| std::mem::take(&mut state.is_forced));
-        if is_forced || (command::read(code).is_none() && !is_secret(code) && needs_more(code)) {
-            self.enter.with(|state| state.indentation = Some(" ".repeat(indentation(code))));
+        if is_forced || self.needs_more(code) {
+            self.enter.with(|state| state.indentation = Some(" ".repeat(self.indentation(code))));
             return ValidationResult::Incomplete;
         }
         self.enter.with(|state| *state = EnterState::default());
@@ -187,7 +205,7 @@ mod tests {
         let enter = Arc::new(Enter::default());
         Parts {
             keys: Keys::new(Arc::clone(&enter), Arc::default()),
-            judge: Judge::new(Arc::clone(&enter)),
+            judge: Judge::new(Arc::clone(&enter), Tongue::Code),
             hints: Hints::new(DefaultHinter::default(), enter),
         }
     }
@@ -235,5 +253,16 @@ mod tests {
     #[test]
     fn what_is_pasted_comes_in_as_one_piece_of_clean_text() {
         assert_eq!(pasted("let f x =\r\n\tx\u{1b}[31m\r"), "let f x =\n    x[31m");
+    }
+
+    #[test]
+    fn enter_says_words_and_alt_enter_begins_a_line_of_them() {
+        let Parts { mut keys, hints, .. } = parts();
+        let judge = Judge::new(Arc::clone(&hints.enter), Tongue::Words);
+        press(&mut keys, KeyModifiers::NONE);
+        assert!(is_complete(judge.validate("let f x =")));
+        press(&mut keys, KeyModifiers::ALT);
+        assert!(!is_complete(judge.validate("let f x =")));
+        assert_eq!(hints.complete_hint(), "");
     }
 }

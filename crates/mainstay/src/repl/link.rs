@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mainstay_engine::Live;
 use mainstay_gateway::rpc::api::Follow;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
@@ -10,6 +11,14 @@ use tokio::sync::mpsc;
 
 use crate::connect::Connection;
 
+/// What is heard of a session.
+pub(super) enum Heard {
+    /// What has happened.
+    Event(Event),
+    /// What is going on.
+    Live(Live),
+}
+
 /// A session as this client sees it.
 pub(super) struct Link {
     /// Calls.
@@ -17,6 +26,8 @@ pub(super) struct Link {
     /// The session when it was last asked for, with the name it has now.
     pub(super) session: SessionView,
     events: mpsc::UnboundedReceiver<Event>,
+    /// What is going on before events say it; none of a kernel.
+    live: Option<mpsc::UnboundedReceiver<Live>>,
     seen: Seq,
     is_lost: bool,
     is_deleted: bool,
@@ -35,20 +46,44 @@ impl Link {
         session: SessionView,
         seen: Seq,
     ) -> Result<Self, Error> {
-        connection.client.call(Follow::session(session.session.to_string(), seen)).await?;
+        let reference = session.session.to_string();
+        connection.client.call(Follow::session(reference.clone(), seen)).await?;
+        let live = match session.kind.is_agent() {
+            true => Some(connection.client.listen(reference).await?),
+            false => None,
+        };
         Ok(Self {
             client: Arc::new(connection.client),
             session,
             events: connection.events,
+            live,
             seen,
             is_lost: false,
             is_deleted: false,
         })
     }
 
-    /// The next event; none once the connection is lost. Dropping the future loses nothing.
+    /// The next event; none once the connection is lost. Dropping the future loses no event.
     pub(super) async fn next(&mut self) -> Option<Event> {
-        let event = self.events.recv().await;
+        loop {
+            match self.hear().await? {
+                Heard::Event(event) => return Some(event),
+                // Events say it too.
+                Heard::Live(_) => {}
+            }
+        }
+    }
+
+    /// What is heard next; nothing once the connection is lost. Dropping the future loses nothing.
+    pub(super) async fn hear(&mut self) -> Option<Heard> {
+        tokio::select! {
+            biased;
+            event = self.events.recv() => self.take(event).map(Heard::Event),
+            Some(live) = next_live(&mut self.live) => Some(Heard::Live(live)),
+        }
+    }
+
+    fn take(&mut self, event: Option<Event>) -> Option<Event> {
         match &event {
             Some(event) => {
                 self.seen = event.seq;
@@ -80,5 +115,12 @@ impl Link {
     /// How the session is named in calls.
     pub(super) fn reference(&self) -> String {
         self.session.session.to_string()
+    }
+}
+
+async fn next_live(live: &mut Option<mpsc::UnboundedReceiver<Live>>) -> Option<Live> {
+    match live {
+        Some(live) => live.recv().await,
+        None => std::future::pending().await,
     }
 }

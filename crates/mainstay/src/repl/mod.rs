@@ -2,8 +2,8 @@
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`]
 //! (over [`recall`]), [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
-//! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`answering`] asks
-//! what it asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
+//! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`talking`] speaks to
+//! agents, [`answering`] asks what either asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
@@ -26,6 +26,7 @@ mod quiet;
 mod recall;
 mod reconnection;
 mod submission;
+mod talking;
 mod tokens;
 
 use std::io::{IsTerminal, Write};
@@ -36,11 +37,11 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::GetSession;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, Event, EventBody, Seq, Timestamp};
+use mainstay_model::{Error, Event, EventBody, Seq, Timestamp, Work};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use self::command::Command;
+use self::command::{Command, Tongue};
 use self::completion::{Asked, Source};
 use self::editor::{Done, Editor, Reading, Typed};
 use self::evaluation::Submission;
@@ -75,14 +76,21 @@ pub(crate) async fn run(
     let mut repl = Repl::new(home, link).map_err(|error| no_terminal(&error))?;
     repl.greet();
     while let Some(text) = repl.read().await.map_err(|error| no_terminal(&error))? {
-        match command::read(&text) {
-            Some(Ok(Command::Quit)) => break,
-            Some(Ok(command)) => repl.carry_out(Input::Command(command)).await,
-            Some(Err(error)) => {
+        let tongue = repl.tongue();
+        match (command::read(&text, tongue), tongue) {
+            (Some(Ok(Command::Quit)), _) => break,
+            (Some(Ok(command)), _) => repl.carry_out(Input::Command(command)).await,
+            (Some(Err(error)), _) => {
                 eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string())))
             }
-            None if is_secret(&text) => repl.carry_out(Input::Withheld(text.trim().to_owned())).await,
-            None => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
+            (None, Tongue::Code) if is_secret(&text) => {
+                repl.carry_out(Input::Withheld(text.trim().to_owned())).await;
+            }
+            (None, Tongue::Code) => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
+            (None, Tongue::Words) if is_secret(&text) => {
+                note("it was not sent: all that is said to an agent is stored, also behind a blank");
+            }
+            (None, Tongue::Words) => repl.carry_out(Input::Work(talking::work_of(&text))).await,
         }
     }
     repl.update_recall();
@@ -111,6 +119,8 @@ enum Input {
     Code(String),
     /// Code that is to be stored nowhere.
     Withheld(String),
+    /// Something for an agent.
+    Work(Work),
 }
 
 /// A person at a terminal.
@@ -123,6 +133,8 @@ struct Repl {
     guests: Guests,
     /// What others did, not yet shown.
     heard: String,
+    /// What was typed and not sent: it stands in the next line.
+    left_over: String,
     /// Ctrl-C while the editor does not read.
     interrupts: Signal,
     /// The daemon was stopped, or cannot be reached; the next input tries again.
@@ -138,12 +150,13 @@ impl Repl {
         let recall = Recall::open(home);
         let mut repl = Self {
             home: home.clone(),
-            editor: Editor::new(recall.clone(), Arc::clone(&source), paint)?,
+            editor: Editor::new(Tongue::of(&link.session.kind), recall.clone(), Arc::clone(&source), paint)?,
             recall,
             guests: Guests::new(paint),
             link,
             source,
             heard: String::new(),
+            left_over: String::new(),
             interrupts: signal(SignalKind::interrupt())?,
             is_parted: false,
             paint,
@@ -157,12 +170,23 @@ impl Repl {
         print!("{}", banner::banner(&self.link.session, self.paint, Timestamp::now()));
     }
 
+    /// What is typed in this session.
+    fn tongue(&self) -> Tongue {
+        Tongue::of(&self.link.session.kind)
+    }
+
     /// Goes over to another session.
-    fn attach(&mut self, link: Link) {
+    fn attach(&mut self, link: Link) -> std::io::Result<()> {
+        let before = self.tongue();
         self.link = link;
+        if self.tongue() != before {
+            let (recall, source) = (self.recall.clone(), Arc::clone(&self.source));
+            self.editor = Editor::new(self.tongue(), recall, source, self.paint)?;
+        }
         self.guests = Guests::new(self.paint);
         self.update_source();
         self.greet();
+        Ok(())
     }
 
     /// Reads until something was typed; none when the person leaves.
@@ -177,6 +201,10 @@ impl Repl {
             }
             self.update_recall();
             let prompt = LinePrompt::session(&self.link.session.name).searching(self.recall.is_elsewhere());
+            let left_over = std::mem::take(&mut self.left_over);
+            if !left_over.is_empty() {
+                self.editor.put(left_over)?;
+            }
             let mut reading = self.editor.read(prompt)?;
             let hear = |repl: &mut Self, event: Event| {
                 repl.hear(&event);
@@ -241,6 +269,7 @@ impl Repl {
             Input::Command(command) => self.act(command).await,
             Input::Withheld(code) => self.evaluate(Submission::withheld(code)).await,
             Input::Code(code) => self.evaluate(Submission::new(code, None)).await,
+            Input::Work(work) => self.have_done(work).await,
         };
         match done {
             // The lost connection is spoken of before the next prompt.

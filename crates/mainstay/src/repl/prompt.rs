@@ -85,6 +85,11 @@ impl LinePrompt {
         Self { start: text.to_owned(), indicator: " ", colour: Color::Default, next, bell, is_elsewhere }
     }
 
+    /// The prompt of a line that steers an agent.
+    pub(super) fn steering() -> Self {
+        Self { colour: Color::Yellow, ..Self::session("steer") }
+    }
+
     /// The prompt where this says whether what a search has found is of another folder.
     pub(super) fn searching(self, is_elsewhere: Arc<AtomicBool>) -> Self {
         Self { is_elsewhere, ..self }

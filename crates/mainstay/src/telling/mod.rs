@@ -37,6 +37,15 @@ pub(crate) enum Told {
     Passing(String),
 }
 
+impl Told {
+    /// What came of a job that was not seen: what was said last, and why it was not done.
+    pub(crate) fn missed(text: &str, error: Option<&str>) -> Vec<Self> {
+        let text = (!text.is_empty()).then(|| Self::Answer(text.to_owned()));
+        let error = error.map(|error| Self::Line(Tone::Error, error.to_owned()));
+        text.into_iter().chain([Self::Break]).chain(error).collect()
+    }
+}
+
 /// What is known of one job of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
@@ -74,6 +83,11 @@ impl Teller {
     /// Whether the job has begun.
     pub(crate) fn has_begun(&self) -> bool {
         self.job.is_some()
+    }
+
+    /// Whether it is a turn that has begun.
+    pub(crate) fn is_turn(&self) -> bool {
+        self.job.is_some_and(|(_, kind)| kind == JobKind::Turn)
     }
 
     /// Takes in an event of the job's command.

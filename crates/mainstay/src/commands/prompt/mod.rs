@@ -26,7 +26,7 @@ use crate::telling::{Screen, Teller, Told};
 use crate::terminal;
 
 /// Says something to an agent and shows its answer as it comes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 #[command(mut_arg("kind", |kind| kind.help("The kind of session to look for or create: pi, agent [default: whichever is there, else pi]")))]
 pub(super) struct Prompt {
@@ -101,6 +101,14 @@ pub(crate) fn thinking(text: &str) -> Result<ThinkingLevel, String> {
 }
 
 impl Prompt {
+    /// What was piped in.
+    pub(super) fn of_text(target: Target, text: Vec<u8>) -> Result<Self, Error> {
+        let text = String::from_utf8(text).map_err(|error| Error::CodeInvalid {
+            reason: format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to()),
+        })?;
+        Ok(Self { target, text: vec![text], ..Self::default() })
+    }
+
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let prompt = self.read()?;
         let connection = connect_or_start(home, "cli").await?;
@@ -132,7 +140,7 @@ impl Prompt {
             command,
             conditions,
             screen: (!self.json).then(Screen::new),
-            questions: Questions::new(),
+            questions: Questions::new("the agent"),
         };
         let mut answered = run.attempt(connection).await;
         if let Err(Error::DaemonNotRunning) = answered {
@@ -239,10 +247,9 @@ impl Run {
             let Some(event) = events.recv().await else { break };
             self.see(&event);
         }
-        if !self.teller.has_begun() && !view.text.is_empty() {
-            self.show(vec![Told::Answer(view.text.clone())]);
+        if !self.teller.has_begun() {
+            self.show(Told::missed(&view.text, view.error.as_deref()));
         }
-        self.show(vec![Told::Break]);
         Ok(view)
     }
 
