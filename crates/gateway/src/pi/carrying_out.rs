@@ -2,6 +2,7 @@
 //! when it has ended.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,7 +12,7 @@ use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
 use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, CreateSession, Error, EventBody, EventFilter, ForkSession,
-    Hears, JobKind, Outcome, Prompt, Response as Done, Role, SessionCommand, SessionId, SessionKind,
+    Hears, JobKind, Outcome, Prompt, Response as Done, Role, Seq, SessionCommand, SessionId, SessionKind,
     Timestamp, Version, Work, WorkEnding,
 };
 use serde_json::{Value, json};
@@ -59,11 +60,17 @@ pub(super) struct HandedOver {
     pub(super) followed: Option<Followed>,
     /// What comes of it.
     pub(super) ended: BoxFuture<'static, Result>,
+    /// The event that ends it, once it has ended.
+    pub(super) completed: Arc<OnceLock<Seq>>,
 }
 
 impl HandedOver {
+    fn of(ended: BoxFuture<'static, Result>) -> Self {
+        Self { followed: None, ended, completed: Arc::default() }
+    }
+
     fn at_once(ended: Result) -> Self {
-        Self { followed: None, ended: futures::future::ready(ended).boxed() }
+        Self::of(futures::future::ready(ended).boxed())
     }
 }
 
@@ -186,7 +193,7 @@ impl Call<'_> {
             let ended = ended_of(begun.ended().await?, None)?;
             Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told: Some(told), ..ended })
         };
-        Ok(HandedOver { followed: None, ended: ended.boxed() })
+        Ok(HandedOver::of(ended.boxed()))
     }
 
     /// A session that begins with what was said before a person's words, which are given back to be said otherwise.
@@ -250,7 +257,7 @@ impl Call<'_> {
                 Err(error) => Err(error.into()),
             }
         };
-        Ok(HandedOver { followed: None, ended: ended.boxed() })
+        Ok(HandedOver::of(ended.boxed()))
     }
 
     async fn answer(&self, request: &str, response: &Value) -> Result<HandedOver> {
@@ -279,7 +286,7 @@ impl Call<'_> {
             // An answer is no change of its session's version.
             Ok(Ended { version: None, ..ended })
         };
-        Ok(HandedOver { followed: None, ended: ended.boxed() })
+        Ok(HandedOver::of(ended.boxed()))
     }
 
     /// A command that is answered when it is carried out.
@@ -288,7 +295,7 @@ impl Call<'_> {
         let kind = self.command.kind.clone();
         let begun = self.client.begin(session, self.engines(body)).await?;
         let ended = async move { ended_of(begun.ended().await?, Some(&kind)) };
-        Ok(HandedOver { followed: None, ended: ended.boxed() })
+        Ok(HandedOver::of(ended.boxed()))
     }
 
     /// A job, which is followed.
@@ -299,8 +306,16 @@ impl Call<'_> {
         let followed = self.client.follow(Cursor::Session { session, after }, filter).await?;
         let kind = self.command.kind.clone();
         let begun = self.client.begin(session, self.engines(SessionCommand::Work(work))).await?;
-        let ended = async move { ended_of(begun.ended().await?, Some(&kind)) };
-        Ok(HandedOver { followed: Some(followed), ended: ended.boxed() })
+        let completed = Arc::<OnceLock<Seq>>::default();
+        let end = Arc::clone(&completed);
+        let ended = async move {
+            let answered = begun.ended().await?;
+            if let Outcome::Done { response: Done::Worked(work) } = &answered.outcome {
+                end.get_or_init(|| work.completed);
+            }
+            ended_of(answered, Some(&kind))
+        };
+        Ok(HandedOver { followed: Some(followed), ended: ended.boxed(), completed })
     }
 
     /// The command as the engine has it: it waits for its turn.

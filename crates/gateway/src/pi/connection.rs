@@ -9,7 +9,7 @@ use futures::{Stream, StreamExt};
 use mainstay_engine::{Client, Cursor, Followed};
 use mainstay_model::{CommandId, Error, EventFilter, Principal, Seq};
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::carrying_out::{Call, Ended, Failed, HandedOver, has_begun};
@@ -176,12 +176,16 @@ struct Tasks {
     sessions: HashMap<String, Hearing>,
 }
 
-/// Ends with the connection.
-struct Hearing(AbortHandle);
+/// Events of a session on their way to the client. Ends with the connection.
+struct Hearing {
+    task: AbortHandle,
+    /// The last event that was told.
+    told: watch::Receiver<Seq>,
+}
 
 impl Drop for Hearing {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -230,7 +234,7 @@ impl Tasks {
             && let Some(name) = command.session.clone()
         {
             match connection.hear(&name, after).await {
-                Ok(hearing) => drop(self.sessions.insert(name, Hearing(hearing))),
+                Ok(hearing) => drop(self.sessions.insert(name, hearing)),
                 Err(error) => {
                     return connection.finish(&command, &id, Err(error.into()), SoFar::Nothing).await;
                 }
@@ -248,7 +252,9 @@ impl Tasks {
         match connection.call(&command, &id).hand_over().await {
             Ok(handed_over) => {
                 let connection = Arc::clone(connection);
-                self.under_way.spawn(async move { connection.wait(&command, &id, handed_over).await });
+                let told = command.session.as_ref().and_then(|name| self.sessions.get(name));
+                let told = told.map(|hearing| hearing.told.clone());
+                self.under_way.spawn(async move { connection.wait(&command, &id, handed_over, told).await });
             }
             Err(failed) => connection.finish(&command, &id, Err(failed), SoFar::Nothing).await,
         }
@@ -310,8 +316,14 @@ impl Connection {
     }
 
     /// Waits for what comes of a command, and tells how far it is.
-    async fn wait(&self, command: &PiCommand, id: &CommandId, handed_over: HandedOver) {
-        let HandedOver { mut followed, mut ended } = handed_over;
+    async fn wait(
+        &self,
+        command: &PiCommand,
+        id: &CommandId,
+        handed_over: HandedOver,
+        told: Option<watch::Receiver<Seq>>,
+    ) {
+        let HandedOver { mut followed, mut ended, completed } = handed_over;
         let mut so_far = SoFar::Nothing;
         let done = loop {
             tokio::select! {
@@ -332,6 +344,10 @@ impl Connection {
                 },
             }
         };
+        // First what happened, then what came of it; unless nothing is told any more.
+        if let (Some(mut told), Some(end)) = (told, completed.get()) {
+            told.wait_for(|told| told >= end).await.ok();
+        }
         self.finish(command, id, done, so_far).await;
     }
 
@@ -401,7 +417,7 @@ impl Connection {
     }
 
     /// Hears of a session's events from now on, or from after one on.
-    async fn hear(self: &Arc<Self>, name: &str, after: Option<u64>) -> Result<AbortHandle, Error> {
+    async fn hear(self: &Arc<Self>, name: &str, after: Option<u64>) -> Result<Hearing, Error> {
         let session = session_of(&self.peer.client, name).await?;
         let mut live = self.peer.client.listen(session.id).await?;
         let after = after.map_or(session.last_seq, Seq);
@@ -412,13 +428,14 @@ impl Connection {
         events.retain(|event| event.seq <= after);
         let mut teller = Teller::after(session.agent.clone(), &events);
         let (connection, name) = (Arc::clone(self), name.to_owned());
-        let hearing = tokio::spawn(async move {
+        let (reached, told) = watch::channel(after);
+        let task = tokio::spawn(async move {
             loop {
                 let (told, seq) = tokio::select! {
                     // What is stored first: live pieces are ahead of it at most.
                     biased;
                     event = followed.next() => match event {
-                        Ok(event) => (teller.tell(&event), Some(event.seq.0)),
+                        Ok(event) => (teller.tell(&event), Some(event.seq)),
                         Err(_) => return,
                     },
                     Some(live) = live.next() => (teller.hear(&live), None),
@@ -426,9 +443,10 @@ impl Connection {
                 for event in told {
                     connection.send(&frames::event(&name, event, seq)).await;
                 }
+                seq.into_iter().for_each(|seq| drop(reached.send_replace(seq)));
             }
         });
-        Ok(hearing.abort_handle())
+        Ok(Hearing { task: task.abort_handle(), told })
     }
 
     async fn answer(&self, response: &Response) {

@@ -1,7 +1,7 @@
 //! What a client of the pi protocol is sent. Source: protocols/pi.md, "Transport", "Envelope", "Broadcasts". Fields stand in upstream's
 //! order.
 
-use mainstay_model::{CommandId, IdempotencyKey, Version};
+use mainstay_model::{CommandId, IdempotencyKey, Seq, Version};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -152,10 +152,10 @@ pub(super) fn server_shutdown(timeout_ms: u64) -> Value {
 }
 
 /// Something that happened in a session. What is stored has the number of its event: who gives it gets what came after.
-pub(super) fn event(session: &str, event: Value, seq: Option<u64>) -> Value {
+pub(super) fn event(session: &str, event: Value, seq: Option<Seq>) -> Value {
     let mut frame = json!({ "type": "event", "sessionId": session, "event": event });
     if let Some(seq) = seq {
-        frame["seq"] = seq.into();
+        frame["seq"] = seq.0.into();
     }
     frame
 }
