@@ -111,7 +111,11 @@ impl Hub {
     pub(crate) fn listen(&self, session: SessionId) -> Listener {
         let channel = || broadcast::channel(live::KEPT).0;
         let heard = match self.lock().as_mut() {
-            Some(channels) => channels.live.entry(session).or_insert_with(channel).subscribe(),
+            Some(channels) => {
+                // Those that nobody listens to any more.
+                channels.live.retain(|_, listened| listened.receiver_count() > 0);
+                channels.live.entry(session).or_insert_with(channel).subscribe()
+            }
             None => channel().subscribe(),
         };
         Listener(heard)

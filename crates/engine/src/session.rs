@@ -391,6 +391,11 @@ impl SessionTask {
         {
             return self.withdraw(withdrawn, identity);
         }
+        if self.takes_back_first(&command.body)
+            && let Some(withdrawn) = self.lane.take_first()
+        {
+            return self.withdraw(withdrawn, identity);
+        }
         let fresh = Uuid::now_v7();
         match command.body {
             SessionCommand::HardReset | SessionCommand::Stop => self.hear_out(),

@@ -204,8 +204,9 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         ) => Refused,
 
         (S::Evaluating | S::Waiting(_), A::Steer) => Offered,
-        (S::Ready, A::Steer) => Permitted,
-        (S::Uninitialized | S::WarmingUp | S::Faulted, A::Steer) => Refused,
+        // It hears it once it is there.
+        (S::Uninitialized | S::WarmingUp | S::Ready, A::Steer) => Permitted,
+        (S::Faulted, A::Steer) => Refused,
 
         (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore) => Permitted,
         (S::Uninitialized | S::Faulted, A::Explore) => Refused,

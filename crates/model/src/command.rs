@@ -132,7 +132,8 @@ pub enum SessionCommand {
     Steer(QueuedPrompt),
     /// Stop a job, or take back a command that waits for its turn.
     Cancel {
-        /// Whose end is wanted: a command of the same principal. Without it, the job that runs, whoever asked for it.
+        /// Whose end is wanted: a command of the same principal. Without it, the job that runs, whoever asked for it; where none does yet,
+        /// the first command that waits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<CommandId>,
     },

@@ -148,6 +148,9 @@ impl SessionTask {
         if let SessionCommand::Cancel { target: Some(target) } = &command.body {
             return self.place_of_cancel(&command.source.principal(), target);
         }
+        if self.takes_back_first(&command.body) {
+            return Ok(Place::Now);
+        }
         let (state, action) = (self.session.state(), command.body.action());
         if !action.is_of(&self.session.kind) {
             return Err(Error::NotOfKind { action, kind: self.session.kind.clone() });
@@ -170,6 +173,13 @@ impl SessionTask {
             return Err(Error::LaneFull { limit });
         }
         Ok(Place::Lane)
+    }
+
+    /// Whether this is a cancel of whatever runs, where nothing does yet: then the first that waits is meant.
+    pub(super) fn takes_back_first(&self, command: &SessionCommand) -> bool {
+        matches!(command, SessionCommand::Cancel { target: None })
+            && !self.session.state().is_busy()
+            && !self.lane.is_empty()
     }
 
     /// A cancel that names its command passes everything, as long as that command runs, asks or waits here.

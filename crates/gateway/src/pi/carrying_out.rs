@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use mainstay_engine::{Client, Cursor, Followed, ImportSession};
+use mainstay_engine::{Client, CommandStatus, Cursor, Followed, ImportSession};
 use mainstay_log::SessionFilter;
 use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
 use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
@@ -127,16 +127,7 @@ impl Call<'_> {
     }
 
     pub(super) async fn session(&self) -> std::result::Result<SessionId, Error> {
-        let name = self.command.session.as_deref().unwrap_or_default();
-        find(self.client, name).await.map_err(|error| match error {
-            Error::SessionNotFound { reference } if self.command.if_version.is_some() => {
-                Error::InvalidArgument {
-                    argument: "ifSessionVersion".to_owned(),
-                    reason: format!("Session {reference} not found"),
-                }
-            }
-            error => error,
-        })
+        find(self.client, self.command.session.as_deref().unwrap_or_default()).await
     }
 
     async fn create(&self, cwd: Option<&str>) -> Result {
@@ -152,7 +143,8 @@ impl Call<'_> {
             name: alias.clone(),
             alias,
         };
-        self.created(self.client.create(self.id.clone(), create).await?).await
+        let is_replay = self.was_answered().await;
+        self.created(self.client.create(self.id.clone(), create).await?, is_replay).await
     }
 
     async fn load(&self, path: &str) -> Result {
@@ -168,30 +160,48 @@ impl Call<'_> {
             alias,
         };
         let import = ImportSession { create, imported: file.imported };
-        self.created(self.client.import(self.id.clone(), import).await?).await
+        let is_replay = self.was_answered().await;
+        self.created(self.client.import(self.id.clone(), import).await?, is_replay).await
     }
 
-    async fn created(&self, outcome: Outcome) -> Result {
+    async fn created(&self, outcome: Outcome, is_replay: bool) -> Result {
         let session = match outcome {
             Outcome::Done { response: Done::Created { session } | Done::Forked { session, .. } } => session,
             Outcome::Done { .. } => return Ok(Ended::default()),
-            Outcome::Failed { error } => return Err(Failed::Error { error, is_replay: false }),
+            Outcome::Failed { error } => return Err(Failed::Error { error, is_replay }),
         };
-        let session = self.client.status(session).await?.session;
-        let (name, info) = (name_of(&session), info(&session));
+        let session = match self.client.status(session).await {
+            Ok(status) => status.session,
+            // It came, and has gone since.
+            Err(Error::SessionNotFound { .. }) if is_replay => {
+                let name = self.command.session.clone().unwrap_or_else(|| session.to_string());
+                let data = Some(json!({ "sessionId": name }));
+                return Ok(Ended { data, is_replay, ..Ended::default() });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let principal = self.client.principal();
+        let (name, info) = (name_of(&session, principal), info(&session, principal));
         let told = super::frames::session_frame("session_created", &name, Some(&info));
         let data = json!({ "sessionId": name, "sessionInfo": info });
-        Ok(Ended { data: Some(data), version: None, is_replay: false, told: Some(told) })
+        Ok(Ended { data: Some(data), version: None, is_replay, told: (!is_replay).then_some(told) })
     }
 
     async fn delete(&self) -> Result<HandedOver> {
-        let session = self.session().await?;
+        let session = match self.session().await {
+            Err(Error::SessionNotFound { .. }) if self.was_answered().await => {
+                let data = Some(json!({ "deleted": true }));
+                return Ok(HandedOver::at_once(Ok(Ended { data, is_replay: true, ..Ended::default() })));
+            }
+            session => session?,
+        };
         let begun = self.client.begin(session, self.engines(SessionCommand::Delete)).await?;
         let name = self.command.session.clone().unwrap_or_default();
         let ended = async move {
             let told = super::frames::session_frame("session_deleted", &name, None);
             let ended = ended_of(begun.ended().await?, None)?;
-            Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told: Some(told), ..ended })
+            let told = (!ended.is_replay).then_some(told);
+            Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told, ..ended })
         };
         Ok(HandedOver::of(ended.boxed()))
     }
@@ -208,25 +218,43 @@ impl Call<'_> {
         let said = found.first().filter(|placed| placed.entry.role == Role::User).ok_or_else(unknown)?;
         let text = said.entry.content.beginning().to_owned();
         let fork = ForkSession { from: session, entries: Some(index), name: None };
-        let ended = self.created(self.client.fork(self.id.clone(), fork).await?).await?;
+        let is_replay = self.was_answered().await;
+        let ended = self.created(self.client.fork(self.id.clone(), fork).await?, is_replay).await?;
         let name = ended.data.as_ref().and_then(|data| data.get("sessionId")).cloned();
         Ok(Ended { data: Some(json!({ "sessionId": name, "text": text, "cancelled": false })), ..ended })
     }
 
     /// A turn; words for the one that runs, where the client says so. One that is sent again is what it was the first time.
     async fn prompt(&self, prompt: &Prompt, streaming: Option<Streaming>) -> Result<HandedOver> {
-        let Some(streaming) = streaming else {
-            return self.work(Work::Turn { prompt: prompt.clone() }).await;
+        let hears = match streaming {
+            None => return self.work(Work::Turn { prompt: prompt.clone() }).await,
+            Some(Streaming::Steer) => Hears::Next,
+            Some(Streaming::FollowUp) => Hears::AtEnd,
         };
-        let session = self.client.status(self.session().await?).await?.session;
-        if session.running().is_some_and(|running| running.kind == JobKind::Turn) {
-            let hears = match streaming {
-                Streaming::Steer => Hears::Next,
-                Streaming::FollowUp => Hears::AtEnd,
-            };
-            return self.steer(prompt, hears).await;
+        let is_turn = match self.before().await {
+            Some(CommandStatus::Ended(stored)) => {
+                !matches!(stored.outcome, Outcome::Done { response: Done::Recorded { .. } })
+            }
+            Some(CommandStatus::Waits { .. } | CommandStatus::Runs { .. }) => true,
+            None => {
+                let session = self.client.status(self.session().await?).await?.session;
+                session.running().is_none_or(|running| running.kind != JobKind::Turn)
+            }
+        };
+        match is_turn {
+            true => self.work(Work::Turn { prompt: prompt.clone() }).await,
+            false => self.steer(prompt, hears).await,
         }
-        self.work(Work::Turn { prompt: prompt.clone() }).await
+    }
+
+    /// What is known of the command, where it has come before.
+    async fn before(&self) -> Option<CommandStatus> {
+        self.client.command(self.command.id.as_ref()?).await.ok()
+    }
+
+    /// Whether it was answered before.
+    async fn was_answered(&self) -> bool {
+        matches!(self.before().await, Some(CommandStatus::Ended(_)))
     }
 
     async fn steer(&self, prompt: &Prompt, hears: Hears) -> Result<HandedOver> {
@@ -245,7 +273,9 @@ impl Call<'_> {
             (Aborted::Bash, Some(JobKind::Shell)) => true,
             (Aborted::Turn | Aborted::Retry | Aborted::Compaction | Aborted::Bash, _) => false,
         };
-        if !is_meant {
+        // One that was just handed over may not run yet; the session knows.
+        let is_open = aborted == Aborted::Turn && running.is_none();
+        if !is_meant && !is_open {
             return Ok(HandedOver::at_once(Ok(Ended { version: Some(version), ..Ended::default() })));
         }
         let begun = self.client.begin(session, self.engines(SessionCommand::Cancel { target: None })).await?;

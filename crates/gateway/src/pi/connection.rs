@@ -16,7 +16,7 @@ use super::carrying_out::{Call, Ended, Failed, HandedOver, has_begun};
 use super::command::{Body, PiCommand};
 use super::decode::{Invalid, decode};
 use super::errors::{About, said};
-use super::events::Teller;
+use super::events::{Teller, ui_request};
 use super::frames::{self, Phase, Response};
 use super::reading::session_of;
 use super::seen::{Before, Seen};
@@ -230,8 +230,11 @@ impl Tasks {
         connection.daemon.pi.commands.fetch_add(1, Ordering::Relaxed);
         let id = command.id.clone().unwrap_or_else(anonymous);
         let command = Arc::new(command);
+        let is_heard =
+            |name: &String| self.sessions.get(name).is_some_and(|hearing| !hearing.task.is_finished());
         if let Body::SwitchSession { after } = command.body
             && let Some(name) = command.session.clone()
+            && (after.is_some() || !is_heard(&name))
         {
             match connection.hear(&name, after).await {
                 Ok(hearing) => drop(self.sessions.insert(name, hearing)),
@@ -285,7 +288,12 @@ impl Connection {
     fn answered_before(&self, command: &PiCommand, under_way: usize) -> Option<Response> {
         let id = command.id.as_ref().map(|id| id.as_str().to_owned());
         let failure = |error: &Error, earlier: Option<&str>| {
-            let about = About { kind: &command.kind, session: command.session.as_deref(), earlier };
+            let about = About {
+                kind: &command.kind,
+                session: command.session.as_deref(),
+                earlier,
+                if_version: command.if_version,
+            };
             Some(Response::failure(id.clone(), command.kind.as_str(), said(error, &about)))
         };
         if self.daemon.stop.is_cancelled() {
@@ -296,7 +304,11 @@ impl Connection {
         {
             return failure(&Error::DependsOnItself { command: id.clone() }, None);
         }
-        let before = self.daemon.pi.seen().before(self.peer.client.principal(), command);
+        let before = match command.body {
+            // Who connects anew wants to hear, whatever was answered to another connection.
+            Body::SwitchSession { .. } => Before::New,
+            _ => self.daemon.pi.seen().before(self.peer.client.principal(), command),
+        };
         match (before, &command.id, &command.key) {
             (Before::Answered(answer), ..) => return Some(*answer),
             (Before::Taken { by, is_key: true }, _, Some(key)) => {
@@ -360,7 +372,12 @@ impl Connection {
         so_far: SoFar,
     ) {
         let given = command.id.as_ref().map(|id| id.as_str().to_owned());
-        let about = About { kind: &command.kind, session: command.session.as_deref(), earlier: None };
+        let about = About {
+            kind: &command.kind,
+            session: command.session.as_deref(),
+            earlier: None,
+            if_version: command.if_version,
+        };
         let failure = |error: String| Response::failure(given.clone(), command.kind.as_str(), error);
         let (answer, was_accepted, told) = match done {
             Ok(Ended { data, version, is_replay, told }) => {
@@ -390,7 +407,9 @@ impl Connection {
             }
             self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
             let kept = command.body.is_read().then_some(&answer);
-            self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
+            if !matches!(command.body, Body::SwitchSession { .. }) {
+                self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
+            }
         }
         self.answer(&answer).await;
         if let Some(told) = told {
@@ -420,6 +439,11 @@ impl Connection {
     async fn hear(self: &Arc<Self>, name: &str, after: Option<u64>) -> Result<Hearing, Error> {
         let session = session_of(&self.peer.client, name).await?;
         let mut live = self.peer.client.listen(session.id).await?;
+        if after.is_some_and(|after| after > session.last_seq.0) {
+            let reason = format!("the session's newest event is {}", session.last_seq);
+            return Err(Error::InvalidArgument { argument: "afterSeq".to_owned(), reason });
+        }
+        let asks = if after.is_none() { session.asks.clone() } else { Vec::new() };
         let after = after.map_or(session.last_seq, Seq);
         let cursor = Cursor::Session { session: session.id, after };
         let mut followed = self.peer.client.follow(cursor, EventFilter::default()).await?;
@@ -430,6 +454,9 @@ impl Connection {
         let (connection, name) = (Arc::clone(self), name.to_owned());
         let (reached, told) = watch::channel(after);
         let task = tokio::spawn(async move {
+            for pending in &asks {
+                connection.send(&frames::event(&name, ui_request(&pending.ask), Some(pending.raised))).await;
+            }
             loop {
                 let (told, seq) = tokio::select! {
                     // What is stored first: live pieces are ahead of it at most.
@@ -443,7 +470,9 @@ impl Connection {
                 for event in told {
                     connection.send(&frames::event(&name, event, seq)).await;
                 }
-                seq.into_iter().for_each(|seq| drop(reached.send_replace(seq)));
+                if let Some(seq) = seq {
+                    reached.send_replace(seq);
+                }
             }
         });
         Ok(Hearing { task: task.abort_handle(), told })

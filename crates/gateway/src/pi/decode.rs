@@ -236,7 +236,11 @@ impl Check<'_> {
             }
             "delete_session" => Body::DeleteSession,
             "switch_session" => {
-                Body::SwitchSession { after: self.fields.get("afterSeq").and_then(Value::as_u64) }
+                let after = self.fields.get("afterSeq");
+                if after.is_some_and(|after| !after.is_u64()) {
+                    self.wrong("afterSeq", "Must be a non-negative integer");
+                }
+                Body::SwitchSession { after: after.and_then(Value::as_u64) }
             }
             "get_metrics" => Body::GetMetrics,
             "health_check" => Body::HealthCheck,

@@ -1,6 +1,6 @@
 //! Errors in pi-server's words. Its clients compare them: they are part of the protocol. Source: protocols/pi.md, "Error strings".
 
-use mainstay_model::{Error, RateScope};
+use mainstay_model::{Error, RateScope, Version};
 
 /// What is known of the command that failed.
 pub(super) struct About<'a> {
@@ -10,15 +10,20 @@ pub(super) struct About<'a> {
     pub(super) session: Option<&'a str>,
     /// The `type` of the command that has its id or key, where that is known.
     pub(super) earlier: Option<&'a str>,
+    /// The version that it wanted of its session.
+    pub(super) if_version: Option<Version>,
 }
 
 /// What a client is told.
 pub(super) fn said(error: &Error, about: &About<'_>) -> String {
-    let About { kind, session, earlier } = about;
+    let About { kind, session, earlier, if_version } = about;
     let named = |reference: &str| session.unwrap_or(reference).to_owned();
     let earlier = earlier.unwrap_or("another command");
     match error {
-        Error::SessionNotFound { reference } => format!("Session {} not found", named(reference)),
+        Error::SessionNotFound { reference } => match if_version {
+            Some(version) => format!("Session {} not found for ifSessionVersion={version}", named(reference)),
+            None => format!("Session {} not found", named(reference)),
+        },
         Error::SessionExists { reference } => format!("Session {reference} already exists"),
         Error::TooManySessions { limit } => format!("Session limit reached ({limit} sessions)"),
         Error::RateLimited { scope: RateScope::Session, limit, .. } => {
@@ -101,11 +106,10 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::Version;
 
     #[test]
     fn the_words_are_upstreams() {
-        let about = About { kind: "prompt", session: Some("main"), earlier: Some("abort") };
+        let about = About { kind: "prompt", session: Some("main"), earlier: Some("abort"), if_version: None };
         let id = |text: &str| mainstay_model::CommandId::new(text).unwrap();
         let errors = [
             Error::SessionNotFound { reference: "x".to_owned() },

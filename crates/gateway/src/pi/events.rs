@@ -19,6 +19,8 @@ use super::messages;
 pub(super) struct Teller {
     /// How its agent goes on.
     state: Option<AgentState>,
+    /// What it has still to hear.
+    queue: Vec<QueuedPrompt>,
     turn: Option<Turn>,
 }
 
@@ -48,6 +50,8 @@ struct Open {
 
 struct Part {
     role: PartRole,
+    /// How many bytes were said before, by then unheard.
+    unheard: usize,
     text: String,
     is_closed: bool,
 }
@@ -70,7 +74,7 @@ impl Turn {
 impl Teller {
     /// Of a session whose agent went on so, and in which this has happened: a turn that runs is told from where it is.
     pub(super) fn after(state: Option<AgentState>, events: &[Event]) -> Self {
-        let mut teller = Self { state, turn: None };
+        let mut teller = Self { state, queue: Vec::new(), turn: None };
         events.iter().for_each(|event| drop(teller.tell(event)));
         teller
     }
@@ -79,6 +83,7 @@ impl Teller {
     pub(super) fn hear(&mut self, live: &Live) -> Vec<Value> {
         match live {
             Live::Said(delta) => self.said(delta, true),
+            Live::ToolOutput { .. } if self.turn.is_none() => Vec::new(),
             Live::ToolOutput { call: ToolCall { call, tool }, output } => vec![json!({
                 "type": "tool_execution_update", "toolCallId": call, "toolName": tool, "partialResult": output,
             })],
@@ -95,7 +100,14 @@ impl Teller {
             EventBody::MessageStreamed(delta) => self.said(delta, false),
             EventBody::MessageAdded(message) => self.added(event, message),
             EventBody::JobEnded { job, ending, .. } => self.ended(*job, ending),
-            EventBody::QueueChanged { queue } => vec![queue_update(queue)],
+            EventBody::PromptQueued(queued) => {
+                self.queue.push(queued.clone());
+                vec![queue_update(&self.queue)]
+            }
+            EventBody::QueueChanged { queue } => {
+                self.queue.clone_from(queue);
+                vec![queue_update(&self.queue)]
+            }
             EventBody::AgentChanged(state) => {
                 let before = self.state.replace((**state).clone()).map(|before| before.thinking);
                 match before == Some(state.thinking) {
@@ -109,8 +121,10 @@ impl Teller {
                 for (name, value) in &compaction.metadata {
                     result[name.as_str()] = value.clone();
                 }
+                let reason = result.as_object_mut().and_then(|result| result.remove("reason"));
+                let reason = reason.unwrap_or_else(|| "manual".into());
                 vec![json!({
-                    "type": "compaction_end", "reason": "manual", "result": result, "aborted": false, "willRetry": false,
+                    "type": "compaction_end", "reason": reason, "result": result, "aborted": false, "willRetry": false,
                 })]
             }
             EventBody::AskRaised(ask) => vec![ui_request(ask)],
@@ -133,7 +147,6 @@ impl Teller {
             | EventBody::CommandLeft { .. }
             | EventBody::AskEnded { .. }
             | EventBody::JobRequested { .. }
-            | EventBody::PromptQueued(_)
             | EventBody::EvalRequested { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputCut { .. }
@@ -151,17 +164,17 @@ impl Teller {
 
     /// A piece of a message. A live one behind what was missed waits for the event that has it all.
     fn said(&mut self, delta: &Delta, is_live: bool) -> Vec<Value> {
-        // What is said is said in a turn, also where its beginning was not seen.
-        let turn = self.turn.get_or_insert_with(|| Turn::new(delta.job, None));
-        if turn.job != delta.job {
-            return Vec::new();
+        // What is stored was said in a turn, also where its beginning was not seen. A live piece may come behind the end of its turn.
+        if self.turn.is_none() && !is_live {
+            self.turn = Some(Turn::new(delta.job, None));
         }
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.job == delta.job) else { return Vec::new() };
         let added = *turn.added.get_or_insert(delta.message);
         if delta.message != added {
             return Vec::new();
         }
         let known = turn.open.as_ref().and_then(|open| open.parts.get(&delta.part));
-        let known = known.map_or(0, |part| part.text.len() as u64);
+        let known = known.map_or(0, |part| (part.unheard + part.text.len()) as u64);
         if is_live && delta.offset > known {
             return Vec::new();
         }
@@ -171,8 +184,9 @@ impl Teller {
         if rest.is_empty() && !is_new {
             return Vec::new();
         }
+        let unheard = usize::try_from(delta.offset).unwrap_or_default();
         let mut events = turn.begin_message(&json!({ "role": "assistant", "content": [] }));
-        events.extend(turn.piece(delta.part, delta.role, rest, delta.tool.as_ref()));
+        events.extend(turn.piece(delta.part, delta.role, unheard, rest, delta.tool.as_ref()));
         events
     }
 
@@ -226,7 +240,14 @@ impl Turn {
     }
 
     /// Tells a piece of a part, and that the part before it is whole.
-    fn piece(&mut self, index: u32, role: PartRole, text: &str, tool: Option<&ToolCall>) -> Vec<Value> {
+    fn piece(
+        &mut self,
+        index: u32,
+        role: PartRole,
+        unheard: usize,
+        text: &str,
+        tool: Option<&ToolCall>,
+    ) -> Vec<Value> {
         let Some(open) = &mut self.open else { return Vec::new() };
         let mut events = open.close_before(index);
         let kind = kind_of(role);
@@ -236,7 +257,7 @@ impl Turn {
                 start["toolCall"] = json!({ "type": "toolCall", "id": call, "name": tool, "arguments": {} });
             }
             events.push(update(start));
-            Part { role, text: String::new(), is_closed: false }
+            Part { role, unheard, text: String::new(), is_closed: false }
         });
         if !text.is_empty() {
             part.text.push_str(text);
@@ -277,13 +298,16 @@ impl Turn {
         let mut events = self.begin_message(&json!({ "role": "assistant", "content": [] }));
         for (index, part) in (0..).zip(&message.parts) {
             let known = self.open.as_ref().and_then(|open| open.parts.get(&index));
-            let known = known.map_or("", |part| part.text.as_str());
             // A call's arguments are told as they were said; written anew they may look otherwise.
-            let rest =
-                part.text.strip_prefix(known).filter(|_| known.is_empty() || part.role != PartRole::ToolCall);
+            let rest = match known {
+                Some(_) if part.role == PartRole::ToolCall => String::new(),
+                Some(known) => {
+                    part.text.get(known.unheard + known.text.len()..).unwrap_or_default().to_owned()
+                }
+                None => part.text.clone(),
+            };
             let call = call_of(part);
-            let rest = rest.unwrap_or_default().to_owned();
-            events.extend(self.piece(index, part.role, &rest, call.as_ref()));
+            events.extend(self.piece(index, part.role, 0, &rest, call.as_ref()));
             self.calls.extend(call);
         }
         if let Some(open) = &mut self.open {
@@ -405,7 +429,7 @@ fn noted(note: &Note) -> Vec<Value> {
 }
 
 /// An ask as a dialog of an extension: what an answer must be says which.
-fn ui_request(ask: &Ask) -> Value {
+pub(super) fn ui_request(ask: &Ask) -> Value {
     let Ask { ask, question, deadline, .. } = ask;
     let (title, message) = question.prompt.split_once('\n').unwrap_or((question.prompt.as_str(), ""));
     let schema = &question.schema;
@@ -423,4 +447,99 @@ fn ui_request(ask: &Ask) -> Value {
         event["timeout"] = deadline.limit_ms.into();
     }
     event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mainstay_model::{Metadata, Part, Position, Prompt, Seq, SessionId, Source, Timestamp, YieldReason};
+    use proptest::prelude::*;
+
+    fn job() -> JobId {
+        JobId::from_uuid(uuid::Uuid::from_u128(1))
+    }
+
+    fn event(seq: u64, body: EventBody) -> Event {
+        let metadata =
+            Metadata { source: Source::Worker, correlation: None, causation: None, environment: None };
+        let session = SessionId::from_uuid(uuid::Uuid::nil());
+        Event { session, seq: Seq(seq), position: Position(seq), at: Timestamp::UNIX_EPOCH, metadata, body }
+    }
+
+    fn requested() -> EventBody {
+        EventBody::JobRequested {
+            job: job(),
+            command: mainstay_model::CommandId::new("c").unwrap(),
+            fingerprint: mainstay_model::CommandFingerprint::of("s", &()),
+            key: None,
+            deadline: None,
+            work: Work::Turn { prompt: Prompt::text("go") },
+        }
+    }
+
+    fn pieces_of(message: u32, text: &str) -> Vec<Delta> {
+        let mut offset = 0;
+        let piece = |text: &str| {
+            let (job, text) = (job(), text.to_owned());
+            let delta = Delta { job, message, part: 0, role: PartRole::Assistant, offset, text, tool: None };
+            offset += delta.text.len() as u64;
+            delta
+        };
+        text.split_inclusive(' ').map(piece).collect()
+    }
+
+    fn deltas(told: &[Value]) -> String {
+        told.iter().filter_map(|event| event["assistantMessageEvent"]["delta"].as_str()).collect()
+    }
+
+    proptest! {
+        /// Live pieces come in their order, some not at all, and whenever they come: also behind the events that have them.
+        #[test]
+        fn what_is_said_is_told_once_whatever_is_heard_and_when(
+            texts in proptest::collection::vec("([a-z]{1,5} ){1,6}", 1..4),
+            is_stored in proptest::collection::vec(any::<bool>(), 30),
+            heard_after in proptest::collection::vec(proptest::option::of(0_usize..40), 30),
+        ) {
+            let mut events = vec![event(1, requested())];
+            let mut live = Vec::new();
+            let mut stored = is_stored.iter().cycle();
+            for (message, text) in (0..).zip(&texts) {
+                // Chunks have all that was said before them.
+                let mut are_stored = true;
+                for delta in pieces_of(message, text) {
+                    // What is not stored by itself is in the message.
+                    are_stored &= *stored.next().unwrap();
+                    if are_stored {
+                        events.push(event(events.len() as u64 + 1, EventBody::MessageStreamed(delta.clone())));
+                    }
+                    live.push((events.len(), Live::Said(delta)));
+                }
+                let whole = Message { parts: vec![Part::text(PartRole::Assistant, text.as_str())], ..Message::default() };
+                events.push(event(events.len() as u64 + 1, EventBody::MessageAdded(Box::new(whole))));
+            }
+            let ending = WorkEnding::Done { reason: YieldReason::EndTurn, value: Value::Null };
+            events.push(event(events.len() as u64 + 1, EventBody::JobEnded { job: job(), ending, duration_ms: 1 }));
+            // When each piece is heard: never before it was said, and in order.
+            let mut not_before = 0;
+            let mut heard: Vec<(usize, Live)> = Vec::new();
+            for ((said, live), after) in live.into_iter().zip(heard_after.into_iter().cycle()) {
+                if let Some(after) = after {
+                    not_before = not_before.max((said.saturating_sub(1)).min(said) + after % 3);
+                    heard.push((not_before, live));
+                }
+            }
+            let mut teller = Teller::default();
+            let mut told = Vec::new();
+            let mut heard = heard.into_iter().peekable();
+            for (index, event) in events.iter().enumerate() {
+                while let Some((_, live)) = heard.next_if(|(at, _)| *at <= index) {
+                    told.extend(teller.hear(&live));
+                }
+                told.extend(teller.tell(event));
+            }
+            heard.for_each(|(_, live)| told.extend(teller.hear(&live)));
+            prop_assert_eq!(deltas(&told), texts.concat());
+            prop_assert_eq!(told.last().map(|event| event["type"].clone()), Some(json!("agent_end")));
+        }
+    }
 }

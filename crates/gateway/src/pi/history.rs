@@ -26,9 +26,14 @@ pub(super) async fn read(client: &Client, home: &Path, query: &HistoryQuery) -> 
         if !is_wanted(query, &entry) {
             continue;
         }
-        let session = client.status(event.session).await?.session;
-        entry["sessionId"] = name_of(&session).into();
-        entry["laneKey"] = format!("session:{}", name_of(&session)).into();
+        let name = match client.status(event.session).await {
+            Ok(status) => name_of(&status.session, client.principal()),
+            // It was deleted.
+            Err(Error::SessionNotFound { .. }) => event.session.to_string(),
+            Err(error) => return Err(error),
+        };
+        entry["laneKey"] = format!("session:{name}").into();
+        entry["sessionId"] = name.into();
         entries.push(entry);
         if entries.len() as u64 > limit {
             break;

@@ -2,25 +2,26 @@
 
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
-use mainstay_model::{Error, Session, SessionId};
+use mainstay_model::{Error, Principal, Session, SessionId};
 use serde_json::{Value, json};
 
-/// What clients call a session: what its creator called it, else its id.
-pub(super) fn name_of(session: &Session) -> String {
-    session.alias.clone().unwrap_or_else(|| session.id.to_string())
+/// What a principal's clients call a session: their own as they called it, another's by its id.
+pub(super) fn name_of(session: &Session, principal: &Principal) -> String {
+    let alias = session.alias.clone().filter(|_| session.owner == *principal);
+    alias.unwrap_or_else(|| session.id.to_string())
 }
 
-/// The session that clients call so: an agent's, by its alias or its whole id; this principal's own, where several are seen.
+/// The session that clients call so: an agent's, by the alias that this principal gave it or by its whole id.
 pub(super) async fn find(client: &Client, name: &str) -> Result<SessionId, Error> {
     let not_found = || Error::SessionNotFound { reference: name.to_owned() };
     let filter = SessionFilter { alias: Some(name.to_owned()), ..SessionFilter::default() };
     let mut found = client.sessions(filter).await?;
+    found.retain(|session| session.owner == *client.principal());
     if let Ok(id) = name.parse::<SessionId>() {
         let filter = SessionFilter { id: Some(id), ..SessionFilter::default() };
         found.extend(client.sessions(filter).await?);
     }
     found.retain(|session| session.kind.is_agent());
-    found.sort_by_key(|session| session.owner != *client.principal());
     found.first().map(|session| session.id).ok_or_else(not_found)
 }
 
@@ -32,10 +33,10 @@ pub(super) async fn agents(client: &Client) -> Result<Vec<Session>, Error> {
 }
 
 /// What is said of a session.
-pub(super) fn info(session: &Session) -> Value {
+pub(super) fn info(session: &Session, principal: &Principal) -> Value {
     let state = session.agent.clone().unwrap_or_default();
     let mut info = json!({
-        "sessionId": name_of(session),
+        "sessionId": name_of(session, principal),
         "thinkingLevel": state.thinking,
         "isStreaming": session.state().is_busy(),
         "messageCount": session.messages,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mainstay_engine::Client;
 use mainstay_engine::runner::{AgentQuestion, Conversation};
+use mainstay_engine::{Client, CommandStatus, Cursor};
 use mainstay_model::breaker::BreakerState;
 use mainstay_model::{
-    Admission, Command, Error, Placed, Role, Session, SessionCommand, SessionId, SessionState, TokenUsage,
+    Admission, Command, CommandId, Error, EventFilter, Outcome, Placed, Response as Done, Role, Session,
+    SessionCommand, SessionId, SessionState, TokenUsage,
 };
 use serde_json::{Value, json};
 
@@ -26,16 +27,28 @@ const TREE_TEXT: usize = 400;
 impl Call<'_> {
     /// Reads; nothing is changed by it.
     pub(super) async fn read(&self) -> Result {
+        let limit = Duration::from_millis(self.daemon.engine.limits().dependency_wait_ms);
+        for dependency in &self.command.depends_on {
+            let waited = tokio::time::timeout(limit, self.wait_for(dependency)).await;
+            let refused = |error| Failed::Error { error, is_replay: false };
+            let late = |_| {
+                refused(Error::DependencyPending {
+                    dependency: dependency.clone(),
+                    limit_ms: limit.as_millis() as u64,
+                })
+            };
+            waited.map_err(late)?.map_err(refused)?;
+        }
         let data = match &self.command.body {
             Body::Read(read) => return self.read_session(*read).await,
             Body::ExportHtml { path } => self.export(path.as_deref()).await?,
             Body::ListSessions => {
                 let sessions = agents(self.client).await?;
-                json!({ "sessions": sessions.iter().map(info).collect::<Vec<_>>() })
+                json!({ "sessions": sessions.iter().map(|session| info(session, self.client.principal())).collect::<Vec<_>>() })
             }
             Body::SwitchSession { .. } => {
                 let session = self.client.status(self.session().await?).await?.session;
-                json!({ "sessionInfo": info(&session) })
+                json!({ "sessionInfo": info(&session, self.client.principal()) })
             }
             Body::GetMetrics => self.metrics().await?,
             Body::HealthCheck => self.health(),
@@ -66,6 +79,28 @@ impl Call<'_> {
         Ok(Ended { data: Some(data), ..Ended::default() })
     }
 
+    /// Waits until a command has succeeded.
+    async fn wait_for(&self, dependency: &CommandId) -> std::result::Result<(), Error> {
+        loop {
+            let session = match self.client.command(dependency).await {
+                Ok(CommandStatus::Ended(stored)) => return succeeded(dependency, stored.outcome),
+                Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => session,
+                Err(Error::CommandNotFound { .. }) => {
+                    return Err(Error::DependencyUnknown { dependency: dependency.clone() });
+                }
+                Err(error) => return Err(error),
+            };
+            let after = self.client.status(session).await?.session.last_seq;
+            let filter = EventFilter { correlation: Some(dependency.clone()), ..EventFilter::default() };
+            let mut followed = self.client.follow(Cursor::Session { session, after }, filter).await?;
+            // It may have ended before it was followed.
+            if let Ok(CommandStatus::Ended(stored)) = self.client.command(dependency).await {
+                return succeeded(dependency, stored.outcome);
+            }
+            followed.next().await?;
+        }
+    }
+
     async fn read_session(&self, read: Read) -> Result {
         let id = self.session().await?;
         let session = self.client.status(id).await?.session;
@@ -77,7 +112,7 @@ impl Call<'_> {
         }
         let version = Some(session.version);
         let data = match read {
-            Read::State => info(&session),
+            Read::State => info(&session, self.client.principal()),
             Read::Messages => {
                 let Conversation { entries, state, .. } = self.client.conversation(id).await?;
                 json!({ "messages": messages::of_entries(&entries, state.as_ref()) })
@@ -92,7 +127,10 @@ impl Call<'_> {
                 });
             }
             Read::SessionFiles => json!({ "files": files(&self.files_of(id)) }),
-            Read::Stats => statistics(&session, &self.entries(id).await?),
+            Read::Stats => {
+                let name = name_of(&session, self.client.principal());
+                statistics(name, &session, &self.entries(id).await?)
+            }
             Read::ForkMessages => json!({ "messages": self.fork_messages(id).await? }),
             Read::Tree => self.tree(id).await?,
             Read::LastAssistantText => json!({ "text": last_words(self.client, id).await? }),
@@ -170,7 +208,7 @@ impl Call<'_> {
         let id = self.session().await?;
         let session = self.client.status(id).await?.session;
         let invalid = |reason: String| Error::InvalidArgument { argument: "outputPath".to_owned(), reason };
-        let name = format!("pi-session-{}.html", name_of(&session));
+        let name = format!("pi-session-{}.html", name_of(&session, self.client.principal()));
         let path =
             Path::new(&session.working_directory).join(path.map_or(PathBuf::from(name), PathBuf::from));
         let Conversation { entries, .. } = self.client.conversation(id).await?;
@@ -189,7 +227,7 @@ impl Call<'_> {
     }
 
     fn stored(&self, session: &Session) -> Value {
-        let mut stored = info(session);
+        let mut stored = info(session, self.client.principal());
         let file = files(&self.files_of(session.id)).into_iter().next();
         let path = file.as_ref().map_or(Value::Null, |file| file["path"].clone());
         stored["sessionFile"] = path.clone();
@@ -260,6 +298,16 @@ impl Call<'_> {
     }
 }
 
+/// Whether a command that another depends on has done what it was to do.
+fn succeeded(dependency: &CommandId, outcome: Outcome) -> std::result::Result<(), Error> {
+    let reason = match outcome {
+        Outcome::Failed { error } => error.to_string(),
+        Outcome::Done { response: Done::Worked(work) } if !work.success() => work.ending.to_string(),
+        Outcome::Done { .. } => return Ok(()),
+    };
+    Err(Error::DependencyFailed { dependency: dependency.clone(), reason })
+}
+
 /// What a model said last; null where it said nothing.
 async fn last_words(client: &Client, session: SessionId) -> std::result::Result<Option<String>, Error> {
     let entries = client.entries(session, 0, usize::MAX).await?;
@@ -287,7 +335,7 @@ fn skills(commands: &Value) -> Value {
 }
 
 /// What a conversation came to.
-fn statistics(session: &Session, entries: &[Placed]) -> Value {
+fn statistics(name: String, session: &Session, entries: &[Placed]) -> Value {
     let mut roles: BTreeMap<Role, u64> = BTreeMap::new();
     let mut messages = std::collections::BTreeSet::new();
     for placed in entries {
@@ -303,7 +351,7 @@ fn statistics(session: &Session, entries: &[Placed]) -> Value {
     let TokenUsage { input, output, cache_read, cache_write } = session.usage;
     let total = input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write);
     json!({
-        "sessionId": name_of(session),
+        "sessionId": name,
         "userMessages": count(Role::User),
         "assistantMessages": models.len(),
         "toolCalls": count(Role::ToolCall),

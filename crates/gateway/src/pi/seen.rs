@@ -11,6 +11,9 @@ use super::frames::Response;
 /// How many are known. Source: protocols/pi.md, "Limits".
 const KNOWN: usize = 2000;
 
+/// Bytes of an answer that is kept; what is larger is read anew.
+const ANSWER_BYTES: usize = 4 * 1024;
+
 /// Whose, and under which id or key.
 type Name = (Principal, String);
 
@@ -57,6 +60,10 @@ impl Seen {
 
     /// Keeps what was sent, and the answer where that is kept nowhere else.
     pub(super) fn keep(&mut self, principal: &Principal, command: &PiCommand, answer: Option<&Response>) {
+        let is_small = |answer: &&Response| {
+            answer.data.as_ref().is_none_or(|data| data.to_string().len() <= ANSWER_BYTES)
+        };
+        let answer = answer.filter(is_small);
         for (name, _) in names(command) {
             let name = (principal.clone(), name);
             let known = Known {
