@@ -8,10 +8,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mainstay_agent::pi::LiveSessions;
 use mainstay_engine::runner::{AgentQuestion, Conversation};
 use mainstay_model::{
-    AgentNotice, Error, Hears, Message, Prompt, QueuedPrompt, Setting, ThinkingLevel, Work, WorkEnding,
-    WorkerExit,
+    AgentNotice, Error, Hears, Message, Principal, Prompt, QueuedPrompt, Setting, ThinkingLevel, Work,
+    WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use support::model::{Step, call, say};
@@ -599,4 +600,43 @@ async fn a_session_that_does_not_listen_holds_pi_up_and_nothing_else() {
         })
         .collect();
     assert_eq!(counted, pieces.concat());
+}
+
+/// Where nothing listens.
+fn nowhere(world: &World) -> LiveSessions {
+    let token_file = world.folder.path().join("token");
+    std::fs::write(&token_file, "secret").unwrap();
+    LiveSessions { url: "http://127.0.0.1:9/mcp".to_owned(), token_file }
+}
+
+#[tokio::test]
+async fn where_the_daemons_sessions_are_away_pi_says_so_and_works_without_them() {
+    let mut world = World::new().await;
+    world.settings.live_sessions = Some(nowhere(&world));
+    world.model.will(say(&["Hello."]));
+    let mut pi = world.pi().await;
+    let done = pi.prompt("hello").await;
+    assert_eq!(done.ending.name(), "done");
+    let notes = done.notes();
+    assert_eq!(
+        notes.iter().filter(|note| note.contains("Live sessions are not there")).count(),
+        1,
+        "{notes:?}"
+    );
+    assert!(!world.model.request(1).await["tools"].to_string().contains("mainstay_"));
+}
+
+#[tokio::test]
+async fn an_agent_of_another_principal_is_not_given_the_local_ones_token() {
+    let mut world = World::new().await;
+    world.settings.live_sessions = Some(nowhere(&world));
+    for (owner, told) in [("local", "yes\n"), ("ci", "no\n")] {
+        world.owner = Principal::new(owner).unwrap();
+        let command = "if [ $MAINSTAY_TOKEN_FILE ]; then echo yes; else echo no; fi";
+        world.model.will(call("c1", "bash", &json!({ "command": command })));
+        world.model.will(say(&["So it is."]));
+        world.pi().await.prompt("look").await;
+        let request = world.model.request(world.model.asked()).await;
+        assert_eq!(shown(&request).last().unwrap(), &format!("tool: {told}"), "{owner}");
+    }
 }

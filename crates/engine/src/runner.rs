@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, AskId, Diagnostic, Error, JobId, Placed, QueuedPrompt, RunnerInfo, RunnerNotice, SessionId,
-    SessionKind, TextPosition, Work,
+    AgentState, AskId, Diagnostic, Error, JobId, Placed, Principal, QueuedPrompt, RunnerInfo, RunnerNotice,
+    SessionId, SessionKind, TextPosition, Work,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +42,8 @@ pub struct RunnerSpec {
     pub session: SessionId,
     /// The kind of it.
     pub kind: SessionKind,
+    /// Whose it is.
+    pub owner: Principal,
     /// The folder its code runs in.
     pub working_directory: PathBuf,
     /// What an agent goes on from; a kernel is told what to run again instead.

@@ -68,7 +68,7 @@ pub(crate) struct FsharpConfig {
 }
 
 /// Settings of pi.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PiConfig {
     /// The program.
@@ -81,6 +81,21 @@ pub(crate) struct PiConfig {
     pub(crate) arguments: Vec<String>,
     /// What it finds in its environment beside the daemon's own.
     pub(crate) environment: BTreeMap<String, String>,
+    /// Whether it may use the daemon's other sessions.
+    pub(crate) live_sessions: bool,
+}
+
+impl Default for PiConfig {
+    fn default() -> Self {
+        Self {
+            path: None,
+            provider: None,
+            model: None,
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            live_sessions: true,
+        }
+    }
 }
 
 impl Config {
@@ -264,6 +279,7 @@ mod tests {
             "provider",
             "model",
             "arguments",
+            "live-sessions",
         ]) {
             assert!(shown.contains(&format!("{name} = ")), "{name}");
         }

@@ -197,7 +197,8 @@ impl Home {
         }
     }
 
-    fn token_file(&self) -> PathBuf {
+    /// The file with the secret that clients show.
+    pub(crate) fn token_file(&self) -> PathBuf {
         self.folder.join("token")
     }
 

@@ -16,6 +16,7 @@ use tokio::process::Command;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
+use super::live_sessions::{self, LiveSessions};
 use super::locate::{Found, Search, choose};
 use super::runner::{self, Start};
 use super::session_file::{Ledger, session_file};
@@ -44,6 +45,8 @@ pub struct PiSettings {
     pub silence: Option<Duration>,
     /// How long pi may take to yield then before it is killed.
     pub grace: Duration,
+    /// Where it finds the daemon's sessions; none where it is not to use them.
+    pub live_sessions: Option<LiveSessions>,
 }
 
 /// Starts pi for sessions of the kinds `pi` and `agent`.
@@ -71,8 +74,15 @@ impl PiAgents {
         node.await.clone()
     }
 
-    fn launch(&self, found: &Found, files: &Files, mark: &Mark, has_model: bool) -> Launch {
-        let PiSettings { provider, model, arguments, environment, .. } = &self.settings;
+    fn launch(
+        &self,
+        found: &Found,
+        files: &Files,
+        mark: &Mark,
+        spec: &RunnerSpec,
+        has_model: bool,
+    ) -> Launch {
+        let PiSettings { provider, model, arguments, environment, live_sessions, .. } = &self.settings;
         let mut given: Vec<OsString> = ["--mode", "rpc", "--session-dir"].map(OsString::from).into();
         given.push(files.folder.clone().into());
         if let Some(file) = &files.file {
@@ -84,11 +94,14 @@ impl PiAgents {
         for (name, value) in chosen.into_iter().filter(|_| !is_chosen) {
             given.extend(value.iter().flat_map(|value| [OsString::from(name), OsString::from(value)]));
         }
+        let live = live_sessions.as_ref().filter(|_| LiveSessions::are_for(spec));
+        given.extend(live.iter().flat_map(|_| LiveSessions::arguments(&files.folder)));
         given.extend(arguments.iter().map(OsString::from));
         let own = [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")];
         let own = own.into_iter().map(|(name, value)| (name.into(), value.into()));
         let configured = environment.iter().map(|(name, value)| (name.into(), value.into()));
-        let environment = own.chain(configured).chain([mark.variable()]).collect();
+        let told = live.iter().flat_map(|live| live.variables(spec));
+        let environment = own.chain(configured).chain(told).chain([mark.variable()]).collect();
         Launch { program: found.program.clone(), arguments: given, environment }
     }
 }
@@ -121,7 +134,7 @@ impl RunnerFactory for PiAgents {
         let (files, spec) = files.await.map_err(|error| failed(&error)).flatten()?;
         let has_model = state.as_ref().is_some_and(|state| state.model.is_some());
         runner::start(Start {
-            launch: &self.launch(&found, &files, &mark, has_model),
+            launch: &self.launch(&found, &files, &mark, &spec, has_model),
             working_directory: &spec.working_directory,
             state,
             patience: Patience { silence: self.settings.silence, grace: self.settings.grace },
@@ -152,6 +165,8 @@ impl Files {
                 fs::remove_file(entry.path()).map_err(|error| failed(&error))?;
             }
         }
+        fs::write(folder.join(live_sessions::FILE), live_sessions::EXTENSION)
+            .map_err(|error| failed(&error))?;
         let Some(written) = session_file(spec.session, &spec.working_directory, conversation) else {
             return Ok(Self { folder, file: None, ledger: Ledger::default() });
         };

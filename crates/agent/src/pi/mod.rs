@@ -2,13 +2,13 @@
 //!
 //! [`rpc`] is what goes over its pipes, [`translation`] turns that into the engine's vocabulary and back, without I/O; [`runner`]
 //! joins the two to a process. [`session_file`] writes what pi resumes from, [`messages`] what is said in it. [`locate`] and
-//! [`install`] find pi and bring it, [`factory`] is what the engine is given.
+//! [`install`] find pi and bring it, [`factory`] is what the engine is given. [`live_sessions`] lets it use the daemon's other sessions.
 
 mod dialog;
 mod factory;
 mod install;
+mod live_sessions;
 mod locate;
-
 mod rpc;
 mod runner;
 mod session_file;
@@ -18,4 +18,5 @@ mod translation;
 
 pub use factory::{PiAgents, PiSettings};
 pub use install::{InstallError, OnProgress, Progress, install};
+pub use live_sessions::LiveSessions;
 pub use locate::{Found, NoPi, Origin, PINNED, Search, choose, discover};

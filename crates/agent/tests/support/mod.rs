@@ -11,8 +11,8 @@ use std::time::Duration;
 use mainstay_agent::pi::{PiAgents, PiSettings, Search};
 use mainstay_engine::runner::{Agent, Conversation, Runner, RunnerFactory, RunnerSpec};
 use mainstay_model::{
-    AgentNotice, AskId, Error, JobId, Message, Note, Placed, Prompt, Question, RunnerInfo, RunnerNotice, Seq,
-    SessionId, SessionKind, Timestamp, Work, WorkEnding, WorkerExit,
+    AgentNotice, AskId, Error, JobId, Message, Note, Placed, Principal, Prompt, Question, RunnerInfo,
+    RunnerNotice, Seq, SessionId, SessionKind, Timestamp, Work, WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -28,6 +28,8 @@ pub(crate) struct World {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) model: Model,
     pub(crate) settings: PiSettings,
+    /// Whose the session is.
+    pub(crate) owner: Principal,
 }
 
 impl World {
@@ -69,8 +71,9 @@ impl World {
             environment,
             silence: None,
             grace: Duration::from_secs(5),
+            live_sessions: None,
         };
-        Self { folder, model, settings }
+        Self { folder, model, settings, owner: Principal::local() }
     }
 
     /// Where pi keeps its files of the session.
@@ -94,6 +97,7 @@ impl World {
         let spec = RunnerSpec {
             session: session(),
             kind: SessionKind::pi(),
+            owner: self.owner.clone(),
             working_directory: self.folder.path().join("project"),
             conversation: Some(conversation),
         };

@@ -32,6 +32,7 @@ impl SessionTask {
             spec: RunnerSpec {
                 session: self.session.id,
                 kind,
+                owner: self.session.owner.clone(),
                 working_directory: PathBuf::from(&self.session.working_directory),
                 conversation: None,
             },

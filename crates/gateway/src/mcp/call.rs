@@ -3,6 +3,7 @@
 //! A call that names no session takes the one its connection used last, else its principal's most recently active F#
 //! session: of the client's folder where that is known, of all where not. Where there is none, what runs or looks at code creates one.
 
+use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -34,6 +35,8 @@ pub(super) struct Call<'a> {
     server: &'a Server,
     context: &'a RequestContext<RoleServer>,
     client: Client,
+    /// The client's folder, where it is known.
+    folder: Option<String>,
     session: OnceLock<SessionId>,
     said: AtomicU32,
 }
@@ -45,8 +48,10 @@ impl<'a> Call<'a> {
     /// [`Error::Unauthorized`].
     pub(super) fn new(server: &'a Server, context: &'a RequestContext<RoleServer>) -> Result<Self, Error> {
         let name = format!("mcp:{}", client_name(context));
-        let client = server.client(context.extensions.get::<Parts>(), &name)?;
-        Ok(Self { server, context, client, session: OnceLock::new(), said: AtomicU32::new(0) })
+        let request = context.extensions.get::<Parts>();
+        let client = server.client(request, &name)?;
+        let folder = server.working_directory.clone().or_else(|| folder_of(request?.uri.query()?));
+        Ok(Self { server, context, client, folder, session: OnceLock::new(), said: AtomicU32::new(0) })
     }
 
     /// On whose behalf it came.
@@ -61,7 +66,10 @@ impl<'a> Call<'a> {
 
     /// Where the code of a session runs that is created without a word about it.
     pub(super) fn default_folder(&self) -> String {
-        self.server.default_folder()
+        match &self.folder {
+            Some(folder) => folder.clone(),
+            None => std::env::home_dir().as_deref().unwrap_or(Path::new("/")).display().to_string(),
+        }
     }
 
     /// The session the call is about, where there is one.
@@ -209,8 +217,11 @@ impl<'a> Call<'a> {
     }
 
     async fn most_recent(&self) -> Result<Option<SessionId>, Error> {
-        let working_directory = self.server.working_directory.clone();
-        let filter = SessionFilter { working_directory, limit: Some(RECENT), ..SessionFilter::default() };
+        let filter = SessionFilter {
+            working_directory: self.folder.clone(),
+            limit: Some(RECENT),
+            ..SessionFilter::default()
+        };
         let sessions = self.client.sessions(filter).await?;
         let is_own = |session: &&Session| {
             session.kind == SessionKind::fsharp() && session.owner == *self.client.principal()
@@ -222,6 +233,12 @@ impl<'a> Call<'a> {
 /// An answer to a command that no command of its kind has.
 pub(super) fn unexpected(response: &Response) -> Error {
     Error::BadRequest { reason: format!("the command's outcome is {response:?}") }
+}
+
+/// The folder that a request over HTTP names in its address.
+fn folder_of(query: &str) -> Option<String> {
+    form_urlencoded::parse(query.as_bytes())
+        .find_map(|(name, value)| (name == "folder").then(|| value.into_owned()))
 }
 
 fn client_name(context: &RequestContext<RoleServer>) -> String {

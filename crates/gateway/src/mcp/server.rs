@@ -1,6 +1,5 @@
 //! What `rmcp` calls: who we are, which tools there are, and one call.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
@@ -119,14 +118,6 @@ impl Server {
     pub(super) fn use_session(&self, session: SessionId) {
         if let Some(last_used) = &self.last_used {
             *last_used.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
-        }
-    }
-
-    /// Where the code of a session runs that is created without a word about it.
-    pub(super) fn default_folder(&self) -> String {
-        match &self.working_directory {
-            Some(folder) => folder.clone(),
-            None => std::env::home_dir().as_deref().unwrap_or(Path::new("/")).display().to_string(),
         }
     }
 }

@@ -44,6 +44,14 @@ impl Served {
         Agent::over(self.transport("127.0.0.1", "hers")).await
     }
 
+    /// An agent whose address names its folder.
+    async fn agent_in(&self, folder: &str) -> Agent {
+        let folder: String = folder.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let uri = format!("http://127.0.0.1:{}/mcp?folder={folder}", self.port);
+        let config = StreamableHttpClientTransportConfig::with_uri(uri).auth_header("secret");
+        Agent::over(StreamableHttpClientTransport::from_config(config)).await
+    }
+
     async fn newest_agent(&self) -> Agent {
         let lifecycle =
             ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
@@ -89,6 +97,26 @@ async fn without_a_connection_the_most_recently_active_session_is_taken() {
     let at_first = ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": first })).await;
     assert_eq!(at_first.session(), first);
     assert_eq!(bob.send("1 + 1").await.session(), first);
+}
+
+#[tokio::test]
+async fn an_address_that_names_a_folder_leads_to_the_sessions_of_that_folder() {
+    let served = Served::start().await;
+    let ann = served.agent().await;
+    let (first, second) = (served.home.folder("the first é"), served.home.folder("second"));
+    let work = |folder: &str| json!({ "workingDirectory": folder });
+    let in_first = ann.call("create_session", work(&first)).await.session();
+    let in_second = ann.call("create_session", work(&second)).await.session();
+    assert_eq!(ann.send("1 + 1").await.session(), in_second);
+    assert_eq!(served.agent_in(&first).await.send("1 + 1").await.session(), in_first);
+
+    // Where the folder has none, one is created there.
+    let third = served.home.folder("third");
+    let created = served.agent_in(&third).await.send("1 + 1").await.session();
+    let listed = ann.call("list_sessions", json!({})).await.structured["sessions"].clone();
+    let line =
+        listed.as_array().unwrap().iter().find(|line| line["sessionId"] == json!(created)).unwrap().clone();
+    assert_eq!(line["workingDirectory"], json!(third));
 }
 
 #[tokio::test]

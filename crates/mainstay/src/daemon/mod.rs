@@ -77,7 +77,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         Arc::new(kernel),
         #[cfg(feature = "failpoints")]
         Arc::new(scripted::ScriptedAgents),
-        Arc::new(pi::agents(home, config.pi.clone(), &config.limits)),
+        Arc::new(pi::agents(home, config.pi.clone(), &config.limits, port)),
     ];
     let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
     let record = DaemonRecord {

@@ -2,17 +2,28 @@
 
 use std::time::Duration;
 
-use mainstay_agent::pi::{PiAgents, PiSettings};
+use mainstay_agent::pi::{LiveSessions, PiAgents, PiSettings};
 use mainstay_model::Limits;
 
 use crate::config::PiConfig;
 use crate::home::Home;
 
 /// Starts pi for the sessions of agents.
-pub(super) fn agents(home: &Home, config: PiConfig, limits: &Limits) -> PiAgents {
+pub(super) fn agents(home: &Home, config: PiConfig, limits: &Limits, port: u16) -> PiAgents {
     let search = crate::agents::search(home, config.path);
-    let PiConfig { path: _, provider, model, arguments, environment } = config;
+    let PiConfig { path: _, provider, model, arguments, environment, live_sessions } = config;
     let silence = (limits.agent_silence_ms > 0).then(|| Duration::from_millis(limits.agent_silence_ms));
     let grace = Duration::from_millis(limits.agent_cancel_grace_ms);
-    PiAgents::new(PiSettings { search, provider, model, arguments, environment, silence, grace })
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let live_sessions = live_sessions.then(|| LiveSessions { url, token_file: home.token_file() });
+    PiAgents::new(PiSettings {
+        search,
+        provider,
+        model,
+        arguments,
+        environment,
+        silence,
+        grace,
+        live_sessions,
+    })
 }

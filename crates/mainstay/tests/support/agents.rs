@@ -1,0 +1,136 @@
+//! A daemon whose agents are the real pi, with a scripted model behind it, and a client of the pi protocol over `mainstay pi`.
+
+#[allow(dead_code, reason = "what the tests of the runner alone use")]
+#[path = "../../../agent/tests/support/model.rs"]
+pub(crate) mod model;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use self::model::Model;
+use crate::support::{self, World};
+
+/// How long anything may take.
+const LONG: Duration = Duration::from_secs(120);
+
+/// A home whose agents ask a model that says what it is told to.
+pub(crate) struct Agents {
+    pub(crate) world: World,
+    pub(crate) model: Model,
+    runtime: Runtime,
+}
+
+impl Agents {
+    pub(crate) fn new() -> Self {
+        let world = World::new();
+        let runtime = Runtime::new().unwrap();
+        let model = runtime.block_on(Model::start());
+        let folder = world.home().join("pi");
+        std::fs::create_dir(&folder).unwrap();
+        let models = json!({ "providers": { "local": {
+            "baseUrl": model.base_url(), "api": "openai-completions", "apiKey": "hidden",
+            "models": [{ "id": "m", "contextWindow": 128_000, "maxTokens": 4096, "reasoning": false, "input": ["text"] }],
+        }}});
+        std::fs::write(folder.join("models.json"), models.to_string()).unwrap();
+        let settings = format!(
+            "[daemon]\nport = 0\n[limits]\nrestart-first-ms = 1\n\
+             [pi]\npath = {:?}\nprovider = \"local\"\nmodel = \"m\"\n[pi.environment]\nPI_CODING_AGENT_DIR = {folder:?}\n",
+            support::pi()
+        );
+        std::fs::write(world.home().join("config.toml"), settings).unwrap();
+        Self { world, model, runtime }
+    }
+
+    /// Adds a line to the settings of pi.
+    pub(crate) fn set(&self, line: &str) {
+        let file = self.world.home().join("config.toml");
+        let settings = std::fs::read_to_string(&file).unwrap().replace("[pi]\n", &format!("[pi]\n{line}\n"));
+        std::fs::write(file, settings).unwrap();
+    }
+
+    /// What the model was asked, the so-manieth time.
+    pub(crate) fn request(&self, number: usize) -> Value {
+        self.runtime
+            .block_on(async { tokio::time::timeout(LONG, self.model.request(number)).await })
+            .expect("the model is not asked")
+    }
+
+    /// A client over `mainstay pi`.
+    pub(crate) fn client(&self) -> PiClient {
+        PiClient::start(self.world.command())
+    }
+}
+
+/// A client of the pi protocol.
+pub(crate) struct PiClient {
+    child: Child,
+    stdin: ChildStdin,
+    frames: Receiver<Value>,
+}
+
+impl PiClient {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .arg("pi")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdin = child.stdin.take().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (heard, frames) = channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                // The client may have had enough.
+                heard.send(serde_json::from_str(&line).unwrap()).ok();
+            }
+        });
+        Self { child, stdin, frames }
+    }
+
+    pub(crate) fn send(&mut self, frame: &Value) {
+        writeln!(self.stdin, "{frame}").unwrap();
+    }
+
+    /// Sends a command, and waits for its answer.
+    pub(crate) fn ask(&mut self, command: &Value) -> Value {
+        self.send(command);
+        self.answer(command["id"].as_str().unwrap())
+    }
+
+    /// Waits for the answer to a command.
+    pub(crate) fn answer(&mut self, id: &str) -> Value {
+        self.until(|frame| frame["type"] == "response" && frame["id"] == id)
+    }
+
+    /// Waits for the next frame that fits.
+    pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let frame = self.frames.recv_timeout(LONG).expect("a frame that fits");
+            if fits(&frame) {
+                return frame;
+            }
+        }
+    }
+
+    /// Has a session, and hears what happens in it.
+    pub(crate) fn session(&mut self, id: &str) {
+        for kind in ["create_session", "switch_session"] {
+            let answer = self.ask(&json!({ "id": format!("{kind}-{id}"), "type": kind, "sessionId": id }));
+            assert_eq!(answer["success"], true, "{answer}");
+        }
+    }
+}
+
+impl Drop for PiClient {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
