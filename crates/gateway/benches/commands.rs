@@ -99,6 +99,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         tokens: Arc::new(Tokens::new("secret", [])),
         version: "0.0.0",
         port: 0,
+        pi_port: None,
         started_at: Timestamp::now(),
         home: folder.into(),
         stop: CancellationToken::new(),

@@ -18,6 +18,7 @@ use axum::serve::ListenerExt;
 use futures::StreamExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::rpc::server::Daemon;
@@ -51,19 +52,27 @@ fn refused(port: u16, error: &io::Error) -> Error {
     Error::DaemonFailed { reason: format!("it cannot listen on 127.0.0.1:{port}: {error}") }
 }
 
-/// Serves the port until the daemon stops.
+/// Serves the daemon's port until it stops.
 pub async fn serve(listener: TcpListener, daemon: Daemon) {
-    let stop = daemon.stop.clone();
+    serve_router(listener, daemon.stop.clone(), router(daemon)).await;
+}
+
+/// Serves the pi protocol alone, at `/` of a port of its own, until the daemon stops.
+pub async fn serve_pi(listener: TcpListener, port: u16, daemon: Daemon) {
+    serve_router(listener, daemon.stop.clone(), pi_router(daemon, port)).await;
+}
+
+async fn serve_router(listener: TcpListener, stop: CancellationToken, router: Router) {
     // An answer is several small writes; the last must not wait for the client to acknowledge the first.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let served = axum::serve(listener, router(daemon)).with_graceful_shutdown(stop.cancelled_owned()).await;
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
     if let Err(error) = served {
         tracing::error!(%error, "the port is no longer served");
     }
 }
 
 /// Every path, behind its checks.
-pub fn router(daemon: Daemon) -> Router {
+fn router(daemon: Daemon) -> Router {
     let limit = DefaultBodyLimit::max(daemon.engine.limits().message_bytes);
     let guarded = Router::new()
         .route_service("/mcp", crate::mcp::http_service(&daemon))
@@ -73,15 +82,15 @@ pub fn router(daemon: Daemon) -> Router {
     Router::new()
         .route("/health", get(health))
         .merge(guarded)
-        .layer(from_fn_with_state(daemon, require_local))
+        .layer(from_fn_with_state(daemon.port, require_local))
 }
 
-/// The pi protocol alone, at the root, behind the same checks.
-pub fn pi_router(daemon: Daemon) -> Router {
+/// The pi protocol at the root, behind the same checks.
+fn pi_router(daemon: Daemon, port: u16) -> Router {
     crate::pi::routes("/")
         .with_state(daemon.clone())
-        .layer(from_fn_with_state(daemon.clone(), require_token))
-        .layer(from_fn_with_state(daemon, require_local))
+        .layer(from_fn_with_state(daemon, require_token))
+        .layer(from_fn_with_state(port, require_local))
 }
 
 async fn health() -> &'static str {
@@ -89,8 +98,8 @@ async fn health() -> &'static str {
 }
 
 /// Lets through what is addressed to this machine, from this machine.
-async fn require_local(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
-    match foreign_name(request.headers(), daemon.port) {
+async fn require_local(State(port): State<u16>, request: Request, next: Next) -> Response {
+    match foreign_name(request.headers(), port) {
         Some(origin) => refuse(StatusCode::FORBIDDEN, Error::ForbiddenOrigin { origin }),
         None => next.run(request).await,
     }

@@ -49,13 +49,37 @@ pub(crate) struct PrincipalConfig {
 pub(crate) struct DaemonConfig {
     /// The loopback port; 0 takes any free one.
     pub(crate) port: Option<u16>,
+    /// The loopback port of the pi protocol alone; 0 takes any free one, and none has none.
+    pub(crate) pi_port: Option<u16>,
     /// How large its log may become before a new one is begun, in bytes.
     pub(crate) log_bytes: u64,
 }
 
 impl Default for DaemonConfig {
     fn default() -> Self {
-        Self { port: None, log_bytes: 10 * 1024 * 1024 }
+        Self { port: None, pi_port: None, log_bytes: 10 * 1024 * 1024 }
+    }
+}
+
+/// The ports that a command line asks for, before the configured ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ports {
+    /// The daemon's.
+    pub(crate) own: Option<u16>,
+    /// That of the pi protocol alone.
+    pub(crate) pi: Option<u16>,
+}
+
+impl Ports {
+    /// How another process of this program is asked for them.
+    pub(crate) fn arguments(self) -> impl Iterator<Item = String> {
+        let asked = [("--port", self.own), ("--pi-port", self.pi)];
+        asked.into_iter().filter_map(|(name, port)| port.map(|port| format!("{name}={port}")))
+    }
+
+    /// They, and the configured ones where none were asked for.
+    pub(crate) fn or(self, config: &DaemonConfig) -> Self {
+        Self { own: self.own.or(config.port), pi: self.pi.or(config.pi_port) }
     }
 }
 
@@ -149,7 +173,7 @@ fn check(config: &Config) -> Result<(), String> {
             return Err(format!("the principals `{other}` and `{name}` have the same token"));
         }
     }
-    let DaemonConfig { port: _, log_bytes } = config.daemon;
+    let DaemonConfig { port: _, pi_port: _, log_bytes } = config.daemon;
     let Limits {
         code_bytes,
         output_bytes_per_job,
@@ -273,6 +297,7 @@ mod tests {
         let limits = serde_json::to_value(Limits::default()).unwrap();
         for name in limits.as_object().unwrap().keys().map(String::as_str).chain([
             "port",
+            "pi-port",
             "log-bytes",
             "dotnet",
             "path",

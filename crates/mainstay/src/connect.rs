@@ -11,6 +11,7 @@ use mainstay_model::{Error, Event, Position};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::config::Ports;
 use crate::home::{DaemonRecord, Home, TOKEN_VARIABLE, shows_own_token};
 use crate::terminal::RewrittenLine;
 
@@ -49,8 +50,8 @@ pub(crate) enum Announcement {
 /// Options for a daemon that is started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StartOptions {
-    /// The port, where it is not the configured one.
-    pub(crate) port: Option<u16>,
+    /// The ports, where they are not the configured ones.
+    pub(crate) ports: Ports,
     /// Whether a supervisor watches over it.
     pub(crate) supervised: bool,
 }
@@ -112,9 +113,7 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     if options.supervised {
         command.arg("--supervised");
     }
-    if let Some(port) = options.port {
-        command.arg("--port").arg(port.to_string());
-    }
+    command.args(options.ports.arguments());
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

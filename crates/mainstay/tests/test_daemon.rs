@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -81,6 +82,44 @@ fn of_two_that_start_at_once_one_serves_and_both_callers_find_it() {
     let second = serve(&world, &["--port", "0"]).wait_with_output().unwrap();
     assert_eq!(second.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&second.stderr).contains("[store_locked]"));
+}
+
+#[test]
+fn the_pi_protocol_has_a_port_of_its_own_where_one_is_asked_for() {
+    let world = World::new();
+    assert_eq!(world.run(["-d", "--port", "0", "--pi-port", "0"]).code, 0);
+    let status = world.run(["status", "--json"]).json();
+    let port = u16::try_from(status["piPort"].as_u64().unwrap()).unwrap();
+    let shown = world.run(["status"]).stdout;
+    assert!(shown.contains(&format!("pi protocol on 127.0.0.1:{port}\n")), "{shown}");
+    assert!(opens_socket(&world, port).contains(" 101 "));
+
+    // What is configured holds too, and a port that is taken is an error.
+    world.run(["stop"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let settings = format!("[daemon]\nport = 0\npi-port = {port}\n");
+    std::fs::write(world.home().join("config.toml"), settings).unwrap();
+    assert!(world.run(["-d"]).stderr.contains("[port_taken]"));
+    drop(taken);
+    assert_eq!(world.run(["-d"]).code, 0);
+    assert!(opens_socket(&world, port).contains(" 101 "));
+}
+
+/// How a port answers who wants a WebSocket at its root.
+fn opens_socket(world: &World, port: u16) -> String {
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(
+        stream,
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {}\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        token.trim()
+    )
+    .unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line
 }
 
 #[test]

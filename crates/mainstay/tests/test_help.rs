@@ -62,6 +62,9 @@ fn the_first_help_shows_every_command_and_examples() {
           --port <PORT>
               With --daemon: the port to listen on, 0 for any free one
 
+          --pi-port <PI_PORT>
+              With --daemon: a port for the pi protocol alone, 0 for any free one
+
           --supervised
               With --daemon: start the daemon again after a crash
 

@@ -581,7 +581,7 @@ impl Error {
             Self::DaemonStopping => "Try again in a moment; `mainstay` starts a new daemon.".into(),
             Self::DaemonNotRunning => "Start it with `mainstay -d`.".into(),
             Self::DaemonVersionMismatch { .. } => "Restart it: `mainstay stop`, then `mainstay -d`.".into(),
-            Self::PortTaken { .. } => "Choose another with `--port`, or `--port 0` for any free one.".into(),
+            Self::PortTaken { .. } => "Choose another with `--port` or `--pi-port`; 0 takes any free one.".into(),
             Self::DaemonFailed { .. } => "See the log in the `logs` folder of Mainstay's home.".into(),
             Self::Unauthorized => {
                 "Send the token from the `token` file of Mainstay's home as a bearer token.".into()

@@ -887,6 +887,9 @@ pub struct DaemonStatus {
     pub pid: u32,
     /// The loopback port it listens on.
     pub port: u16,
+    /// The one on which it speaks the pi protocol alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pi_port: Option<u16>,
     /// Since when it runs.
     pub started_at: Timestamp,
     /// Its home folder.

@@ -280,6 +280,7 @@ impl Call<'_> {
             version: self.daemon.version.to_owned(),
             pid: std::process::id(),
             port: self.daemon.port,
+            pi_port: self.daemon.pi_port,
             started_at: self.daemon.started_at,
             home: self.daemon.home.display().to_string(),
             resident_bytes: own_resident_bytes(),

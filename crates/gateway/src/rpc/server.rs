@@ -30,6 +30,8 @@ pub struct Daemon {
     pub version: &'static str,
     /// The loopback port it listens on.
     pub port: u16,
+    /// The one on which it speaks the pi protocol alone.
+    pub pi_port: Option<u16>,
     /// Since when it runs.
     pub started_at: Timestamp,
     /// Its home folder.

@@ -71,6 +71,7 @@ impl Home {
             tokens: Arc::new(tokens()),
             version: "0.0.0",
             port,
+            pi_port: None,
             started_at: Timestamp::now(),
             home: folder.path().into(),
             stop: CancellationToken::new(),

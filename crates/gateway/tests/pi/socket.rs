@@ -43,6 +43,22 @@ async fn only_who_shows_the_token_and_comes_from_this_machine_is_let_in() {
 }
 
 #[tokio::test]
+async fn a_port_of_its_own_speaks_it_at_the_root_behind_the_same_checks() {
+    let (home, port) = served().await;
+    let (listener, pi_port) = http::listen(0).await.unwrap();
+    tokio::spawn(http::serve_pi(listener, pi_port, home.daemon.clone()));
+    let address = format!("ws://127.0.0.1:{pi_port}/");
+    let token = ("authorization", "Bearer secret");
+    assert_eq!(status(&address, &[]).await, Err(401));
+    assert_eq!(status(&address, &[token, ("origin", "http://evil.example")]).await, Err(403));
+    for (of, is_let_in) in [(port, Err(403)), (pi_port, Ok(()))] {
+        let host = format!("127.0.0.1:{of}");
+        assert_eq!(status(&address, &[token, ("host", &host)]).await, is_let_in);
+    }
+    assert_eq!(status(&format!("ws://127.0.0.1:{pi_port}/mcp"), &[token]).await, Err(404));
+}
+
+#[tokio::test]
 async fn a_client_is_greeted_and_answered_and_one_too_many_is_told_to_come_later() {
     let (home, port) = served().await;
     let address = format!("ws://127.0.0.1:{port}/pi?token=secret");

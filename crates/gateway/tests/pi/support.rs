@@ -62,6 +62,7 @@ impl Home {
             tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
             version: "0.0.0",
             port,
+            pi_port: None,
             started_at: Timestamp::now(),
             home: folder.path().into(),
             stop: CancellationToken::new(),

@@ -27,8 +27,8 @@ pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, 
             return Ok(refuse_unsupervised(record.pid));
         }
         terminal::note(&format!("the daemon serves on 127.0.0.1:{}, pid {}", record.port, record.pid));
-        if options.port.is_none() && Config::load(home)?.daemon.port.is_none() && record.port != DEFAULT_PORT
-        {
+        let asked = options.ports.or(&Config::load(home)?.daemon).own;
+        if asked.is_none() && record.port != DEFAULT_PORT {
             terminal::note(&format!("port {DEFAULT_PORT}, the default, is taken by another program"));
         }
     }

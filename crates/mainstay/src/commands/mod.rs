@@ -55,6 +55,7 @@ use clap::{Parser, Subcommand};
 use mainstay_model::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::config::Ports;
 use crate::connect::StartOptions;
 use crate::home::Home;
 use crate::terminal;
@@ -79,6 +80,10 @@ pub(crate) struct Cli {
     /// With --daemon: the port to listen on, 0 for any free one
     #[arg(long, requires = "daemon")]
     port: Option<u16>,
+
+    /// With --daemon: a port for the pi protocol alone, 0 for any free one
+    #[arg(long, requires = "daemon")]
+    pi_port: Option<u16>,
 
     /// With --daemon: start the daemon again after a crash
     #[arg(long, requires = "daemon")]
@@ -177,7 +182,8 @@ impl Cli {
             Some(Command::Serve(serve)) => serve.run(&Home::open()?),
             Some(command) => block_on(command.run(&Home::open()?)),
             None if self.daemon => {
-                let options = StartOptions { port: self.port, supervised: self.supervised };
+                let ports = Ports { own: self.port, pi: self.pi_port };
+                let options = StartOptions { ports, supervised: self.supervised };
                 block_on(daemon::run(&Home::open()?, options))
             }
             None => block_on(attach::run(&Home::open()?, self.target)),

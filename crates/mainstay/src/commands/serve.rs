@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_model::Error;
 
+use crate::config::Ports;
 use crate::daemon::{ServeOptions, serve, supervisor::supervise};
 use crate::home::Home;
 
@@ -15,6 +16,10 @@ pub(super) struct Serve {
     /// The loopback port to listen on, 0 for any free one [default: 37749, or any free one where that is taken]
     #[arg(long)]
     port: Option<u16>,
+
+    /// A loopback port for the pi protocol alone, at `/`, 0 for any free one
+    #[arg(long)]
+    pi_port: Option<u16>,
 
     /// Start the daemon again after a crash, with back-off
     #[arg(long)]
@@ -27,7 +32,8 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let options = ServeOptions { port: self.port, announce: self.announce };
+        let options =
+            ServeOptions { ports: Ports { own: self.port, pi: self.pi_port }, announce: self.announce };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -56,6 +56,9 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
         status.pid,
         ago(status.started_at, now)
     );
+    if let Some(port) = status.pi_port {
+        text.push_str(&format!("  pi protocol on 127.0.0.1:{port}\n"));
+    }
     text.push_str(&format!("  home {}\n", status.home));
     if let Some(resident) = status.resident_bytes {
         text.push_str(&format!("  memory {}\n", bytes(resident)));

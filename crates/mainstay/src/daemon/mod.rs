@@ -24,10 +24,11 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, Timestamp};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, DEFAULT_PORT, DaemonConfig};
+use crate::config::{Config, DEFAULT_PORT, DaemonConfig, Ports};
 use crate::connect::{Announcement, VERSION, transcribing};
 use crate::home::{DaemonRecord, Home};
 use crate::terminal;
@@ -38,8 +39,8 @@ const BETWEEN_WORDS: Duration = Duration::from_secs(1);
 /// How a daemon is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServeOptions {
-    /// The port asked for; without it the configured one, and any free one where that is taken.
-    pub(crate) port: Option<u16>,
+    /// The ports asked for; without them the configured ones.
+    pub(crate) ports: Ports,
     /// Whether whoever started it reads one line of its state, and its log goes to a file.
     pub(crate) announce: bool,
 }
@@ -67,7 +68,12 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
-    let (port_listener, port) = listen(options.port.or(config.daemon.port)).await?;
+    let ports = options.ports.or(&config.daemon);
+    let (port_listener, port) = listen(ports.own).await?;
+    let pi_door = match ports.pi {
+        Some(port) => Some(http::listen(port).await?),
+        None => None,
+    };
     let sockets = home.empty_run_folder()?;
     let socket = sockets.join("daemon.sock");
     let socket_listener = rpc::server::listen(&socket)?;
@@ -92,6 +98,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         tokens: Arc::new(tokens),
         version: VERSION,
         port,
+        pi_port: pi_door.as_ref().map(|(_, port)| *port),
         started_at: record.started_at,
         home: home.folder().into(),
         stop: CancellationToken::new(),
@@ -108,16 +115,20 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     } else {
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
-    let doors = tokio::spawn(http::serve(port_listener, daemon.clone()));
-    let rpc = tokio::spawn(rpc::server::serve(socket_listener, daemon.clone()));
+    let mut doors = JoinSet::new();
+    doors.spawn(http::serve(port_listener, daemon.clone()));
+    if let Some((listener, port)) = pi_door {
+        tracing::info!(port, "the pi protocol is served");
+        doors.spawn(http::serve_pi(listener, port, daemon.clone()));
+    }
+    doors.spawn(rpc::server::serve(socket_listener, daemon.clone()));
     daemon.stop.cancelled().await;
     tracing::info!("the daemon stops");
     daemon.shut_down().await;
     home.clear_daemon(pid);
     std::fs::remove_file(&socket).ok();
     home.clear_run_folder(&sockets);
-    doors.abort();
-    rpc.abort();
+    doors.abort_all();
     Ok(())
 }
 

@@ -75,9 +75,7 @@ fn start(options: ServeOptions) -> std::io::Result<Child> {
     if options.announce {
         command.arg("--announce");
     }
-    if let Some(port) = options.port {
-        command.arg("--port").arg(port.to_string());
-    }
+    command.args(options.ports.arguments());
     command.spawn()
 }
 
