@@ -5,9 +5,10 @@
 mod agents;
 mod support;
 
-use agents::Agents;
-use agents::model::{call, say};
+use agents::model::{Step, call, say};
+use agents::{Agents, PiClient};
 use serde_json::{Value, json};
+use support::{kill, kill_at_once};
 
 fn prompt(id: &str, message: &str) -> Value {
     json!({ "id": id, "type": "prompt", "sessionId": "main", "message": message })
@@ -80,4 +81,80 @@ fn what_an_agent_runs_stops_with_its_turn() {
     events.wait_until(|event| event["body"]["code"] == "while true do ()");
     assert_eq!(client.ask(&json!({ "id": "a1", "type": "abort", "sessionId": "main" }))["success"], true);
     events.wait_for("evalCancelled");
+}
+
+/// Which of them are killed in the middle of a turn.
+#[derive(Clone, Copy, PartialEq)]
+enum Killed {
+    Pi,
+    Daemon,
+    Both,
+}
+
+#[test]
+fn a_turn_whose_pi_was_killed_is_answered_and_the_next_one_goes_on_from_it() {
+    kill_in_mid_turn(Killed::Pi);
+}
+
+#[test]
+fn a_turn_whose_daemon_was_killed_has_one_outcome_for_ever_and_its_session_goes_on() {
+    kill_in_mid_turn(Killed::Daemon);
+}
+
+#[test]
+fn a_turn_whose_pi_and_daemon_were_killed_has_one_outcome_for_ever_and_its_session_goes_on() {
+    kill_in_mid_turn(Killed::Both);
+}
+
+fn kill_in_mid_turn(killed: Killed) {
+    let agents = Agents::new();
+    let mut client = agents.client();
+    client.session("main");
+    agents.model.will(say(&["Good day."]));
+    assert_eq!(client.ask(&prompt("p0", "good day"))["success"], true);
+    agents.model.will(vec![Step::Text("half".to_owned()), Step::Hang]);
+    client.send(&prompt("p1", "tell me all"));
+    client.says("half");
+    agents.has_stored("half");
+    let (pi, daemon) = (agents.pi_pid(), agents.world.daemon_pid().unwrap());
+    match killed {
+        Killed::Pi => kill(pi),
+        Killed::Daemon => kill(daemon),
+        Killed::Both => kill_at_once([pi, daemon]),
+    }
+    let outcome = if killed == Killed::Pi {
+        client.answer("p1")
+    } else {
+        client.ends();
+        client = agents.client();
+        client.hear("main");
+        client.ask(&prompt("p1", "tell me all"))
+    };
+    assert_eq!(outcome["success"], false, "{outcome}");
+    assert_eq!(outcome["error"], "cut off: the agent or the daemon was lost", "{outcome}");
+    assert_eq!(agents.model.asked(), 2, "what was cut off is not asked again");
+
+    agents.model.will(say(&["I remember."]));
+    let answer = client.ask(&prompt("p2", "where were we?"));
+    assert_eq!(answer["success"], true, "{answer}");
+    let shown = agents.request(3)["messages"].to_string();
+    for said in ["good day", "Good day.", "tell me all", "half", "where were we?"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    assert_eq!(
+        said_in(&mut client),
+        ["good day", "Good day.", "tell me all", "half", "where were we?", "I remember."]
+    );
+
+    // The command that was cut off has that answer, whoever asks again.
+    let again = client.ask(&prompt("p1", "tell me all"));
+    assert_eq!((&again["success"], &again["error"]), (&outcome["success"], &outcome["error"]));
+    assert_eq!(agents.model.asked(), 3);
+}
+
+/// The texts of the session's messages.
+fn said_in(client: &mut PiClient) -> Vec<String> {
+    let answer = client.ask(&json!({ "id": "m1", "type": "get_messages", "sessionId": "main" }));
+    let messages = answer["data"]["messages"].as_array().unwrap().clone();
+    messages.iter().map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect()
 }

@@ -60,6 +60,20 @@ impl Agents {
             .expect("the model is not asked")
     }
 
+    /// The process of the session's pi.
+    pub(crate) fn pi_pid(&self) -> i32 {
+        let sessions = self.world.run(["session", "list", "--json"]).json();
+        let session =
+            sessions.as_array().unwrap().iter().find(|session| session["kind"] == "pi").unwrap().clone();
+        i32::try_from(session["worker"]["pid"].as_i64().expect("it has a pi")).unwrap()
+    }
+
+    /// Waits until a piece of a message of the agent's is in the log.
+    pub(crate) fn has_stored(&self, text: &str) {
+        let mut events = self.world.follow_with(&["--session", "main", "--since", "0"]);
+        events.wait_until(|event| event["kind"] == "messageStreamed" && event["body"]["text"] == text);
+    }
+
     /// A client over `mainstay pi`.
     pub(crate) fn client(&self) -> PiClient {
         PiClient::start(self.world.command())
@@ -119,12 +133,29 @@ impl PiClient {
         }
     }
 
+    /// Waits until the model has said this piece.
+    pub(crate) fn says(&mut self, text: &str) {
+        self.until(|frame| frame["event"]["assistantMessageEvent"]["delta"] == text);
+    }
+
+    /// Waits until the daemon is gone.
+    pub(crate) fn ends(&mut self) {
+        while self.frames.recv_timeout(LONG).is_ok() {}
+        self.child.wait().unwrap();
+    }
+
     /// Has a session, and hears what happens in it.
     pub(crate) fn session(&mut self, id: &str) {
-        for kind in ["create_session", "switch_session"] {
-            let answer = self.ask(&json!({ "id": format!("{kind}-{id}"), "type": kind, "sessionId": id }));
-            assert_eq!(answer["success"], true, "{answer}");
-        }
+        let created =
+            self.ask(&json!({ "id": format!("create-{id}"), "type": "create_session", "sessionId": id }));
+        assert_eq!(created["success"], true, "{created}");
+        self.hear(id);
+    }
+
+    /// Hears what happens in a session.
+    pub(crate) fn hear(&mut self, id: &str) {
+        let heard = self.ask(&json!({ "id": format!("hear-{}", uuid::Uuid::new_v4()), "type": "switch_session", "sessionId": id }));
+        assert_eq!(heard["success"], true, "{heard}");
     }
 }
 

@@ -105,9 +105,15 @@ impl World {
 
     /// Follows the session's events from the one after `since`.
     pub fn follow(&self, since: u64) -> Follower {
+        self.follow_with(&["--since", &since.to_string()])
+    }
+
+    /// Follows the events that these arguments choose.
+    pub fn follow_with(&self, arguments: &[&str]) -> Follower {
         let mut child = self
             .command()
-            .args(["events", "--json", "--follow", "--since", &since.to_string()])
+            .args(["events", "--json", "--follow"])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -200,10 +206,21 @@ impl Drop for Follower {
 
 /// Kills a process as nothing can refuse, and waits until it is gone.
 pub fn kill(pid: i32) {
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    let watch = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    wait_for_end(&watch);
+    kill_at_once([pid]);
+}
+
+/// Kills these processes, none of which learns of the end of another before its own, and waits until they are gone.
+pub fn kill_at_once<const N: usize>(pids: [i32; N]) {
+    let pids = pids.map(|pid| rustix::process::Pid::from_raw(pid).unwrap());
+    let watches =
+        pids.map(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap());
+    for watch in &watches {
+        rustix::process::pidfd_send_signal(watch, rustix::process::Signal::STOP).unwrap();
+    }
+    for watch in &watches {
+        rustix::process::pidfd_send_signal(watch, rustix::process::Signal::KILL).unwrap();
+    }
+    watches.iter().for_each(wait_for_end);
 }
 
 /// Does to a process what Ctrl-C does.
