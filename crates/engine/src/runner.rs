@@ -33,6 +33,14 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// [`Error::KernelUnavailable`] where this machine lacks something, [`Error::WorkerFailed`] where the process does not
     /// come up.
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error>;
+
+    /// The sessions that it has files of, beside the log.
+    async fn kept(&self) -> Vec<SessionId> {
+        Vec::new()
+    }
+
+    /// Removes its files of a session that is gone.
+    async fn forget(&self, _session: SessionId) {}
 }
 
 /// What a runner is started for.

@@ -27,7 +27,24 @@ impl Client {
     /// [`Error::NotPermitted`] for who may not do everything, [`Error::StoreFailed`].
     pub async fn collect(&self, from: Collection) -> Result<(Collected, Option<Collection>), Error> {
         self.require_all("collect what deleted sessions left")?;
-        self.engine().shared.log.collect(from).await
+        let collected = self.engine().shared.log.collect(from).await?;
+        if collected.1.is_none() {
+            self.forget_the_gone().await?;
+        }
+        Ok(collected)
+    }
+
+    /// Has those who start runners remove what they keep of sessions that are gone.
+    async fn forget_the_gone(&self) -> Result<(), Error> {
+        let shared = &self.engine().shared;
+        for factory in &shared.factories {
+            for session in factory.kept().await {
+                if shared.log.session(session).await?.is_none_or(|session| session.deleted_at.is_some()) {
+                    factory.forget(session).await;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes a backup of all that is stored now into a folder that is empty or not there.

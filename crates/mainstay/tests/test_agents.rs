@@ -83,6 +83,30 @@ fn what_an_agent_runs_stops_with_its_turn() {
     events.wait_for("evalCancelled");
 }
 
+#[test]
+fn a_collection_removes_an_agents_files_of_deleted_sessions_and_of_no_others() {
+    let agents = Agents::new();
+    let mut client = agents.client();
+    for session in ["main", "other"] {
+        client.session(session);
+        agents.model.will(say(&["Hello."]));
+        let greeting = json!({ "id": session, "type": "prompt", "sessionId": session, "message": "hello" });
+        assert_eq!(client.ask(&greeting)["success"], true);
+    }
+    let folders = || {
+        let folder = agents.world.home().join("agents/pi/sessions");
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(folders().len(), 2);
+    let kept = agents.world.run(["session", "show", "main", "--json"]).json()["session"].clone();
+    assert_eq!(agents.world.run(["session", "delete", "other", "--yes"]).code, 0);
+    assert_eq!(agents.world.run(["gc"]).code, 0);
+    assert_eq!(folders(), [kept.as_str().unwrap()]);
+    agents.model.will(say(&["Still here."]));
+    assert_eq!(client.ask(&prompt("p1", "and you?"))["success"], true);
+}
+
 /// Which of them are killed in the middle of a turn.
 #[derive(Clone, Copy, PartialEq)]
 enum Killed {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_kernel::process::Launch;
-use mainstay_model::{Error, SessionKind};
+use mainstay_model::{Error, SessionId, SessionKind};
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
@@ -144,6 +144,20 @@ impl RunnerFactory for PiAgents {
             mark,
         })
         .await
+    }
+
+    async fn kept(&self) -> Vec<SessionId> {
+        let folders = fs::read_dir(self.settings.search.sessions()).into_iter().flatten().flatten();
+        folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
+
+    async fn forget(&self, session: SessionId) {
+        let folder = self.settings.search.sessions().join(session.to_string());
+        let removed = spawn_blocking(move || fs::remove_dir_all(folder)).await;
+        if let Err(error) = removed.map_err(io::Error::other).flatten() {
+            // The next collection finds them again.
+            tracing::warn!(%session, %error, "an agent's files are not removed");
+        }
     }
 }
 
