@@ -156,6 +156,7 @@ async fn main() {
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
+        pi_port: None,
         answering: TaskTracker::new(),
     };
     tokio::spawn(http::serve(listener, daemon));

@@ -24,6 +24,8 @@ export default async function (pi) {
     });
     return;
   }
+  // What people are asked is theirs to answer.
+  tools = tools.filter((tool) => tool.name !== "answer_ask");
   for (const [index, tool] of tools.entries()) {
     pi.registerTool({
       name: `mainstay_${tool.name}`,

@@ -85,6 +85,7 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
         stdout: Lines::new(stdout, LINE_BYTES),
         stderr: Lines::new(stderr, ERROR_LINE_BYTES),
         stderr_is_open: true,
+        silent_from: None,
         last_lines: LastLines::default(),
         child,
         group: group.clone(),
@@ -237,6 +238,8 @@ struct Reader {
     stdout: Lines<ChildStdout>,
     stderr: Lines<ChildStderr>,
     stderr_is_open: bool,
+    /// From when on nothing is waited for that it may still say: it has gone.
+    silent_from: Option<tokio::time::Instant>,
     last_lines: LastLines,
     child: Child,
     group: Group,
@@ -283,6 +286,13 @@ impl Reader {
                 None => std::future::pending().await,
             }
         };
+        let silent_from = self.silent_from;
+        let silence = async move {
+            match silent_from {
+                Some(from) => tokio::time::sleep_until(from).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             line = self.stdout.next() => Some(self.hear(line?)),
             line = self.stderr.next(), if self.stderr_is_open => {
@@ -291,6 +301,12 @@ impl Reader {
             }
             Some(outs) = self.woken.recv() => Some(outs),
             () = look => Some(self.shared.change(Translation::on_time)),
+            // What it has started may hold its output open for as long as it likes.
+            _ = self.child.wait(), if self.silent_from.is_none() => {
+                self.silent_from = Some(tokio::time::Instant::now() + LAST_BREATH);
+                Some(Vec::new())
+            }
+            () = silence => None,
         }
     }
 
@@ -382,8 +398,8 @@ impl Reader {
         self.group.leader_is_gone();
         self.mark.kill_all();
         while self.stderr_is_open {
-            let line = self.stderr.next().await;
-            self.hear_error(line);
+            let line = tokio::time::timeout(LAST_BREATH, self.stderr.next()).await;
+            self.hear_error(line.unwrap_or_default());
         }
         exit
     }

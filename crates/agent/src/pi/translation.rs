@@ -144,6 +144,7 @@ impl Translation {
 
     /// Does something.
     pub(crate) fn work(&mut self, id: JobId, work: Work, now: Duration) {
+        self.is_cycling = false;
         let (phase, command) = match work {
             Work::Turn { prompt } => {
                 let (message, images) = said(prompt);

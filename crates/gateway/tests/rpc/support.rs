@@ -39,6 +39,7 @@ impl Home {
             version: "0.0.0",
             port: 0,
             pi: Arc::default(),
+            pi_port: None,
             started_at: Timestamp::now(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
