@@ -116,7 +116,7 @@ fn a_conversation_is_compacted_forked_and_handed_over_and_takes_no_code() {
     let refused = world.run(["eval", "--session", "idea", "1 + 1"]);
     insta::assert_snapshot!(refused.stderr, @"
     error: cannot eval in a session of the kind `agent` [not_of_kind]
-      Prompt it: `mainstay prompt`, or `mainstay attach`.
+      Prompt it: `mainstay prompt --session`, or at its prompt: `mainstay --session`.
     ");
     assert_eq!(refused.code, 1);
     ok(world.run(["session", "new", "--kind", "agent"]));

@@ -486,9 +486,9 @@ impl Error {
             Self::SessionAmbiguous { .. } => "Give more digits of the id, or the whole of it.".into(),
             Self::NotOffered { action, state, .. } => affordance::remedy(*state, *action).into(),
             Self::NotOfKind { kind, .. } if kind.is_agent() => {
-                "Prompt it: `mainstay prompt`, or `mainstay attach`.".into()
+                "Prompt it: `mainstay prompt --session`, or at its prompt: `mainstay --session`.".into()
             }
-            Self::NotOfKind { .. } => "Send it code: `mainstay eval`, or `mainstay attach`.".into(),
+            Self::NotOfKind { .. } => "Send it code: `mainstay eval --session`, or at its prompt: `mainstay --session`.".into(),
             Self::InvalidTransition { .. } => "This is a defect of Mainstay; please report it.".into(),
             Self::SessionOwned => "Send the command again; the owner will take it.".into(),
             Self::Withheld { .. } => {
