@@ -169,8 +169,8 @@ impl Turn {
         let is_call = |part: &SaidPart| part.role == PartRole::ToolCall;
         let parts = self.said.into_values().filter(|part| !is_call(part) && !part.text.is_empty());
         let parts = parts.map(|SaidPart { role, text }| Part::text(role, text)).collect();
-        let stopped = if matches!(ending, WorkEnding::Failed { .. }) { "error" } else { "aborted" };
-        let cut_off = [("stopReason".to_owned(), json!(stopped))].into();
+        // Not as a reason why the model stopped: agents show their models nothing of what ended so.
+        let cut_off = [("ending".to_owned(), json!(ending.name()))].into();
         let begun = self.begun.unwrap_or(end.seq);
         let said = Message { parts, metadata: cut_off, usage: None }.entries();
         let said = said.into_iter().map(|(entry, text)| (entry, text, end.at, begun));

@@ -143,3 +143,45 @@ async fn the_daemon_tells_how_it_is() {
     let stored = client.ask(json!({ "id": "4", "type": "list_stored_sessions" })).await;
     assert_eq!(stored["data"]["sessions"][0]["fileExists"], false);
 }
+
+#[tokio::test]
+async fn what_came_and_went_is_answered_again_as_the_first_time() {
+    let (home, _script) = Home::new().await;
+    let mut client = home.client().await;
+    let create = json!({ "id": "c1", "type": "create_session", "sessionId": "main" });
+    let delete = json!({ "id": "d1", "type": "delete_session", "sessionId": "main" });
+    client.ask(create.clone()).await;
+    client.until(|frame| frame["type"] == "session_created").await;
+    let again = client.ask(create.clone()).await;
+    assert_eq!((&again["replayed"], &again["data"]["sessionId"]), (&json!(true), &json!("main")));
+    assert_eq!(client.ask(delete.clone()).await["success"], true);
+    let home = home.restart().await;
+    let mut client = home.client().await;
+    for (command, id) in [(create, "c1"), (delete, "d1")] {
+        let again = client.ask(command).await;
+        assert_eq!(
+            (&again["id"], &again["success"], &again["replayed"]),
+            (&json!(id), &json!(true), &json!(true)),
+            "{again}"
+        );
+    }
+    let history = client.ask(json!({ "id": "h1", "type": "get_command_history" })).await;
+    assert_eq!(history["success"], true, "{history}");
+}
+
+#[tokio::test]
+async fn a_read_waits_for_what_it_depends_on() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(json!({ "id": "p1", "type": "prompt", "sessionId": "main", "message": "one" })).await;
+    script.work().await;
+    client.send(json!({ "id": "r1", "type": "get_last_assistant_text", "sessionId": "main", "dependsOn": ["p1"] })).await;
+    script.say(PartRole::Assistant, "1").await;
+    script.done().await;
+    assert_eq!(client.until_answer("r1").await.pop().unwrap()["data"]["text"], "1");
+    let unknown = client
+        .ask(json!({ "id": "r2", "type": "get_state", "sessionId": "main", "dependsOn": ["nobody"] }))
+        .await;
+    assert_eq!(unknown["error"], "Dependency 'nobody' is unknown");
+}

@@ -203,3 +203,42 @@ async fn what_fails_says_so_in_the_agents_words_and_is_answered_so_again() {
     let ran = client.until_answer("b1").await.pop().unwrap();
     assert_eq!(ran["data"], json!({ "exitCode": 0, "output": "a\n", "cancelled": false }));
 }
+
+#[tokio::test]
+async fn an_abort_that_comes_before_its_turn_has_begun_takes_it_back() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    // The session is at rest: the prompt waits for its agent.
+    client.send(prompt("p1", "hello")).await;
+    client.send(json!({ "id": "a1", "type": "abort", "sessionId": "main" })).await;
+    let mut answers = client.until(|frame| frame["type"] == "response").await;
+    answers.extend(client.until(|frame| frame["type"] == "response").await);
+    let answer = |id: &str| answers.iter().find(|frame| frame["id"] == id).unwrap();
+    assert_eq!(answer("a1")["success"], true);
+    assert_eq!(answer("p1")["success"], false, "{answers:?}");
+    // The next one is carried out.
+    client.send(prompt("p2", "again")).await;
+    let work = script.work().await;
+    assert_eq!(serde_json::to_value(&work).unwrap()["prompt"]["text"], "again");
+    script.done().await;
+    assert_eq!(client.until_answer("p2").await.pop().unwrap()["success"], true);
+}
+
+#[tokio::test]
+async fn a_prompt_that_was_heard_by_a_turn_is_that_when_it_is_sent_again() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(prompt("p1", "hello")).await;
+    script.work().await;
+    let more = json!({ "id": "p2", "type": "prompt", "sessionId": "main", "message": "more", "streamingBehavior": "steer" });
+    assert_eq!(client.ask(more.clone()).await["success"], true);
+    assert!(matches!(script.next().await, Given::Steered(_)));
+    script.done().await;
+    client.until_answer("p1").await;
+    let again = client.ask(more).await;
+    assert_eq!((&again["success"], &again["replayed"]), (&json!(true), &json!(true)), "{again}");
+    let first = json!({ "id": "p1", "type": "prompt", "sessionId": "main", "message": "hello", "streamingBehavior": "steer" });
+    assert!(client.ask(first).await["error"].as_str().unwrap().starts_with("Conflicting id 'p1'"));
+}
