@@ -256,6 +256,30 @@ pub struct RunningJob {
 }
 
 impl RunningJob {
+    /// One that an event has accepted, of which nothing else is known.
+    fn begun(
+        event: &Event,
+        job: JobId,
+        command: &CommandId,
+        fingerprint: &CommandFingerprint,
+        kind: JobKind,
+    ) -> Self {
+        Self {
+            job,
+            command: command.clone(),
+            source: event.metadata.source.clone(),
+            fingerprint: fingerprint.clone(),
+            requested: event.seq,
+            requested_at: event.at,
+            cancel_requested: false,
+            key: None,
+            deadline: None,
+            is_answered: false,
+            withheld: false,
+            kind,
+        }
+    }
+
     /// Whether it answers this command.
     pub fn answers(&self, principal: &Principal, command: &CommandId) -> bool {
         self.command == *command && self.source.principal() == *principal
@@ -475,35 +499,18 @@ impl Session {
             }
             EventBody::EvalRequested { job, command, fingerprint, key, deadline, withheld, code, .. } => {
                 let running = RunningJob {
-                    job: *job,
-                    command: command.clone(),
-                    source: event.metadata.source.clone(),
-                    fingerprint: fingerprint.clone(),
-                    requested: event.seq,
-                    requested_at: event.at,
-                    cancel_requested: false,
                     key: key.clone(),
                     deadline: *deadline,
-                    is_answered: false,
                     withheld: *withheld,
-                    kind: JobKind::Eval,
+                    ..RunningJob::begun(event, *job, command, fingerprint, JobKind::Eval)
                 };
                 self.start_job(running, Some(code));
             }
             EventBody::JobRequested { job, command, fingerprint, key, deadline, work } => {
                 let running = RunningJob {
-                    job: *job,
-                    command: command.clone(),
-                    source: event.metadata.source.clone(),
-                    fingerprint: fingerprint.clone(),
-                    requested: event.seq,
-                    requested_at: event.at,
-                    cancel_requested: false,
                     key: key.clone(),
                     deadline: *deadline,
-                    is_answered: false,
-                    withheld: false,
-                    kind: work.kind(),
+                    ..RunningJob::begun(event, *job, command, fingerprint, work.kind())
                 };
                 let said = match work {
                     Work::Turn { prompt } => Some(prompt.text.as_str()),

@@ -135,30 +135,27 @@ impl Call<'_> {
             Some(cwd) => cwd.to_owned(),
             None => self.folder.to_owned(),
         };
+        let create = self.new_session(working_directory);
+        let is_replay = self.was_answered().await;
+        self.created(self.client.create(self.id.clone(), create).await?, is_replay).await
+    }
+
+    /// A session as its client calls it.
+    fn new_session(&self, working_directory: String) -> CreateSession {
         let alias = self.command.session.clone();
-        let create = CreateSession {
+        CreateSession {
             kind: SessionKind::pi(),
             working_directory,
             project: None,
             name: alias.clone(),
             alias,
-        };
-        let is_replay = self.was_answered().await;
-        self.created(self.client.create(self.id.clone(), create).await?, is_replay).await
+        }
     }
 
     async fn load(&self, path: &str) -> Result {
         self.client.require_all("read files of the daemon's user")?;
         let file = read_file(path).await?;
-        let alias = self.command.session.clone();
-        let header = &file.imported.header;
-        let create = CreateSession {
-            kind: SessionKind::pi(),
-            working_directory: header.working_directory.clone(),
-            project: None,
-            name: alias.clone(),
-            alias,
-        };
+        let create = self.new_session(file.imported.header.working_directory.clone());
         let import = ImportSession { create, imported: file.imported };
         let is_replay = self.was_answered().await;
         self.created(self.client.import(self.id.clone(), import).await?, is_replay).await

@@ -128,6 +128,13 @@ pub(super) struct HistoryQuery {
     pub(super) limit: Option<u64>,
 }
 
+impl PiCommand {
+    /// Whether it has its connection hear of a session: that is done for each connection that asks.
+    pub(super) const fn is_subscription(&self) -> bool {
+        matches!(self.body, Body::SwitchSession { .. })
+    }
+}
+
 impl Body {
     /// Whether it only reads: it is answered anew whenever it comes.
     pub(super) const fn is_read(&self) -> bool {

@@ -304,10 +304,10 @@ impl Connection {
         {
             return failure(&Error::DependsOnItself { command: id.clone() }, None);
         }
-        let before = match command.body {
-            // Who connects anew wants to hear, whatever was answered to another connection.
-            Body::SwitchSession { .. } => Before::New,
-            _ => self.daemon.pi.seen().before(self.peer.client.principal(), command),
+        // Who connects anew wants to hear, whatever was answered to another connection.
+        let before = match command.is_subscription() {
+            true => Before::New,
+            false => self.daemon.pi.seen().before(self.peer.client.principal(), command),
         };
         match (before, &command.id, &command.key) {
             (Before::Answered(answer), ..) => return Some(*answer),
@@ -407,7 +407,7 @@ impl Connection {
             }
             self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
             let kept = command.body.is_read().then_some(&answer);
-            if !matches!(command.body, Body::SwitchSession { .. }) {
+            if !command.is_subscription() {
                 self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
             }
         }
