@@ -2,7 +2,7 @@
 //! and whoever depends on a command waits here for its end.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use mainstay_model::decide::Identity;
 use mainstay_model::{CommandId, Principal, SessionId};
@@ -172,20 +172,20 @@ impl Drop for Wait<'_> {
 }
 
 /// An id that a creation holds until it is through.
-pub(crate) struct Claim<'a> {
-    claims: &'a Claims,
+pub(crate) struct Claim {
+    claims: Arc<Claims>,
     key: CommandKey,
     session: SessionId,
 }
 
-impl<'a> Claim<'a> {
+impl Claim {
     /// Takes an id; none where another session has accepted a command under it.
-    pub(crate) fn take(claims: &'a Claims, key: CommandKey, session: SessionId) -> Option<Self> {
-        claims.take(&key, session).then_some(Self { claims, key, session })
+    pub(crate) fn take(claims: &Arc<Claims>, key: CommandKey, session: SessionId) -> Option<Self> {
+        claims.take(&key, session).then(|| Self { claims: Arc::clone(claims), key, session })
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for Claim {
     fn drop(&mut self) {
         self.claims.release(&self.key, self.session);
     }

@@ -15,7 +15,7 @@ use mainstay_model::{
 use serde_json::Value;
 
 use crate::context::conversation_of;
-use crate::creation::Beginning;
+use crate::creation::{Beginning, Creation};
 use crate::engine::{Begun, CommandStatus, Engine, SessionStatus};
 use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Listener, Live, Subscription};
@@ -98,7 +98,6 @@ impl Client {
     /// # Errors
     /// As [`Client::create`]; [`Error::SessionNotFound`], [`Error::InvalidArgument`] where the other has not so many entries.
     pub async fn fork(&self, id: CommandId, fork: ForkSession) -> Result<Outcome, Error> {
-        self.must_see(fork.from).await?;
         self.create_with(id, Beginning::Fork(fork)).await
     }
 
@@ -128,7 +127,29 @@ impl Client {
     }
 
     async fn create_with(&self, id: CommandId, beginning: Beginning) -> Result<Outcome, Error> {
-        self.engine.create(id, self.source(), beginning).await.map_err(|error| self.without_reasons(error))
+        let begun = self.begin_creation(Creation::new(id, beginning)).await?;
+        Ok(self.created(begun).await?.outcome)
+    }
+
+    /// Hands over what is to create a session, under conditions. From then on others may depend on it; [`Client::created`] has what comes of
+    /// it, which for an earlier creation with the same id or key is its stored outcome.
+    ///
+    /// # Errors
+    /// [`Error::CommandConflict`], [`Error::KeyConflict`], [`Error::SessionNotFound`], [`Error::StoreFailed`].
+    pub async fn begin_creation(&self, creation: Creation) -> Result<Begun, Error> {
+        if let Beginning::Fork(fork) = &creation.beginning {
+            self.must_see(fork.from).await?;
+        }
+        self.engine.begin_creation(self.source(), creation).await
+    }
+
+    /// What came of a creation; waits for that.
+    ///
+    /// # Errors
+    /// As [`Client::create`], [`Client::fork`] and [`Client::import`]; [`Error::DependsOnItself`], and why what it depends on has not
+    /// succeeded.
+    pub async fn created(&self, begun: Begun) -> Result<Answered, Error> {
+        begun.ended().await.map_err(|error| self.without_reasons(error))
     }
 
     /// The entries of a session's transcript from the one with this index on, in order, at most `limit`.
@@ -488,6 +509,14 @@ impl Client {
         Ok(session.is_some_and(|session| self.access.sees(&session)))
     }
 
+    /// A session as committed, where it may be seen; also one that was deleted.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn seen_session(&self, session: SessionId) -> Result<Option<Session>, Error> {
+        Ok(self.engine.session(session).await?.filter(|found| self.access.sees(found)))
+    }
+
     /// Refuses a session that may not be seen, or was deleted.
     pub(crate) async fn must_see(&self, session: SessionId) -> Result<(), Error> {
         let found = self.engine.session(session).await?;
@@ -506,11 +535,6 @@ impl Client {
             Some(_) => Err(self.not_permitted("delete a session of another")),
             None => Err(not_found(session)),
         }
-    }
-
-    /// A session as committed, also one that was deleted, where it may be seen.
-    pub(crate) async fn seen_session(&self, session: SessionId) -> Result<Option<Session>, Error> {
-        Ok(self.engine.session(session).await?.filter(|found| self.access.sees(found)))
     }
 
     pub(crate) async fn must_drive(&self, session: SessionId) -> Result<(), Error> {

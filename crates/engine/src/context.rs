@@ -16,15 +16,10 @@ pub(crate) async fn conversation_of(log: &dyn Log, session: &Session) -> Result<
     let segments = segments_of(log, session).await?;
     let entries = entries_of(log, &segments).await?;
     let mut shown = Vec::new();
-    for placed in context(&entries).into_iter().filter(|placed| is_shown(session, placed)) {
+    for placed in context(&entries).into_iter().filter(|placed| session.shows(placed)) {
         shown.push((placed.clone(), text_of(log, placed).await?));
     }
     Ok(Conversation { entries: shown, state: session.agent.clone(), name: session.name.clone() })
-}
-
-/// A reset lets an agent forget what was said before. What has been merged since it is shown.
-fn is_shown(session: &Session, placed: &Placed) -> bool {
-    !session.was_reset() || placed.session == session.id && placed.first > session.definitions_since
 }
 
 /// How many entries are before the last so many. Summaries stand between what was said, and are none of it.

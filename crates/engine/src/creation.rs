@@ -4,58 +4,43 @@
 use std::path::Path;
 use std::sync::PoisonError;
 
-use mainstay_log::{Append, Epoch, NewEvent, SessionFilter, StoredOutcome};
-use mainstay_model::command::{validate_alias, validate_session_name};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use mainstay_log::{Append, Epoch, KeyScope, NewEvent, SessionFilter, StoredOutcome};
+use mainstay_model::command::{validate_alias, validate_dependencies, validate_session_name};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::exchange::Imported;
 use mainstay_model::{
-    Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody, ForkPoint, ForkSession,
-    Metadata, Outcome, RateScope, Response, Seq, Session, SessionCommand, SessionId, Source,
+    Answered, Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody, ForkPoint,
+    ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope, Response, Seq, Session,
+    SessionCommand, SessionId, Source, Version,
 };
-use tokio::sync::{Mutex, MutexGuard, Semaphore};
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::claims::{Claim, key_of};
-use crate::engine::Engine;
+use crate::dependencies::{Dependant, all_succeeded};
+use crate::engine::{Begun, Engine};
 use crate::exchange::{ImportSession, imported_events, unplaced};
 use crate::session::now;
 use crate::sync::task;
 
-/// The server's lane: one at a time, in the order in which they came, and so many waiting at most.
-pub(crate) struct ServerLane {
-    turn: Mutex<()>,
-    places: Semaphore,
-    limit: usize,
-}
-
-impl ServerLane {
-    /// One in which so many may wait.
-    pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            turn: Mutex::default(),
-            places: Semaphore::new(limit.saturating_add(1).min(Semaphore::MAX_PERMITS)),
-            limit,
-        }
-    }
-
-    /// How many wait or are carried out.
-    pub(crate) fn len(&self) -> usize {
-        self.limit.saturating_add(1).saturating_sub(self.places.available_permits())
-    }
-
-    async fn turn(&self) -> Result<Turn<'_>, Error> {
-        let place = self.places.try_acquire().map_err(|_| Error::LaneFull { limit: self.limit })?;
-        Ok(Turn { _turn: self.turn.lock().await, _place: place })
-    }
-}
-
-struct Turn<'a> {
-    _turn: MutexGuard<'a, ()>,
-    _place: tokio::sync::SemaphorePermit<'a>,
+/// A session that is asked for.
+#[derive(Clone, Debug)]
+pub struct Creation {
+    /// The client's name for the command.
+    pub id: CommandId,
+    /// The client's name for what it wants done once. It counts for creations only; another id that comes with it is not remembered.
+    pub key: Option<IdempotencyKey>,
+    /// Commands of the same principal that must have succeeded before.
+    pub depends_on: Vec<CommandId>,
+    /// What the session is to begin with.
+    pub beginning: Beginning,
 }
 
 /// What a session is to begin with.
-pub(crate) enum Beginning {
+#[derive(Clone, Debug)]
+pub enum Beginning {
     /// Nothing.
     Empty(CreateSession),
     /// Entries of another.
@@ -64,67 +49,139 @@ pub(crate) enum Beginning {
     Import(ImportSession),
 }
 
-impl Beginning {
+impl Creation {
+    /// One that depends on nothing.
+    pub fn new(id: CommandId, beginning: Beginning) -> Self {
+        Self { id, key: None, depends_on: Vec::new(), beginning }
+    }
+
+    fn identity(&self, principal: Principal) -> Identity {
+        Identity {
+            principal,
+            command: self.id.clone(),
+            key: self.key.clone(),
+            fingerprint: self.fingerprint(),
+        }
+    }
+
     fn fingerprint(&self) -> CommandFingerprint {
-        match self {
-            Self::Empty(create) => CommandFingerprint::of("server", create),
-            Self::Fork(fork) => CommandFingerprint::of("server", fork),
-            Self::Import(ImportSession { create, imported }) => {
-                CommandFingerprint::of("server", &(create, imported.hash.as_str()))
+        match &self.beginning {
+            Beginning::Empty(create) => self.fingerprint_of(create),
+            Beginning::Fork(fork) => self.fingerprint_of(fork),
+            Beginning::Import(ImportSession { create, imported }) => {
+                self.fingerprint_of(&(create, imported.hash.as_str()))
             }
+        }
+    }
+
+    fn fingerprint_of(&self, said: &impl Serialize) -> CommandFingerprint {
+        match self.depends_on.as_slice() {
+            [] => CommandFingerprint::of("server", said),
+            depends_on => CommandFingerprint::of("server", &(said, depends_on)),
         }
     }
 }
 
 impl Engine {
-    /// Creates a session and starts it. Whoever waits for it may go: it is carried out all the same.
-    pub(crate) async fn create(
-        &self,
-        id: CommandId,
+    /// Accepts what is to create a session, unless it was accepted before. Whoever waits for it may go: it is carried out all the same.
+    pub(crate) async fn begin_creation(&self, source: Source, creation: Creation) -> Result<Begun, Error> {
+        let identity = creation.identity(source.principal());
+        let session = SessionId::from_uuid(Uuid::now_v7());
+        let claims = &self.shared.claims;
+        loop {
+            if let Some(answered) = self.created_before(&identity).await? {
+                return Ok(Begun::at_once(answered));
+            }
+            if let Some(claim) = Claim::take(claims, key_of(&identity), session) {
+                let engine = self.clone();
+                return Ok(Begun::by(task::spawn(async move {
+                    let _claim = claim;
+                    // It may have been carried out before the id was taken.
+                    match engine.created_before(&identity).await? {
+                        Some(answered) => Ok(answered),
+                        None => engine.carry_out_creation(session, source, creation, identity).await,
+                    }
+                })));
+            }
+            // Under way: the outcome says whether it is the same.
+            match claims.end_of(&key_of(&identity)) {
+                Some(end) if self.is_being_created(&identity).await? => {
+                    let engine = self.clone();
+                    return Ok(Begun::by(task::spawn(async move {
+                        end.reached().await;
+                        engine.answer_creation(source, creation).await
+                    })));
+                }
+                // Of a session that is there; it may have been created meanwhile.
+                Some(_) => {
+                    let answered = self.created_before(&identity).await?;
+                    return answered
+                        .map(Begun::at_once)
+                        .ok_or(Error::CommandConflict { command: creation.id });
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Carries out what is to create a session, or gives what came of it before.
+    fn answer_creation(
+        self,
         source: Source,
-        beginning: Beginning,
-    ) -> Result<Outcome, Error> {
-        let engine = self.clone();
-        let created = task::spawn(async move { engine.carry_out_creation(id, source, beginning).await });
-        created.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
+        creation: Creation,
+    ) -> BoxFuture<'static, Result<Answered, Error>> {
+        async move { self.begin_creation(source, creation).await?.ended().await }.boxed()
+    }
+
+    /// Whether a command that is under way is to create a session: then that session is not there yet.
+    async fn is_being_created(&self, identity: &Identity) -> Result<bool, Error> {
+        match self.shared.claims.holder(&key_of(identity)) {
+            Some(holder) => Ok(self.shared.log.session(holder).await?.is_none()),
+            None => Ok(true),
+        }
+    }
+
+    /// What came of it, where it came before: under its id, else under its key.
+    async fn created_before(&self, identity: &Identity) -> Result<Option<Answered>, Error> {
+        let Identity { principal, command, key, fingerprint } = identity;
+        let log = &self.shared.log;
+        let answered = |stored: StoredOutcome| Answered {
+            outcome: stored.outcome,
+            version: stored.version,
+            is_replay: true,
+        };
+        // An id of our own was never there before.
+        let stored = if command.is_anonymous() { None } else { log.outcome(principal, command).await? };
+        match (stored, key) {
+            (Some(stored), _) if stored.fingerprint == *fingerprint => Ok(Some(answered(stored))),
+            (Some(_), _) => Err(Error::CommandConflict { command: command.clone() }),
+            (None, None) => Ok(None),
+            (None, Some(key)) => match log.outcome_of_key(principal, KeyScope::Creations, key).await? {
+                Some(stored) if stored.fingerprint == *fingerprint => Ok(Some(answered(stored))),
+                Some(_) => Err(Error::KeyConflict { key: key.clone() }),
+                None => Ok(None),
+            },
+        }
     }
 
     async fn carry_out_creation(
         &self,
-        id: CommandId,
+        session: SessionId,
         source: Source,
-        beginning: Beginning,
-    ) -> Result<Outcome, Error> {
-        let fingerprint = beginning.fingerprint();
-        if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
-            return replayed(&id, &fingerprint, stored);
-        }
+        creation: Creation,
+        identity: Identity,
+    ) -> Result<Answered, Error> {
+        let Creation { id, depends_on, beginning, .. } = creation;
+        validate_dependencies(&id, &depends_on, &self.shared.limits)?;
+        self.wait_for(&identity, session, depends_on).await?;
         let _turn = self.shared.server_lane.turn().await?;
-        // It may have been carried out while this waited for its turn.
-        if let Some(stored) = self.shared.log.outcome(&source.principal(), &id).await? {
-            return replayed(&id, &fingerprint, stored);
+        // Another with its key may have had the turn before.
+        if let Some(answered) = self.created_before(&identity).await? {
+            return Ok(answered);
         }
-        let (create, with) = match beginning {
-            Beginning::Empty(create) => (create, With::Nothing),
-            Beginning::Fork(fork) => {
-                self.plan_fork(fork).await.map(|(create, point)| (create, With::Entries(point)))?
-            }
-            Beginning::Import(ImportSession { mut create, imported }) => {
-                self.check_import(&imported)?;
-                if create.name.is_none() {
-                    create.name = Some(self.free_name(&imported.header.name).await?);
-                }
-                (create, With::Cells(imported))
-            }
-        };
+        let (create, with) = self.plan(beginning).await?;
         self.check_creation(&create, must_run(&create, &with))?;
         self.check_alias(&create, &source).await?;
-        let session = SessionId::from_uuid(Uuid::now_v7());
-        let identity =
-            Identity { principal: source.principal(), command: id.clone(), key: None, fingerprint };
-        let Some(_claim) = Claim::take(&self.shared.claims, key_of(&identity), session) else {
-            return Err(Error::CommandConflict { command: id });
-        };
         let response = match &with {
             With::Nothing | With::Cells(_) => Response::Created { session },
             With::Entries(ForkPoint { entries, asked, .. }) => {
@@ -135,17 +192,53 @@ impl Engine {
         let answer = identity.answer(outcome.clone());
         let is_agent = create.kind.is_agent();
         let events = first_events(id, &source, session, create, with);
-        self.append_creation(session, events, answer).await?;
+        let version = self.append_creation(session, events, answer).await?;
         // An agent starts when it has something to do.
-        if is_agent {
-            return Ok(outcome);
+        if !is_agent {
+            self.start_created(session, source).await;
         }
+        Ok(Answered { outcome, version, is_replay: false })
+    }
+
+    /// Waits until what a creation depends on has succeeded.
+    async fn wait_for(
+        &self,
+        identity: &Identity,
+        session: SessionId,
+        depends_on: Vec<CommandId>,
+    ) -> Result<(), Error> {
+        if depends_on.is_empty() {
+            return Ok(());
+        }
+        let limit_ms = self.shared.limits.dependency_wait_ms;
+        let dependant = Dependant { key: key_of(identity), session, depends_on, limit_ms };
+        all_succeeded(&dependant, &self.shared.claims, self.shared.log.as_ref()).await
+    }
+
+    /// What a session is created as, and with.
+    async fn plan(&self, beginning: Beginning) -> Result<(CreateSession, With), Error> {
+        match beginning {
+            Beginning::Empty(create) => Ok((create, With::Nothing)),
+            Beginning::Fork(fork) => {
+                let (create, point) = self.plan_fork(fork).await?;
+                Ok((create, With::Entries(point)))
+            }
+            Beginning::Import(ImportSession { mut create, imported }) => {
+                self.check_import(&imported)?;
+                if create.name.is_none() {
+                    create.name = Some(self.free_name(&imported.header.name).await?);
+                }
+                Ok((create, With::Cells(imported)))
+            }
+        }
+    }
+
+    /// The session is there, and that is the answer. One that cannot start now does so when it is used.
+    async fn start_created(&self, session: SessionId, source: Source) {
         let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
-        // The session is there, and that is the answer. One that cannot start now does so when it is used.
         if let Err(error) = self.submit(session, start).await {
             tracing::warn!(%session, %error, "a new session was not started");
         }
-        Ok(outcome)
     }
 
     fn check_creation(&self, create: &CreateSession, must_run: bool) -> Result<(), Error> {
@@ -188,29 +281,30 @@ impl Engine {
         }
     }
 
-    /// Appends a session's first events.
+    /// Appends a session's first events; gives its version then.
     async fn append_creation(
         &self,
         session: SessionId,
         events: Vec<NewEvent>,
         answer: Answer,
-    ) -> Result<(), Error> {
+    ) -> Result<Version, Error> {
         let Some(projection) = Session::fold(&unplaced(session, &events)) else {
             return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
         };
+        let version = projection.version;
         let append = Append {
             session,
             epoch: Epoch::FIRST,
             first: Seq(1),
             events,
             outcomes: vec![answer],
-            version: projection.version,
+            version,
             projection,
         };
         let events = self.shared.log.append(append).await?;
         self.shared.count_outcomes(1);
         self.shared.hub.publish(session, events);
-        Ok(())
+        Ok(version)
     }
 }
 
@@ -248,18 +342,6 @@ fn created(create: CreateSession) -> EventBody {
     let CreateSession { kind, working_directory, project, name, alias } = create;
     let name = name.unwrap_or_else(|| folder_name(&working_directory));
     EventBody::SessionCreated { kind, name, working_directory, project, alias }
-}
-
-fn replayed(
-    command: &CommandId,
-    fingerprint: &CommandFingerprint,
-    stored: StoredOutcome,
-) -> Result<Outcome, Error> {
-    if stored.fingerprint == *fingerprint {
-        Ok(stored.outcome)
-    } else {
-        Err(Error::CommandConflict { command: command.clone() })
-    }
 }
 
 /// The name of a session that was given none: its folder's, as far as that can be a name.

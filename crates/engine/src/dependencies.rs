@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_log::Log;
-use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Response, SessionId, WorkEnding};
+use mainstay_model::{CommandId, Error, EvalEnding, Outcome, Principal, Response, SessionId, WorkEnding};
 use tokio::sync::mpsc;
 
 use crate::claims::{Claims, CommandKey};
+use crate::client::Client;
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::{Instant, timeout_at};
 
@@ -56,21 +57,52 @@ impl Waiter {
     }
 }
 
+impl Client {
+    /// Waits until these commands of its principal have succeeded, as long as a command would wait for them.
+    ///
+    /// # Errors
+    /// [`Error::DependencyUnknown`], [`Error::DependencyPending`], [`Error::DependencyFailed`], [`Error::Cancelled`],
+    /// [`Error::StoreFailed`].
+    pub async fn succeeded(&self, commands: &[CommandId]) -> Result<(), Error> {
+        let shared = &self.engine().shared;
+        let limit_ms = shared.limits.dependency_wait_ms;
+        each_succeeded(self.principal(), commands, limit_ms, &shared.claims, shared.log.as_ref()).await
+    }
+}
+
 impl Drop for Waiter {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn all_succeeded(dependant: &Dependant, claims: &Claims, log: &dyn Log) -> Result<(), Error> {
+/// Waits until all that a command depends on has succeeded.
+///
+/// # Errors
+/// Why one of them has not.
+pub(crate) async fn all_succeeded(
+    dependant: &Dependant,
+    claims: &Claims,
+    log: &dyn Log,
+) -> Result<(), Error> {
     let Dependant { key, session, depends_on, limit_ms } = dependant;
     let _wait =
         claims.wait(key, *session, depends_on).map_err(|dependency| Error::DependencyCycle { dependency })?;
-    let deadline = Instant::now() + Duration::from_millis(*limit_ms);
-    for dependency in depends_on {
-        let first = (key.0.clone(), dependency.clone());
+    each_succeeded(&key.0, depends_on, *limit_ms, claims, log).await
+}
+
+async fn each_succeeded(
+    principal: &Principal,
+    commands: &[CommandId],
+    limit_ms: u64,
+    claims: &Claims,
+    log: &dyn Log,
+) -> Result<(), Error> {
+    let deadline = Instant::now() + Duration::from_millis(limit_ms);
+    for dependency in commands {
+        let first = (principal.clone(), dependency.clone());
         let outcome = outcome_of(&first, claims, log);
-        let pending = |_| Error::DependencyPending { dependency: dependency.clone(), limit_ms: *limit_ms };
+        let pending = |_| Error::DependencyPending { dependency: dependency.clone(), limit_ms };
         let outcome = timeout_at(deadline, outcome).await.map_err(pending)??;
         let unknown = || Error::DependencyUnknown { dependency: dependency.clone() };
         succeeded(dependency, outcome.ok_or_else(unknown)?)?;

@@ -9,7 +9,7 @@ use mainstay_log::{Log, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter, Limits,
+    Access, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter, JobKind, Limits,
     PendingAsk, Position, Principal, Seq, Session, SessionId, SessionKind, SessionState, TextPosition,
 };
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,14 @@ use crate::accepted::Reply;
 use crate::breakers::Breakers;
 use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
-use crate::creation::ServerLane;
 use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
 use crate::presence::ClientInfo;
 use crate::progress::WarmUpProgress;
 use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage, RunnerFactory};
+use crate::server_lane::ServerLane;
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
+use crate::sync::task::JoinHandle;
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
 use crate::watch::Watch;
@@ -38,6 +39,33 @@ pub struct Engine {
     tasks: Arc<Mutex<Tasks>>,
     /// Held while a session's task is brought up, so that each session has one.
     activation: Arc<tokio::sync::Mutex<()>>,
+    /// What ran when the last daemon was lost.
+    lost: Arc<[LostJob]>,
+}
+
+/// A job that ran when the last daemon was lost, and was interrupted by that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostJob {
+    /// Where.
+    pub session: SessionId,
+    /// Who asked for it.
+    pub principal: Principal,
+    /// The command that asked for it.
+    pub command: CommandId,
+    /// What kind of job it was.
+    pub kind: JobKind,
+}
+
+impl LostJob {
+    fn of(session: &Session) -> Option<Self> {
+        let running = session.running()?;
+        Some(Self {
+            session: session.id,
+            principal: running.source.principal(),
+            command: running.command.clone(),
+            kind: running.kind,
+        })
+    }
 }
 
 /// The tasks of the sessions in use.
@@ -81,10 +109,21 @@ pub struct Begun(How);
 
 enum How {
     Waits { answer: oneshot::Receiver<Result<Answered, Error>>, engine: Engine },
+    Creates(JoinHandle<Result<Answered, Error>>),
     Ended(Answered),
 }
 
 impl Begun {
+    /// What was answered already.
+    pub(crate) fn at_once(answered: Answered) -> Self {
+        Self(How::Ended(answered))
+    }
+
+    /// What a task answers.
+    pub(crate) fn by(task: JoinHandle<Result<Answered, Error>>) -> Self {
+        Self(How::Creates(task))
+    }
+
     /// What came of it; waits for that.
     ///
     /// # Errors
@@ -92,6 +131,9 @@ impl Begun {
     pub async fn ended(self) -> Result<Answered, Error> {
         match self.0 {
             How::Waits { answer, engine } => answer.await.map_err(|_| engine.gone())?,
+            How::Creates(task) => {
+                task.await.unwrap_or_else(|error| Err(Error::DaemonFailed { reason: error.to_string() }))
+            }
             How::Ended(answered) => Ok(answered),
         }
     }
@@ -128,8 +170,14 @@ impl Engine {
             records: Mutex::default(),
             warm_ups: Arc::default(),
         };
-        let engine = Self { shared: Arc::new(shared), tasks: Arc::default(), activation: Arc::default() };
+        let mut engine = Self {
+            shared: Arc::new(shared),
+            tasks: Arc::default(),
+            activation: Arc::default(),
+            lost: Arc::default(),
+        };
         let unfinished = engine.unfinished().await?;
+        engine.lost = unfinished.iter().filter_map(LostJob::of).collect();
         // Before any of them goes on: a command in one may depend on a command in another.
         unfinished.iter().for_each(|session| engine.claim_accepted(session));
         for session in unfinished {
@@ -147,6 +195,11 @@ impl Engine {
         unfinished
             .extend(asking.into_iter().filter(|session| session.state() == SessionState::Uninitialized));
         Ok(unfinished)
+    }
+
+    /// The jobs that ran when the last daemon was lost.
+    pub fn lost_jobs(&self) -> &[LostJob] {
+        &self.lost
     }
 
     /// The limits in force.
@@ -193,7 +246,7 @@ impl Engine {
             Err(error @ Error::SessionNotFound { .. }) => {
                 match self.shared.log.outcome(&principal, &id).await? {
                     Some(StoredOutcome { fingerprint, outcome, version, .. }) if fingerprint == said => {
-                        Ok(Begun(How::Ended(Answered { outcome, version, is_replay: true })))
+                        Ok(Begun::at_once(Answered { outcome, version, is_replay: true }))
                     }
                     Some(_) | None => Err(error),
                 }

@@ -10,10 +10,13 @@ pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic};
 /// Tasks.
 pub(crate) mod task {
     #[cfg(not(feature = "shuttle"))]
-    pub(crate) use tokio::{spawn, task::AbortHandle};
+    pub(crate) use tokio::{
+        spawn,
+        task::{AbortHandle, JoinHandle},
+    };
 
     #[cfg(feature = "shuttle")]
-    pub(crate) use shuttle::future::{AbortHandle, spawn};
+    pub(crate) use shuttle::future::{AbortHandle, JoinHandle, spawn};
 }
 
 /// Time.

@@ -86,14 +86,14 @@ pub trait Log: Send + Sync + 'static {
         command: &CommandId,
     ) -> Result<Option<StoredOutcome>, Error>;
 
-    /// The stored answer to a command with this idempotency key, in this session.
+    /// The stored answer to a command with this idempotency key, where the key counts.
     ///
     /// # Errors
     /// [`Error::StoreFailed`].
     async fn outcome_of_key(
         &self,
         principal: &Principal,
-        session: SessionId,
+        scope: KeyScope,
         key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error>;
 
@@ -261,6 +261,15 @@ pub struct StoredOutcome {
     pub version: Version,
     /// In which session it ended; none where that was not kept yet.
     pub session: Option<SessionId>,
+}
+
+/// Where an idempotency key counts: each session has its own, and what creates sessions too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyScope {
+    /// Commands that create sessions.
+    Creations,
+    /// Commands to this session.
+    Session(SessionId),
 }
 
 /// Which entries.

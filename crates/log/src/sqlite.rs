@@ -17,7 +17,7 @@ use mainstay_model::{
 use tokio::task::spawn_blocking;
 
 use crate::{
-    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, Log, Manifest, ObjectHash,
+    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
     SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome, precision,
 };
 
@@ -173,13 +173,11 @@ impl Log for SqliteLog {
     async fn outcome_of_key(
         &self,
         principal: &Principal,
-        session: SessionId,
+        scope: KeyScope,
         key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error> {
         let (principal, key) = (principal.clone(), key.clone());
-        self.readers
-            .run(move |connection| queries::outcome_of_key(connection, &principal, session, &key))
-            .await
+        self.readers.run(move |connection| queries::outcome_of_key(connection, &principal, scope, &key)).await
     }
 
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {

@@ -42,6 +42,7 @@ macro_rules! conformance_of {
                 appends::a_session_is_created_once,
                 appends::a_session_that_is_not_there_takes_no_events,
                 appends::an_outcome_is_found_by_its_key_of_the_same_principal_and_session,
+                appends::a_key_of_a_creation_counts_for_creations_only,
                 appends::an_outcome_is_never_overwritten_and_its_append_fails_whole,
                 appends::each_principal_has_command_ids_of_its_own,
                 appends::outcomes_may_come_without_events,

@@ -81,20 +81,28 @@ impl Command {
     /// As [`SessionCommand::validate`]; [`Error::DependsOnItself`], and [`Error::InvalidArgument`] for too many
     /// dependencies or a timeout of nothing.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
-        if self.depends_on.contains(&self.id) {
-            return Err(Error::DependsOnItself { command: self.id.clone() });
-        }
-        let invalid =
-            |argument: &str, reason| Error::InvalidArgument { argument: argument.to_owned(), reason };
-        if self.depends_on.len() > limits.dependencies {
-            let reason = format!("it names {}; {} may be", self.depends_on.len(), limits.dependencies);
-            return Err(invalid("dependsOn", reason));
-        }
+        validate_dependencies(&self.id, &self.depends_on, limits)?;
         if self.timeout_ms == Some(0) {
-            return Err(invalid("timeoutMs", "it must be at least 1".to_owned()));
+            let reason = "it must be at least 1".to_owned();
+            return Err(Error::InvalidArgument { argument: "timeoutMs".to_owned(), reason });
         }
         self.body.validate(limits)
     }
+}
+
+/// Checks what a command depends on.
+///
+/// # Errors
+/// [`Error::DependsOnItself`], and [`Error::InvalidArgument`] where it is too many.
+pub fn validate_dependencies(id: &CommandId, depends_on: &[CommandId], limits: &Limits) -> Result<(), Error> {
+    if depends_on.contains(id) {
+        return Err(Error::DependsOnItself { command: id.clone() });
+    }
+    if depends_on.len() > limits.dependencies {
+        let reason = format!("it names {}; {} may be", depends_on.len(), limits.dependencies);
+        return Err(Error::InvalidArgument { argument: "dependsOn".to_owned(), reason });
+    }
+    Ok(())
 }
 
 /// What happens to a command that the session's state does not offer.

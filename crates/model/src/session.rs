@@ -6,6 +6,7 @@ use crate::Timestamp;
 use crate::affordance::{Action, offered};
 use crate::agent::{AgentState, JobKind, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, PendingAsk, Raiser};
+use crate::entry::Placed;
 use crate::error::Error;
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::{CommandFingerprint, Environment, References};
@@ -404,6 +405,12 @@ impl Session {
     /// The entries that its definitions begin with; none once it was reset.
     pub fn inherited(&self) -> Vec<Segment> {
         if self.was_reset() { Vec::new() } else { self.begins_with.clone() }
+    }
+
+    /// Whether its agent is shown an entry of its transcript: a reset lets it forget what was said before. What has been merged since it
+    /// is shown.
+    pub fn shows(&self, placed: &Placed) -> bool {
+        !self.was_reset() || placed.session == self.id && placed.first > self.definitions_since
     }
 
     /// Whether what its definitions began with was dropped.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, Log, Manifest, ObjectHash,
+    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
     SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::{
@@ -31,7 +31,7 @@ pub(super) struct MemoryLog {
 #[derive(Default)]
 struct Stored {
     events: Vec<Event>,
-    outcomes: HashMap<CommandKey, (StoredOutcome, Option<IdempotencyKey>)>,
+    outcomes: HashMap<CommandKey, (StoredOutcome, Option<(KeyScope, IdempotencyKey)>)>,
     sessions: HashMap<SessionId, (Epoch, Session)>,
     /// How many appends go well before one does not.
     until_refusal: Option<usize>,
@@ -115,6 +115,7 @@ impl Stored {
         if *owner != epoch || last.next() != first {
             return Err(Error::SessionOwned);
         }
+        let scope = if first == Seq(1) { KeyScope::Creations } else { KeyScope::Session(session) };
         for answer in outcomes {
             let key = (answer.principal, answer.command);
             let stored = StoredOutcome {
@@ -123,7 +124,7 @@ impl Stored {
                 version,
                 session: Some(session),
             };
-            if self.outcomes.insert(key.clone(), (stored, answer.key)).is_some() {
+            if self.outcomes.insert(key.clone(), (stored, answer.key.map(|key| (scope, key)))).is_some() {
                 // Nothing in these tests may come here.
                 panic!("{key:?} has a second outcome");
             }
@@ -201,14 +202,13 @@ impl Log for MemoryLog {
     async fn outcome_of_key(
         &self,
         principal: &Principal,
-        session: SessionId,
+        scope: KeyScope,
         key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error> {
         self.read(|stored| {
             let mut outcomes = stored.outcomes.iter();
-            let found = outcomes.find(|((owner, _), (outcome, stored))| {
-                owner == principal && outcome.session == Some(session) && stored.as_ref() == Some(key)
-            });
+            let wanted = Some((scope, key.clone()));
+            let found = outcomes.find(|((owner, _), (_, key))| owner == principal && *key == wanted);
             Ok(found.map(|(_, (outcome, _))| outcome.clone()))
         })
         .await

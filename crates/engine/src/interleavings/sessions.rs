@@ -15,7 +15,7 @@ use super::explore_a_part;
 use super::memory_log::MemoryLog;
 use super::worker::Workers;
 use crate::claims::CommandKey;
-use crate::creation::Beginning;
+use crate::creation::{Beginning, Creation};
 use crate::runner::RunnerFactory;
 use crate::{Cursor, Engine};
 
@@ -229,7 +229,8 @@ impl Daemon {
             name: Some("session".to_owned()),
             alias: None,
         };
-        match self.engine.create(id(name), client(), Beginning::Empty(create)).await.unwrap() {
+        let creation = Creation::new(id(name), Beginning::Empty(create));
+        match self.engine.begin_creation(client(), creation).await.unwrap().ended().await.unwrap().outcome {
             Outcome::Done { response: Response::Created { session } } => session,
             outcome => panic!("{outcome:?}"),
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use futures::FutureExt;
 use futures::future::ready;
-use mainstay_log::StoredOutcome;
+use mainstay_log::{KeyScope, StoredOutcome};
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Identity;
 use mainstay_model::{
@@ -62,7 +62,7 @@ impl SessionTask {
             };
         }
         let Some(key) = key else { return Ok(None) };
-        match log.outcome_of_key(principal, self.session.id, key).await? {
+        match log.outcome_of_key(principal, KeyScope::Session(self.session.id), key).await? {
             None => Ok(None),
             Some(stored) if stored.fingerprint == *fingerprint => Ok(Some(Stored::UnderKey(stored))),
             Some(_) => Err(Error::KeyConflict { key: key.clone() }),

@@ -10,6 +10,7 @@ mod cancelling;
 mod clients;
 mod commands;
 mod conversations;
+mod creations;
 mod deletions;
 mod evals;
 mod exchange;

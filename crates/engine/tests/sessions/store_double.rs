@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use mainstay_log::{
-    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, Log, Manifest, ObjectHash,
+    Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
     SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
 use mainstay_model::{
@@ -101,10 +101,10 @@ impl Log for StoreDouble {
     async fn outcome_of_key(
         &self,
         principal: &Principal,
-        session: SessionId,
+        scope: KeyScope,
         key: &IdempotencyKey,
     ) -> Result<Option<StoredOutcome>, Error> {
-        self.inner.outcome_of_key(principal, session, key).await
+        self.inner.outcome_of_key(principal, scope, key).await
     }
 
     async fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {

@@ -3,7 +3,7 @@
 use mainstay_model::{CommandId, Error, Event, EventBody, Position, Segment, Seq, SessionId};
 use rusqlite::{OptionalExtension, params};
 
-use super::rows::{EventRow, encode_projection, integer, to_json};
+use super::rows::{CREATIONS, EventRow, encode_projection, integer, to_json};
 use super::statements::Statements;
 use super::writer::Unwritten;
 use super::{held, index};
@@ -271,11 +271,12 @@ impl Rows {
                     self.version
                 ])?;
             if let Some(key) = key {
+                let scope = if self.creates { CREATIONS } else { session };
                 statements
                     .get(
                         "INSERT INTO idempotency (principal, session, key, command) VALUES (?1, ?2, ?3, ?4)",
                     )?
-                    .execute(params![principal, session, key, command.as_str()])?;
+                    .execute(params![principal, scope, key, command.as_str()])?;
             }
         }
         Ok(())

@@ -9,11 +9,11 @@ use mainstay_model::{
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::rows::{
-    decode_count, decode_event, decode_head, decode_outcome, decode_position, decode_session,
+    CREATIONS, decode_count, decode_event, decode_head, decode_outcome, decode_position, decode_session,
     decode_session_id, integer,
 };
 use super::{failed, reason_of};
-use crate::{SessionFilter, StoredOutcome};
+use crate::{KeyScope, SessionFilter, StoredOutcome};
 
 /// Those that are in the index, then those that are not yet.
 pub(super) fn events(
@@ -96,16 +96,23 @@ fn head(connection: &Connection, session: SessionId) -> Result<Option<(i64, Seq)
 pub(super) fn outcome_of_key(
     connection: &Connection,
     principal: &Principal,
-    session: SessionId,
+    scope: KeyScope,
     key: &IdempotencyKey,
 ) -> Result<Option<StoredOutcome>, Error> {
+    let scope = match scope {
+        KeyScope::Creations => CREATIONS,
+        KeyScope::Session(session) => match head(connection, session)? {
+            Some((number, _)) => number,
+            None => return Ok(None),
+        },
+    };
     let found = collect(
         connection,
         "SELECT outcome.fingerprint, outcome.response, outcome.version, session.id
-         FROM session JOIN idempotency ON idempotency.session = session.number
-             JOIN outcome USING (principal, command)
-         WHERE principal = ?1 AND session.id = ?2 AND key = ?3",
-        params![principal.as_str(), session.as_uuid().into_bytes(), key.as_str()],
+         FROM idempotency JOIN outcome USING (principal, command)
+             LEFT JOIN session ON session.number = outcome.session
+         WHERE principal = ?1 AND idempotency.session = ?2 AND key = ?3",
+        params![principal.as_str(), scope, key.as_str()],
         decode_outcome,
     )?;
     Ok(found.into_iter().next())

@@ -13,6 +13,9 @@ use uuid::Uuid;
 use super::{failed, reason_of};
 use crate::{NewEvent, StoredOutcome};
 
+/// In place of a session's number, where the key of a command counts that creates one: no session has this number.
+pub(super) const CREATIONS: i64 = 0;
+
 /// An event's own columns; its session and place come beside them.
 pub(super) struct EventRow {
     pub(super) at: i64,

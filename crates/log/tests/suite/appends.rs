@@ -1,7 +1,7 @@
 //! Appending: what is there afterwards, and what is refused.
 
 use futures::future::join_all;
-use mainstay_log::{Append, Epoch, StoredOutcome};
+use mainstay_log::{Append, Epoch, KeyScope, StoredOutcome};
 use mainstay_model::decide::Answer;
 use mainstay_model::{Error, EventBody, IdempotencyKey, Principal, Seq, Session, Timestamp, Version};
 
@@ -130,7 +130,7 @@ pub async fn an_outcome_is_found_by_its_key_of_the_same_principal_and_session(st
         log.append(append).await.unwrap();
     }
     let found = async |principal: &Principal, session, key: &IdempotencyKey| {
-        let stored = log.outcome_of_key(principal, session, key).await.unwrap();
+        let stored = log.outcome_of_key(principal, KeyScope::Session(session), key).await.unwrap();
         stored.map(|stored| stored.fingerprint)
     };
     let local = Principal::local();
@@ -144,6 +144,31 @@ pub async fn an_outcome_is_found_by_its_key_of_the_same_principal_and_session(st
     again.outcomes.push(keyed("third"));
     assert!(log.append(again).await.is_err(), "a key has one outcome");
     assert_eq!(log.outcome(&local, &command_id("third")).await, Ok(None));
+}
+
+pub async fn a_key_of_a_creation_counts_for_creations_only(store: &dyn Store) {
+    let log = store.open().await;
+    let key = IdempotencyKey::new("once").unwrap();
+    let keyed = |command: &str, seq| Answer { key: Some(key.clone()), ..answer(command, seq) };
+    let mut line = Line::new(1);
+    let mut creation = line.create();
+    creation.outcomes.push(keyed("creation", Seq(1)));
+    log.append(creation).await.unwrap();
+    let mut append = line.append(vec![output("x")]);
+    append.outcomes.push(keyed("in-it", Seq(2)));
+    log.append(append).await.unwrap();
+
+    let found = async |scope| {
+        let stored = log.outcome_of_key(&Principal::local(), scope, &key).await.unwrap();
+        stored.map(|stored| (stored.fingerprint, stored.session))
+    };
+    assert_eq!(found(KeyScope::Creations).await, Some((fingerprint("creation"), Some(line.id))));
+    assert_eq!(found(KeyScope::Session(line.id)).await, Some((fingerprint("in-it"), Some(line.id))));
+
+    let mut again = Line::new(2).create();
+    again.outcomes.push(keyed("another", Seq(1)));
+    assert!(log.append(again).await.is_err(), "a key has one outcome");
+    assert_eq!(log.session(session_id(2)).await, Ok(None));
 }
 
 pub async fn an_outcome_is_never_overwritten_and_its_append_fails_whole(store: &dyn Store) {

@@ -1,0 +1,88 @@
+//! What creates sessions, under conditions: once under a key, and once others have succeeded.
+
+use mainstay_engine::{Beginning, Creation};
+use mainstay_log::SessionFilter;
+use mainstay_model::{Admission, Answered, CommandId, Error, IdempotencyKey, SessionCommand};
+
+use crate::support::{Daemon, command, create, eval, id, patient};
+
+fn keyed(command: &str, name: &str) -> Creation {
+    let key = Some(IdempotencyKey::new("once").unwrap());
+    Creation { key, ..plain(command, name) }
+}
+
+fn behind(command: &str, name: &str, depends_on: &[&str]) -> Creation {
+    Creation { depends_on: depends_on.iter().map(|name| id(name)).collect(), ..plain(command, name) }
+}
+
+fn plain(command: &str, name: &str) -> Creation {
+    Creation::new(id(command), Beginning::Empty(create(name)))
+}
+
+async fn carry_out(daemon: &Daemon, creation: Creation) -> Result<Answered, Error> {
+    let begun = daemon.local.begin_creation(creation).await?;
+    daemon.local.created(begun).await
+}
+
+async fn sessions(daemon: &Daemon) -> usize {
+    daemon.local.count_sessions(SessionFilter::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_session_is_created_once_under_a_key_whatever_its_ids() {
+    let daemon = Daemon::start().await;
+    let (first, second) =
+        tokio::join!(carry_out(&daemon, keyed("one", "demo")), carry_out(&daemon, keyed("two", "demo")));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    assert_eq!(first.outcome, second.outcome);
+    assert_eq!([first.is_replay, second.is_replay].iter().filter(|is_replay| **is_replay).count(), 1);
+    let daemon = daemon.crash().await;
+    assert_eq!(carry_out(&daemon, keyed("three", "demo")).await.unwrap().outcome, first.outcome);
+    assert_eq!(sessions(&daemon).await, 1);
+    let conflict = Error::KeyConflict { key: IdempotencyKey::new("once").unwrap() };
+    assert_eq!(carry_out(&daemon, keyed("four", "other")).await, Err(conflict));
+}
+
+#[tokio::test]
+async fn a_session_that_is_asked_for_twice_at_once_is_created_once() {
+    let daemon = Daemon::start().await;
+    let same = || carry_out(&daemon, plain("same", "demo"));
+    let (first, second, third) = tokio::join!(same(), same(), same());
+    let answered = [first.unwrap(), second.unwrap(), third.unwrap()];
+    assert!(answered.iter().all(|one| one.outcome == answered[0].outcome), "{answered:?}");
+    assert_eq!(answered.iter().filter(|answered| answered.is_replay).count(), 2);
+    assert_eq!(sessions(&daemon).await, 1);
+    let conflict = Error::CommandConflict { command: id("same") };
+    assert_eq!(carry_out(&daemon, plain("same", "other")).await, Err(conflict));
+}
+
+#[tokio::test]
+async fn a_session_comes_once_what_it_depends_on_has_succeeded_and_others_wait_for_it() {
+    let daemon = Daemon::with(patient()).await;
+    let session = daemon.session().await;
+    let requested = session.count("evalRequested").await;
+    let running = session.send(command(id("eval"), Admission::Queue, eval("loop")));
+    session.until_count("evalRequested", requested + 1).await;
+    let first = daemon.local.begin_creation(behind("first", "first", &["eval"])).await.unwrap();
+    let second = daemon.local.begin_creation(behind("second", "second", &["first"])).await.unwrap();
+    let early = carry_out(&daemon, plain("meanwhile", "meanwhile")).await;
+    assert!(early.is_ok(), "who waits keeps nobody waiting");
+    assert_eq!(sessions(&daemon).await, 2);
+    session.submit(SessionCommand::Cancel { target: None }).await.unwrap();
+    running.await.unwrap().unwrap();
+    let cancelled = daemon.local.created(first).await;
+    assert_eq!(cancelled, Err(Error::Cancelled), "it did not succeed");
+    // What was not accepted is not known.
+    assert_eq!(daemon.local.created(second).await, Err(unknown("first")));
+    assert_eq!(sessions(&daemon).await, 2);
+    assert_eq!(carry_out(&daemon, behind("self", "self", &["self"])).await, Err(itself("self")));
+}
+
+fn unknown(name: &str) -> Error {
+    Error::DependencyUnknown { dependency: id(name) }
+}
+
+fn itself(name: &str) -> Error {
+    let command: CommandId = id(name);
+    Error::DependsOnItself { command }
+}
