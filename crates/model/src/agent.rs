@@ -320,8 +320,14 @@ pub enum Note {
     },
     /// That did not come about.
     CompactionFailed {
-        /// Why.
+        /// Why it was begun.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+        /// Why not.
         message: String,
+        /// Whether someone had it end.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        was_cancelled: bool,
     },
     /// A provider failed for the moment, and is asked again.
     RetryStarted {
@@ -530,7 +536,7 @@ impl std::fmt::Display for Note {
             Self::ToolEnded { call, is_error: false } => write!(f, "{} has ended", call.tool),
             Self::ToolEnded { call, is_error: true } => write!(f, "{} has failed", call.tool),
             Self::CompactionStarted { reason } => write!(f, "compacts ({reason})"),
-            Self::CompactionFailed { message } => write!(f, "did not compact: {message}"),
+            Self::CompactionFailed { message, .. } => write!(f, "did not compact: {message}"),
             Self::RetryStarted { attempt, attempts, delay_ms, message } => {
                 write!(f, "{message}; tries again in {delay_ms} ms ({attempt} of {attempts})")
             }

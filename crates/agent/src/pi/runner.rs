@@ -370,7 +370,8 @@ impl Reader {
             None => {
                 tracing::warn!(?file, first_kept, "what pi kept in a compaction is not in its session file");
                 let message = "what was kept cannot be told; the summary is not in the transcript".to_owned();
-                AgentNotice::Noted(Note::CompactionFailed { message })
+                let reason = metadata.get("reason").and_then(Value::as_str).unwrap_or_default().to_owned();
+                AgentNotice::Noted(Note::CompactionFailed { reason, message, was_cancelled: false })
             }
         };
         self.tell(RunnerNotice::Agent(notice)).await;

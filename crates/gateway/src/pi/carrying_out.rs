@@ -1,28 +1,22 @@
 //! Commands of the protocol as the engine's commands: each is handed over in the order in which it came, and what comes of it is told
 //! when it has ended.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use mainstay_engine::{Client, CommandStatus, Cursor, Followed, ImportSession};
+use mainstay_engine::{Client, CommandStatus, Cursor, Followed};
 use mainstay_log::SessionFilter;
 use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
-use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
-    Admission, Answered, Command, CommandId, CreateSession, Error, EventBody, EventFilter, ForkSession,
-    Hears, JobKind, Outcome, Prompt, Response as Done, Role, Seq, SessionCommand, SessionId, SessionKind,
-    Timestamp, Version, Work, WorkEnding,
+    Admission, Answered, Command, CommandId, Error, EventBody, EventFilter, Hears, JobKind, Outcome, Prompt,
+    Response as Done, Seq, SessionCommand, SessionId, SessionKind, Version, Work, WorkEnding,
 };
 use serde_json::{Value, json};
 
 use super::command::{Aborted, Body, PiCommand, Streaming};
-use super::info::{find, info, name_of};
+use super::info::find;
 use crate::rpc::server::Daemon;
-
-/// Bytes of a session file that is loaded.
-const FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// What came of a command.
 #[derive(Debug, Default)]
@@ -65,11 +59,13 @@ pub(super) struct HandedOver {
 }
 
 impl HandedOver {
-    fn of(ended: BoxFuture<'static, Result>) -> Self {
+    /// One whose end is waited for.
+    pub(super) fn of(ended: BoxFuture<'static, Result>) -> Self {
         Self { followed: None, ended, completed: Arc::default() }
     }
 
-    fn at_once(ended: Result) -> Self {
+    /// One that has ended.
+    pub(super) fn at_once(ended: Result) -> Self {
         Self::of(futures::future::ready(ended).boxed())
     }
 }
@@ -88,10 +84,10 @@ impl Call<'_> {
     /// Hands over what changes something.
     pub(super) async fn hand_over(&self) -> Result<HandedOver> {
         match &self.command.body {
-            Body::CreateSession { cwd } => Ok(HandedOver::at_once(self.create(cwd.as_deref()).await)),
-            Body::LoadSession { path } => Ok(HandedOver::at_once(self.load(path).await)),
+            Body::CreateSession { cwd } => self.create(cwd.as_deref()).await,
+            Body::LoadSession { path } => self.load(path).await,
             Body::DeleteSession => self.delete().await,
-            Body::Fork { entry } => Ok(HandedOver::at_once(self.fork(entry).await)),
+            Body::Fork { entry } => self.fork(entry).await,
             Body::Prompt { prompt, streaming } => self.prompt(prompt, *streaming).await,
             Body::Steer(prompt) => self.steer(prompt, Hears::Next).await,
             Body::FollowUp(prompt) => self.steer(prompt, Hears::AtEnd).await,
@@ -126,62 +122,15 @@ impl Call<'_> {
         }
     }
 
+    /// Whether it is for a session that is not there.
+    pub(super) async fn session_is_missing(&self) -> bool {
+        let is_for_one = !matches!(self.command.body, Body::CreateSession { .. } | Body::LoadSession { .. });
+        is_for_one && matches!(self.session().await, Err(Error::SessionNotFound { .. }))
+    }
+
+    /// The session that is meant.
     pub(super) async fn session(&self) -> std::result::Result<SessionId, Error> {
         find(self.client, self.command.session.as_deref().unwrap_or_default()).await
-    }
-
-    async fn create(&self, cwd: Option<&str>) -> Result {
-        let working_directory = match cwd {
-            Some(cwd) => cwd.to_owned(),
-            None => self.folder.to_owned(),
-        };
-        let create = self.new_session(working_directory);
-        let is_replay = self.was_answered().await;
-        self.created(self.client.create(self.id.clone(), create).await?, is_replay).await
-    }
-
-    /// A session as its client calls it.
-    fn new_session(&self, working_directory: String) -> CreateSession {
-        let alias = self.command.session.clone();
-        CreateSession {
-            kind: SessionKind::pi(),
-            working_directory,
-            project: None,
-            name: alias.clone(),
-            alias,
-        }
-    }
-
-    async fn load(&self, path: &str) -> Result {
-        self.client.require_all("read files of the daemon's user")?;
-        let file = read_file(path).await?;
-        let create = self.new_session(file.imported.header.working_directory.clone());
-        let import = ImportSession { create, imported: file.imported };
-        let is_replay = self.was_answered().await;
-        self.created(self.client.import(self.id.clone(), import).await?, is_replay).await
-    }
-
-    async fn created(&self, outcome: Outcome, is_replay: bool) -> Result {
-        let session = match outcome {
-            Outcome::Done { response: Done::Created { session } | Done::Forked { session, .. } } => session,
-            Outcome::Done { .. } => return Ok(Ended::default()),
-            Outcome::Failed { error } => return Err(Failed::Error { error, is_replay }),
-        };
-        let session = match self.client.status(session).await {
-            Ok(status) => status.session,
-            // It came, and has gone since.
-            Err(Error::SessionNotFound { .. }) if is_replay => {
-                let name = self.command.session.clone().unwrap_or_else(|| session.to_string());
-                let data = Some(json!({ "sessionId": name }));
-                return Ok(Ended { data, is_replay, ..Ended::default() });
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let principal = self.client.principal();
-        let (name, info) = (name_of(&session, principal), info(&session, principal));
-        let told = super::frames::session_frame("session_created", &name, Some(&info));
-        let data = json!({ "sessionId": name, "sessionInfo": info });
-        Ok(Ended { data: Some(data), version: None, is_replay, told: (!is_replay).then_some(told) })
     }
 
     async fn delete(&self) -> Result<HandedOver> {
@@ -201,24 +150,6 @@ impl Call<'_> {
             Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told, ..ended })
         };
         Ok(HandedOver::of(ended.boxed()))
-    }
-
-    /// A session that begins with what was said before a person's words, which are given back to be said otherwise.
-    async fn fork(&self, entry: &str) -> Result {
-        let session = self.session().await?;
-        let unknown = || Error::InvalidArgument {
-            argument: "entryId".to_owned(),
-            reason: format!("there is no entry `{entry}`; get_fork_messages has those there are"),
-        };
-        let index = entry.parse::<u64>().ok().and_then(|number| number.checked_sub(1)).ok_or_else(unknown)?;
-        let found = self.client.whole_entries(session, index, 1).await?;
-        let said = found.first().filter(|placed| placed.entry.role == Role::User).ok_or_else(unknown)?;
-        let text = said.entry.content.beginning().to_owned();
-        let fork = ForkSession { from: session, entries: Some(index), name: None };
-        let is_replay = self.was_answered().await;
-        let ended = self.created(self.client.fork(self.id.clone(), fork).await?, is_replay).await?;
-        let name = ended.data.as_ref().and_then(|data| data.get("sessionId")).cloned();
-        Ok(Ended { data: Some(json!({ "sessionId": name, "text": text, "cancelled": false })), ..ended })
     }
 
     /// A turn; words for the one that runs, where the client says so. One that is sent again is what it was the first time.
@@ -410,35 +341,6 @@ fn worked(ending: WorkEnding, kind: Option<&str>, is_replay: bool) -> Result<Opt
             Some(_) | None => Ok(None),
         },
         ending @ WorkEnding::Interrupted => failed(ending.to_string()),
-    }
-}
-
-/// Reads a session file of pi's.
-async fn read_file(path: &str) -> std::result::Result<SessionFile, Error> {
-    let invalid = |reason: String| Error::InvalidArgument { argument: "sessionPath".to_owned(), reason };
-    let is_one = Path::new(path).is_absolute() && (path.ends_with(".jsonl") || path.ends_with(".json"));
-    if !is_one {
-        return Err(invalid(
-            "sessionPath must be the absolute path of a .jsonl or .json session file".to_owned(),
-        ));
-    }
-    let missing = |_| invalid("sessionPath must point to an existing session file".to_owned());
-    let about = tokio::fs::metadata(path).await.map_err(missing)?;
-    if !about.is_file() || about.len() > FILE_BYTES {
-        return Err(invalid(format!(
-            "sessionPath must point to a session file of at most {FILE_BYTES} bytes"
-        )));
-    }
-    let bytes = tokio::fs::read(path).await.map_err(missing)?;
-    let read = tokio::task::spawn_blocking(move || {
-        session_file_text(bytes).and_then(|text| read_session_file(&text, Timestamp::now()))
-    });
-    let file = read.await.map_err(|error| invalid(error.to_string()))??;
-    match file.format {
-        ImportFormat::Pi => Ok(file),
-        other @ (ImportFormat::Mainstay | ImportFormat::ClaudeCode) => {
-            Err(invalid(format!("it is a session file of {}; `mainstay import` reads it", other.title())))
-        }
     }
 }
 

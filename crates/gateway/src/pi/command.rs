@@ -136,6 +136,16 @@ impl PiCommand {
 }
 
 impl Body {
+    /// Whether a session comes by it.
+    pub(super) const fn is_creation(&self) -> bool {
+        matches!(self, Self::CreateSession { .. } | Self::LoadSession { .. } | Self::Fork { .. })
+    }
+
+    /// Whether a session comes or goes by it.
+    pub(super) const fn changes_directory(&self) -> bool {
+        self.is_creation() || matches!(self, Self::DeleteSession)
+    }
+
     /// Whether it only reads: it is answered anew whenever it comes.
     pub(super) const fn is_read(&self) -> bool {
         match self {

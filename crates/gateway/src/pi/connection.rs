@@ -14,11 +14,14 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::carrying_out::{Call, Ended, Failed, HandedOver, has_begun};
 use super::command::{Body, PiCommand};
+use super::counts::Counts;
 use super::decode::{Invalid, decode};
+use super::directory::{Change, Directory};
 use super::errors::{About, said};
 use super::events::{Teller, ui_request};
 use super::frames::{self, Phase, Response};
 use super::reading::session_of;
+use super::recovery;
 use super::seen::{Before, Seen};
 use crate::command::anonymous;
 use crate::rpc::server::Daemon;
@@ -38,6 +41,8 @@ pub struct Shared {
     told: broadcast::Sender<Arc<Told>>,
     connections: AtomicUsize,
     commands: AtomicU64,
+    pub(super) directory: Directory,
+    pub(super) counts: Counts,
 }
 
 /// A frame for all connections of a principal but the one that sends it.
@@ -54,6 +59,8 @@ impl Default for Shared {
             told: broadcast::channel(TOLD).0,
             connections: AtomicUsize::new(0),
             commands: AtomicU64::new(0),
+            directory: Directory::default(),
+            counts: Counts::default(),
         }
     }
 }
@@ -132,10 +139,12 @@ pub(super) async fn serve(
 ) -> End {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut told = daemon.pi.told.subscribe();
+    let (mut told, mut changes) = (daemon.pi.told.subscribe(), daemon.pi.directory.listen());
+    Directory::follow(&daemon);
     let connection = Arc::new(Connection { daemon, peer, outbox, number });
     connection.send(&frames::server_ready(connection.daemon.version)).await;
-    connection.send(&frames::startup_recovery_summary(&connection.daemon.home)).await;
+    let recovery = recovery::told(&connection.daemon, &connection.peer.client).await;
+    connection.send(&frames::startup_recovery_summary(&recovery)).await;
     let mut tasks = Tasks::default();
     let (stop, stopped) = (connection.daemon.stop.clone(), connection.daemon.stopped.clone());
     let mut is_stopping = false;
@@ -144,13 +153,18 @@ pub(super) async fn serve(
             frame = incoming.next() => match frame {
                 Some(frame) => tasks.take(&connection, frame).await,
                 None => {
-                while connection.peer.reads_on && tasks.under_way.join_next().await.is_some() {}
-                return End::Gone;
-            }
+                    while connection.peer.reads_on && tasks.under_way.join_next().await.is_some() {}
+                    return End::Gone;
+                }
             },
             Some(_) = tasks.under_way.join_next() => {}
             heard = told.recv() => match heard {
                 Ok(heard) => connection.pass_on(&heard).await,
+                Err(broadcast::error::RecvError::Lagged(_)) => return End::Slow,
+                Err(broadcast::error::RecvError::Closed) => return End::ShutDown,
+            },
+            change = changes.recv() => match change {
+                Ok(change) => connection.tell_change(&change).await,
                 Err(broadcast::error::RecvError::Lagged(_)) => return End::Slow,
                 Err(broadcast::error::RecvError::Closed) => return End::ShutDown,
             },
@@ -251,15 +265,32 @@ impl Tasks {
             });
             return;
         }
+        if command.body.changes_directory() {
+            connection.daemon.pi.directory.expect(connection.peer.client.principal(), &id);
+        }
+        let told = command.session.as_ref().and_then(|name| self.sessions.get(name));
+        let told = told.map(|hearing| hearing.told.clone());
+        let connection = Arc::clone(connection);
+        // Its session may be on its way, by what it depends on.
+        if !command.depends_on.is_empty() && connection.call(&command, &id).session_is_missing().await {
+            self.under_way.spawn(async move {
+                let call = connection.call(&command, &id);
+                let handed_over = match call.wait_for_dependencies().await {
+                    Ok(()) => call.hand_over().await,
+                    Err(failed) => Err(failed),
+                };
+                connection.carry_on(&command, &id, handed_over, told).await;
+            });
+            return;
+        }
         // In the order in which they came.
-        match connection.call(&command, &id).hand_over().await {
-            Ok(handed_over) => {
-                let connection = Arc::clone(connection);
-                let told = command.session.as_ref().and_then(|name| self.sessions.get(name));
-                let told = told.map(|hearing| hearing.told.clone());
-                self.under_way.spawn(async move { connection.wait(&command, &id, handed_over, told).await });
+        let handed_over = connection.call(&command, &id).hand_over().await;
+        match handed_over {
+            Ok(_) => {
+                self.under_way
+                    .spawn(async move { connection.carry_on(&command, &id, handed_over, told).await });
             }
-            Err(failed) => connection.finish(&command, &id, Err(failed), SoFar::Nothing).await,
+            Err(_) => connection.carry_on(&command, &id, handed_over, told).await,
         }
     }
 }
@@ -325,6 +356,20 @@ impl Connection {
             return failure(&Error::TooManyRequests { what: "commands".to_owned(), limit }, None);
         }
         None
+    }
+
+    /// Waits for what comes of a command that was handed over, or was not.
+    async fn carry_on(
+        &self,
+        command: &PiCommand,
+        id: &CommandId,
+        handed_over: std::result::Result<HandedOver, Failed>,
+        told: Option<watch::Receiver<Seq>>,
+    ) {
+        match handed_over {
+            Ok(handed_over) => self.wait(command, id, handed_over, told).await,
+            Err(failed) => self.finish(command, id, Err(failed), SoFar::Nothing).await,
+        }
     }
 
     /// Waits for what comes of a command, and tells how far it is.
@@ -398,6 +443,9 @@ impl Connection {
                 (Response { replayed: is_replay, ..failure(message) }, !is_replay, None)
             }
         };
+        if told.is_none() && command.body.changes_directory() {
+            self.daemon.pi.directory.forget(self.peer.client.principal(), id);
+        }
         if was_accepted {
             if so_far == SoFar::Nothing {
                 self.tell_phase(Phase::Accepted, command, id, None).await;
@@ -427,6 +475,12 @@ impl Connection {
         // There may be no others.
         self.daemon.pi.told.send(Arc::new(Told { principal, from: self.number, frame: frame.clone() })).ok();
         self.outbox.send(frame).await.ok();
+    }
+
+    async fn tell_change(&self, change: &Change) {
+        if let Some(frame) = change.frame_for(&self.daemon, &self.peer.client).await {
+            self.send(&frame).await;
+        }
     }
 
     async fn pass_on(&self, told: &Told) {

@@ -121,10 +121,12 @@ impl Teller {
                 for (name, value) in &compaction.metadata {
                     result[name.as_str()] = value.clone();
                 }
-                let reason = result.as_object_mut().and_then(|result| result.remove("reason"));
-                let reason = reason.unwrap_or_else(|| "manual".into());
+                let mut taken = |name: &str| result.as_object_mut().and_then(|result| result.remove(name));
+                let reason = taken("reason").unwrap_or_else(|| "manual".into());
+                let will_retry = taken("willRetry").unwrap_or(false.into());
                 vec![json!({
-                    "type": "compaction_end", "reason": reason, "result": result, "aborted": false, "willRetry": false,
+                    "type": "compaction_end", "reason": reason, "result": result, "aborted": false,
+                    "willRetry": will_retry,
                 })]
             }
             EventBody::AskRaised(ask) => vec![ui_request(ask)],
@@ -406,10 +408,17 @@ fn noted(note: &Note) -> Vec<Value> {
         // Its result says so.
         Note::ToolEnded { .. } => return Vec::new(),
         Note::CompactionStarted { reason } => json!({ "type": "compaction_start", "reason": reason }),
-        Note::CompactionFailed { message } => json!({
-            "type": "compaction_end", "reason": "manual", "result": null, "aborted": false, "willRetry": false,
-            "errorMessage": message,
-        }),
+        Note::CompactionFailed { reason, message, was_cancelled } => {
+            let reason = if reason.is_empty() { "manual" } else { reason };
+            let mut event = json!({
+                "type": "compaction_end", "reason": reason, "result": null, "aborted": was_cancelled,
+                "willRetry": false,
+            });
+            if !was_cancelled {
+                event["errorMessage"] = message.as_str().into();
+            }
+            event
+        }
         Note::RetryStarted { attempt, attempts, delay_ms, message } => json!({
             "type": "auto_retry_start", "attempt": attempt, "maxAttempts": attempts, "delayMs": delay_ms,
             "errorMessage": message,

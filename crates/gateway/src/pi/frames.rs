@@ -120,30 +120,9 @@ pub(super) fn server_ready(version: &str) -> Value {
     })
 }
 
-/// The second: all that was accepted is in the log, so recovery leaves nothing to tell.
-pub(super) fn startup_recovery_summary(home: &std::path::Path) -> Value {
-    json!({ "type": "startup_recovery_summary", "data": recovery(home) })
-}
-
-/// What recovery did.
-pub(super) fn recovery(home: &std::path::Path) -> Value {
-    json!({
-        "enabled": true,
-        "initialized": true,
-        "initState": "ready",
-        "journalPath": home.join("store").display().to_string(),
-        "schemaVersion": 1,
-        "entriesScanned": 0,
-        "malformedEntries": 0,
-        "unsupportedVersionEntries": 0,
-        "recoveredOutcomes": 0,
-        "recoveredOutcomeIds": [],
-        "recoveredOutcomeIdsTruncated": false,
-        "recoveredInFlightFailures": 0,
-        "recoveredInFlight": [],
-        "recoveredInFlightTruncated": false,
-        "maxItemsReturned": 100,
-    })
+/// The second: what the daemon found when it started.
+pub(super) fn startup_recovery_summary(recovery: &Value) -> Value {
+    json!({ "type": "startup_recovery_summary", "data": recovery })
 }
 
 /// The last: the daemon goes down.

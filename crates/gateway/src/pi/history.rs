@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use mainstay_engine::Client;
-use mainstay_model::{Error, Event, EventBody, Position, Seq, Source, Work};
+use mainstay_model::agent::Setting;
+use mainstay_model::{
+    Error, Event, EventBody, Hears, Position, Seq, SessionCommand, SessionId, Source, Work,
+};
 use serde_json::{Value, json};
 
 use super::command::HistoryQuery;
@@ -13,33 +16,32 @@ use super::info::{find, name_of};
 /// Entries, where it is not said how many.
 const USUAL: u64 = 100;
 /// Events that are looked through, from the newest back.
-const LOOKED_THROUGH: u64 = 20_000;
+const LOOKED_THROUGH: u64 = 200_000;
 /// Events that are read at once.
-const PAGE: usize = 1000;
+const PAGE: u64 = 1000;
 
 /// Reads it, the newest first.
 pub(super) async fn read(client: &Client, home: &Path, query: &HistoryQuery) -> Result<Value, Error> {
     let limit = query.limit.unwrap_or(USUAL);
-    let mut entries = Vec::new();
-    for event in events(client, query).await?.iter().rev() {
-        let Some(mut entry) = entry(event) else { continue };
-        if !is_wanted(query, &entry) {
-            continue;
-        }
-        let name = match client.status(event.session).await {
-            Ok(status) => name_of(&status.session, client.principal()),
-            // It was deleted.
-            Err(Error::SessionNotFound { .. }) => event.session.to_string(),
-            Err(error) => return Err(error),
-        };
-        entry["laneKey"] = format!("session:{name}").into();
-        entry["sessionId"] = name.into();
-        entries.push(entry);
-        if entries.len() as u64 > limit {
-            break;
+    let mut back = Back::begin(client, query).await?;
+    let mut entries: Vec<Value> = Vec::new();
+    'all: while let Some(page) = back.page(client).await? {
+        for event in page.iter().rev() {
+            let Some(entry) = entry(client, event).await? else { continue };
+            if is_before(query, &entry) {
+                break 'all;
+            }
+            let is_known = entries.last().is_some_and(|last| is_same_step(last, &entry));
+            if is_known || !is_wanted(query, &entry) {
+                continue;
+            }
+            entries.push(named(client, event.session, entry).await?);
+            if entries.len() as u64 > limit {
+                break 'all;
+            }
         }
     }
-    let is_truncated = entries.len() as u64 > limit;
+    let is_truncated = entries.len() as u64 > limit || back.is_given_up();
     entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     Ok(json!({
         "enabled": true,
@@ -56,39 +58,65 @@ pub(super) async fn read(client: &Client, home: &Path, query: &HistoryQuery) -> 
     }))
 }
 
-/// The newest events that may tell of them, in order.
-async fn events(client: &Client, query: &HistoryQuery) -> Result<Vec<Event>, Error> {
-    let mut events = Vec::new();
-    if let Some(name) = &query.session {
-        let session = find(client, name).await?;
-        let newest = client.status(session).await?.session.last_seq.0;
-        let mut after = Seq(newest.saturating_sub(LOOKED_THROUGH));
-        loop {
-            let page = client.events(session, after, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(events) };
-            after = last.seq;
-            events.extend(page);
-        }
+/// Goes through events from the newest back.
+struct Back {
+    /// The session whose events they are; none for those of all.
+    session: Option<SessionId>,
+    /// The newest that was not looked at yet.
+    newest: u64,
+    left: u64,
+}
+
+impl Back {
+    async fn begin(client: &Client, query: &HistoryQuery) -> Result<Self, Error> {
+        let session = match &query.session {
+            Some(name) => Some(find(client, name).await?),
+            None => None,
+        };
+        let newest = match session {
+            Some(session) => client.status(session).await?.session.last_seq.0,
+            None => client.last_position().await?.0,
+        };
+        Ok(Self { session, newest, left: LOOKED_THROUGH })
     }
-    let mut after = Position(client.last_position().await?.0.saturating_sub(LOOKED_THROUGH));
-    loop {
-        let page = client.all_events(after, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(events) };
-        after = last.position;
-        events.extend(page);
+
+    /// Whether there are more that were not looked at.
+    const fn is_given_up(&self) -> bool {
+        self.left == 0 && self.newest > 0
+    }
+
+    /// The page before, in order; none before the first, and where enough was looked through.
+    async fn page(&mut self, client: &Client) -> Result<Option<Vec<Event>>, Error> {
+        if self.newest == 0 || self.left == 0 {
+            return Ok(None);
+        }
+        let count = PAGE.min(self.newest).min(self.left);
+        let (newest, after) = (self.newest, self.newest - count);
+        (self.newest, self.left) = (after, self.left - count);
+        let limit = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut page = match self.session {
+            Some(session) => client.events(session, Seq(after), limit).await?,
+            None => client.all_events(Position(after), limit).await?,
+        };
+        let place = |event: &Event| match self.session {
+            Some(_) => event.seq.0,
+            None => event.position.0,
+        };
+        page.retain(|event| place(event) <= newest);
+        Ok(Some(page))
     }
 }
 
 /// What an event tells of a command of a client's.
-fn entry(event: &Event) -> Option<Value> {
-    let command = event.metadata.correlation.as_ref()?;
+async fn entry(client: &Client, event: &Event) -> Result<Option<Value>, Error> {
+    let Some(command) = &event.metadata.correlation else { return Ok(None) };
     let (phase, kind) = match &event.body {
-        EventBody::CommandQueued(queued) => ("command_accepted", queued.body.action().name()),
-        EventBody::JobRequested { work, .. } => ("command_started", kind_of(work)),
-        EventBody::JobEnded { .. } => ("command_finished", "job"),
+        EventBody::CommandQueued(queued) => ("command_accepted", type_of(&queued.body)),
+        EventBody::JobRequested { work, .. } => ("command_started", type_of_work(work)),
+        EventBody::JobEnded { .. } => ("command_finished", type_of_end(client, event).await?),
         body => match &event.metadata.source {
-            Source::Client { .. } => ("command_finished", body.kind()),
-            Source::Worker | Source::System => return None,
+            Source::Client { .. } => ("command_finished", type_of_fact(body.kind())),
+            Source::Worker | Source::System => return Ok(None),
         },
     };
     let mut entry = json!({
@@ -105,16 +133,106 @@ fn entry(event: &Event) -> Option<Value> {
     if let EventBody::JobEnded { ending, .. } = &event.body {
         entry["success"] = matches!(ending, mainstay_model::WorkEnding::Done { .. }).into();
     }
-    Some(entry)
+    Ok(Some(entry))
 }
 
-const fn kind_of(work: &Work) -> &'static str {
+/// An entry, with its session as its client calls it.
+async fn named(client: &Client, session: SessionId, mut entry: Value) -> Result<Value, Error> {
+    let name = match client.status(session).await {
+        Ok(status) => name_of(&status.session, client.principal()),
+        // It was deleted.
+        Err(Error::SessionNotFound { .. }) => session.to_string(),
+        Err(error) => return Err(error),
+    };
+    entry["laneKey"] = format!("session:{name}").into();
+    entry["sessionId"] = name.into();
+    Ok(entry)
+}
+
+/// Of the job that has ended: the event that began it says so.
+async fn type_of_end(client: &Client, event: &Event) -> Result<&'static str, Error> {
+    let began = event.metadata.causation.and_then(|began| began.0.checked_sub(1));
+    let began = match began {
+        Some(before) => client.events(event.session, Seq(before), 1).await,
+        None => Ok(Vec::new()),
+    };
+    let began = match began {
+        // It was deleted.
+        Err(Error::SessionNotFound { .. }) => Vec::new(),
+        began => began?,
+    };
+    Ok(match began.first().map(|began| &began.body) {
+        Some(EventBody::JobRequested { work, .. }) => type_of_work(work),
+        Some(_) | None => "prompt",
+    })
+}
+
+fn type_of(command: &SessionCommand) -> &'static str {
+    match command {
+        SessionCommand::Work(work) => type_of_work(work),
+        SessionCommand::Steer(queued) => match queued.hears {
+            Hears::Next => "steer",
+            Hears::AtEnd => "follow_up",
+        },
+        SessionCommand::Cancel { .. } => "abort",
+        SessionCommand::Reset => "new_session",
+        SessionCommand::Delete => "delete_session",
+        SessionCommand::Rename { .. } => "set_session_name",
+        SessionCommand::Compact { .. } => "compact",
+        SessionCommand::Answer { .. } | SessionCommand::Decline { .. } => "extension_ui_response",
+        SessionCommand::Eval { .. }
+        | SessionCommand::HardReset
+        | SessionCommand::Refresh
+        | SessionCommand::Start
+        | SessionCommand::Stop
+        | SessionCommand::Merge { .. }
+        | SessionCommand::Label { .. }
+        | SessionCommand::Ask(_) => command.action().name(),
+    }
+}
+
+const fn type_of_work(work: &Work) -> &'static str {
     match work {
         Work::Turn { .. } => "prompt",
         Work::Compaction { .. } => "compact",
         Work::Shell { .. } => "bash",
-        Work::Setting(_) => "setting",
+        Work::Setting(setting) => match setting {
+            Setting::Model { .. } => "set_model",
+            Setting::NextModel { .. } => "cycle_model",
+            Setting::Thinking { .. } => "set_thinking_level",
+            Setting::NextThinking => "cycle_thinking_level",
+            Setting::AutoCompaction { .. } => "set_auto_compaction",
+            Setting::AutoRetry { .. } => "set_auto_retry",
+        },
     }
+}
+
+/// The command that brings such an event about; what other protocols can do more is called as the event.
+fn type_of_fact(kind: &'static str) -> &'static str {
+    match kind {
+        "sessionCreated" => "create_session",
+        "sessionImported" => "load_session",
+        "sessionForked" => "fork",
+        "sessionDeleted" => "delete_session",
+        "sessionRenamed" => "set_session_name",
+        "sessionReset" => "new_session",
+        "promptQueued" => "steer",
+        "cancelRequested" => "abort",
+        "askEnded" => "extension_ui_response",
+        "transcriptCompacted" => "compact",
+        other => other,
+    }
+}
+
+/// Whether both say the same of a command: a session that is forked is created by the same.
+fn is_same_step(one: &Value, other: &Value) -> bool {
+    ["commandId", "phase"].iter().all(|field| one[field] == other[field])
+}
+
+/// Whether it, and all before it, is too old.
+fn is_before(query: &HistoryQuery, entry: &Value) -> bool {
+    let at = entry["recordedAt"].as_u64().unwrap_or_default();
+    query.from.is_some_and(|from| at < from)
 }
 
 fn is_wanted(query: &HistoryQuery, entry: &Value) -> bool {

@@ -5,6 +5,8 @@ use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Principal, Session, SessionId};
 use serde_json::{Value, json};
 
+use crate::rpc::server::Daemon;
+
 /// What a principal's clients call a session: their own as they called it, another's by its id.
 pub(super) fn name_of(session: &Session, principal: &Principal) -> String {
     let alias = session.alias.clone().filter(|_| session.owner == *principal);
@@ -33,13 +35,13 @@ pub(super) async fn agents(client: &Client) -> Result<Vec<Session>, Error> {
 }
 
 /// What is said of a session.
-pub(super) fn info(session: &Session, principal: &Principal) -> Value {
+pub(super) async fn info(daemon: &Daemon, client: &Client, session: &Session) -> Result<Value, Error> {
     let state = session.agent.clone().unwrap_or_default();
     let mut info = json!({
-        "sessionId": name_of(session, principal),
+        "sessionId": name_of(session, client.principal()),
         "thinkingLevel": state.thinking,
         "isStreaming": session.state().is_busy(),
-        "messageCount": session.messages,
+        "messageCount": daemon.pi.counts.of(client, session).await?,
         "createdAt": session.created_at,
     });
     // It has a name of its own once someone gave it one.
@@ -54,7 +56,25 @@ pub(super) fn info(session: &Session, principal: &Principal) -> Value {
             }
         };
     }
-    info
+    Ok(info)
+}
+
+/// What is said of each of these.
+pub(super) async fn infos(
+    daemon: &Daemon,
+    client: &Client,
+    sessions: &[Session],
+) -> Result<Vec<Value>, Error> {
+    let mut infos = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        match info(daemon, client, session).await {
+            Ok(info) => infos.push(info),
+            // It went meanwhile.
+            Err(Error::SessionNotFound { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(infos)
 }
 
 /// How much of what its model can be shown is taken; null where that is not known.

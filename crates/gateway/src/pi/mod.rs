@@ -6,7 +6,10 @@
 mod carrying_out;
 mod command;
 mod connection;
+mod counts;
+mod creating;
 mod decode;
+mod directory;
 mod errors;
 mod events;
 mod frames;
@@ -15,6 +18,7 @@ mod html;
 mod info;
 mod messages;
 mod reading;
+mod recovery;
 mod seen;
 mod socket;
 mod stdio;

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mainstay_engine::Client;
 use mainstay_engine::runner::{AgentQuestion, Conversation};
-use mainstay_engine::{Client, CommandStatus, Cursor};
 use mainstay_model::breaker::BreakerState;
 use mainstay_model::{
-    Admission, Command, CommandId, Error, EventFilter, Outcome, Placed, Response as Done, Role, Session,
-    SessionCommand, SessionId, SessionState, TokenUsage,
+    Admission, Command, Error, Placed, Role, Session, SessionCommand, SessionId, SessionState, TokenUsage,
 };
 use serde_json::{Value, json};
 
 use super::carrying_out::{Call, Ended, Failed, Result};
 use super::command::{Body, Read};
-use super::info::{agents, context_usage, find, info, name_of};
-use super::{frames, history, html, messages};
+use super::info::{agents, context_usage, find, info, infos, name_of};
+use super::{history, html, messages, recovery};
 use crate::command::anonymous;
 
 /// Entries of a tree at most. Source: protocols/pi.md, "Session commands".
@@ -27,36 +26,28 @@ const TREE_TEXT: usize = 400;
 impl Call<'_> {
     /// Reads; nothing is changed by it.
     pub(super) async fn read(&self) -> Result {
-        let limit = Duration::from_millis(self.daemon.engine.limits().dependency_wait_ms);
-        for dependency in &self.command.depends_on {
-            let waited = tokio::time::timeout(limit, self.wait_for(dependency)).await;
-            let refused = |error| Failed::Error { error, is_replay: false };
-            let late = |_| {
-                refused(Error::DependencyPending {
-                    dependency: dependency.clone(),
-                    limit_ms: limit.as_millis() as u64,
-                })
-            };
-            waited.map_err(late)?.map_err(refused)?;
-        }
+        self.wait_for_dependencies().await?;
         let data = match &self.command.body {
             Body::Read(read) => return self.read_session(*read).await,
             Body::ExportHtml { path } => self.export(path.as_deref()).await?,
             Body::ListSessions => {
                 let sessions = agents(self.client).await?;
-                json!({ "sessions": sessions.iter().map(|session| info(session, self.client.principal())).collect::<Vec<_>>() })
+                json!({ "sessions": infos(self.daemon, self.client, &sessions).await? })
             }
             Body::SwitchSession { .. } => {
                 let session = self.client.status(self.session().await?).await?.session;
-                json!({ "sessionInfo": info(&session, self.client.principal()) })
+                json!({ "sessionInfo": info(self.daemon, self.client, &session).await? })
             }
             Body::GetMetrics => self.metrics().await?,
             Body::HealthCheck => self.health(),
-            Body::GetStartupRecovery => frames::recovery(&self.daemon.home),
+            Body::GetStartupRecovery => recovery::told(self.daemon, self.client).await,
             Body::GetCommandHistory(query) => history::read(self.client, &self.daemon.home, query).await?,
             Body::ListStoredSessions => {
                 let sessions = agents(self.client).await?;
-                let stored: Vec<Value> = sessions.iter().map(|session| self.stored(session)).collect();
+                let mut stored = Vec::with_capacity(sessions.len());
+                for session in &sessions {
+                    stored.push(self.stored(session).await?);
+                }
                 json!({ "sessions": stored })
             }
             Body::CreateSession { .. }
@@ -79,26 +70,10 @@ impl Call<'_> {
         Ok(Ended { data: Some(data), ..Ended::default() })
     }
 
-    /// Waits until a command has succeeded.
-    async fn wait_for(&self, dependency: &CommandId) -> std::result::Result<(), Error> {
-        loop {
-            let session = match self.client.command(dependency).await {
-                Ok(CommandStatus::Ended(stored)) => return succeeded(dependency, stored.outcome),
-                Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => session,
-                Err(Error::CommandNotFound { .. }) => {
-                    return Err(Error::DependencyUnknown { dependency: dependency.clone() });
-                }
-                Err(error) => return Err(error),
-            };
-            let after = self.client.status(session).await?.session.last_seq;
-            let filter = EventFilter { correlation: Some(dependency.clone()), ..EventFilter::default() };
-            let mut followed = self.client.follow(Cursor::Session { session, after }, filter).await?;
-            // It may have ended before it was followed.
-            if let Ok(CommandStatus::Ended(stored)) = self.client.command(dependency).await {
-                return succeeded(dependency, stored.outcome);
-            }
-            followed.next().await?;
-        }
+    /// Waits until what the command depends on has succeeded.
+    pub(super) async fn wait_for_dependencies(&self) -> Result<()> {
+        let succeeded = self.client.succeeded(&self.command.depends_on).await;
+        succeeded.map_err(|error| Failed::Error { error, is_replay: false })
     }
 
     async fn read_session(&self, read: Read) -> Result {
@@ -112,7 +87,7 @@ impl Call<'_> {
         }
         let version = Some(session.version);
         let data = match read {
-            Read::State => info(&session, self.client.principal()),
+            Read::State => info(self.daemon, self.client, &session).await?,
             Read::Messages => {
                 let Conversation { entries, state, .. } = self.client.conversation(id).await?;
                 json!({ "messages": messages::of_entries(&entries, state.as_ref()) })
@@ -131,9 +106,9 @@ impl Call<'_> {
                 let name = name_of(&session, self.client.principal());
                 statistics(name, &session, &self.entries(id).await?)
             }
-            Read::ForkMessages => json!({ "messages": self.fork_messages(id).await? }),
-            Read::Tree => self.tree(id).await?,
-            Read::LastAssistantText => json!({ "text": last_words(self.client, id).await? }),
+            Read::ForkMessages => json!({ "messages": self.fork_messages(&session).await? }),
+            Read::Tree => self.tree(&session).await?,
+            Read::LastAssistantText => json!({ "text": self.last_words(&session).await? }),
             Read::ContextUsage => context_usage(&session),
         };
         Ok(Ended { data: Some(data), version, ..Ended::default() })
@@ -165,10 +140,16 @@ impl Call<'_> {
         self.client.entries(session, 0, usize::MAX).await
     }
 
+    /// The entries that the agent is shown, each with its index in the transcript.
+    async fn shown(&self, session: &Session) -> std::result::Result<Vec<(usize, Placed)>, Error> {
+        let entries = self.entries(session.id).await?;
+        Ok(entries.into_iter().enumerate().filter(|(_, placed)| session.shows(placed)).collect())
+    }
+
     /// What people said, which a fork may begin before: each by its number.
-    async fn fork_messages(&self, session: SessionId) -> std::result::Result<Vec<Value>, Error> {
-        let entries = self.entries(session).await?;
-        let said = entries.iter().enumerate().filter(|(_, placed)| placed.entry.role == Role::User);
+    async fn fork_messages(&self, session: &Session) -> std::result::Result<Vec<Value>, Error> {
+        let entries = self.shown(session).await?;
+        let said = entries.iter().filter(|(_, placed)| placed.entry.role == Role::User);
         Ok(said
             .map(|(index, placed)| {
                 json!({ "entryId": (index + 1).to_string(), "text": placed.entry.content.beginning() })
@@ -177,16 +158,18 @@ impl Call<'_> {
     }
 
     /// The transcript as a tree of one branch: forks are sessions of their own.
-    async fn tree(&self, session: SessionId) -> std::result::Result<Value, Error> {
-        let entries = self.entries(session).await?;
-        let first = entries.len().saturating_sub(TREE);
-        let labels = self.client.labels_of(session, &entries).await?;
+    async fn tree(&self, session: &Session) -> std::result::Result<Value, Error> {
+        let mut entries = self.shown(session).await?;
+        let entries = entries.split_off(entries.len().saturating_sub(TREE));
+        let (indices, entries): (Vec<usize>, Vec<Placed>) = entries.into_iter().unzip();
+        let labels = self.client.labels_of(session.id, &entries).await?;
         let named = |index: usize| (index + 1).to_string();
-        let node = |(index, (placed, label)): (usize, (&Placed, Option<String>))| {
+        let node = |(nth, (placed, label)): (usize, (&Placed, Option<String>))| {
             let text: String = placed.entry.content.beginning().chars().take(TREE_TEXT).collect();
+            let parent = nth.checked_sub(1).and_then(|before| indices.get(before));
             let mut node = json!({
-                "entryId": named(index),
-                "parentId": (index > first).then(|| named(index - 1)),
+                "entryId": indices.get(nth).copied().map(named),
+                "parentId": parent.copied().map(named),
                 "entryType": if placed.entry.role == Role::Summary { "compaction" } else { "message" },
                 "role": role_name(placed.entry.role),
                 "text": text,
@@ -197,9 +180,18 @@ impl Call<'_> {
             }
             node
         };
-        let nodes: Vec<Value> = entries.iter().zip(labels).enumerate().skip(first).map(node).collect();
-        let leaf = entries.len().checked_sub(1).map(named);
+        let nodes: Vec<Value> = entries.iter().zip(labels).enumerate().map(node).collect();
+        let leaf = indices.last().copied().map(named);
         Ok(json!({ "currentLeafId": leaf, "nodes": nodes }))
+    }
+
+    /// What a model said last; null where it said nothing.
+    async fn last_words(&self, session: &Session) -> std::result::Result<Option<String>, Error> {
+        let entries = self.shown(session).await?;
+        let last = entries.iter().rfind(|(_, placed)| placed.entry.role == Role::Assistant);
+        let Some((index, _)) = last else { return Ok(None) };
+        let whole = self.client.whole_entries(session.id, *index as u64, 1).await?;
+        Ok(whole.first().map(|placed| placed.entry.content.beginning().to_owned()))
     }
 
     /// Writes the conversation as a page; to a file that is not there yet.
@@ -226,15 +218,15 @@ impl Call<'_> {
         self.daemon.home.join("agents/pi/sessions").join(session.to_string())
     }
 
-    fn stored(&self, session: &Session) -> Value {
-        let mut stored = info(session, self.client.principal());
+    async fn stored(&self, session: &Session) -> std::result::Result<Value, Error> {
+        let mut stored = info(self.daemon, self.client, session).await?;
         let file = files(&self.files_of(session.id)).into_iter().next();
         let path = file.as_ref().map_or(Value::Null, |file| file["path"].clone());
         stored["sessionFile"] = path.clone();
         stored["sessionPath"] = path;
         stored["cwd"] = session.working_directory.as_str().into();
         stored["fileExists"] = file.is_some().into();
-        stored
+        Ok(stored)
     }
 
     async fn metrics(&self) -> std::result::Result<Value, Error> {
@@ -296,26 +288,6 @@ impl Call<'_> {
             "healthy": !open, "issues": issues, "hasOpenCircuit": open, "hasOpenBashCircuit": false,
         })
     }
-}
-
-/// Whether a command that another depends on has done what it was to do.
-fn succeeded(dependency: &CommandId, outcome: Outcome) -> std::result::Result<(), Error> {
-    let reason = match outcome {
-        Outcome::Failed { error } => error.to_string(),
-        Outcome::Done { response: Done::Worked(work) } if !work.success() => work.ending.to_string(),
-        Outcome::Done { .. } => return Ok(()),
-    };
-    Err(Error::DependencyFailed { dependency: dependency.clone(), reason })
-}
-
-/// What a model said last; null where it said nothing.
-async fn last_words(client: &Client, session: SessionId) -> std::result::Result<Option<String>, Error> {
-    let entries = client.entries(session, 0, usize::MAX).await?;
-    let Some(last) = entries.iter().rposition(|placed| placed.entry.role == Role::Assistant) else {
-        return Ok(None);
-    };
-    let whole = client.whole_entries(session, last as u64, 1).await?;
-    Ok(whole.first().map(|placed| placed.entry.content.beginning().to_owned()))
 }
 
 /// Of what can be prompted with a slash, the skills.

@@ -85,7 +85,11 @@ impl Seen {
 
 /// A key is looked up before an id; it is of its session alone.
 fn names(command: &PiCommand) -> impl Iterator<Item = (String, bool)> {
-    let session = command.session.as_deref().unwrap_or_default();
+    // What creates sessions has keys of its own.
+    let session = match command.body.is_creation() {
+        true => "",
+        false => command.session.as_deref().unwrap_or_default(),
+    };
     let key = command.key.as_ref().map(|key| (format!("key {session} {key}"), true));
     let id = command.id.as_ref().map(|id| (format!("id {id}"), false));
     key.into_iter().chain(id)

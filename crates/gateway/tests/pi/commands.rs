@@ -1,10 +1,13 @@
 //! Commands that need no turn: sessions come and go, and what was said is read.
 
 use mainstay_model::agent::Model;
-use mainstay_model::{AgentNotice, AgentState, Part, PartRole, ThinkingLevel};
+use mainstay_model::{
+    Access, AgentNotice, AgentState, Command, CommandId, CreateSession, Outcome, Part, PartRole, Response,
+    SessionCommand, SessionKind, ThinkingLevel,
+};
 use serde_json::{Value, json};
 
-use crate::scripted_agent::Script;
+use crate::scripted_agent::{Given, Script};
 use crate::support::{Client, Home, shown};
 
 async fn turn(client: &mut Client, script: &mut Script, id: &str, said: &str, answer: &str) {
@@ -184,4 +187,193 @@ async fn a_read_waits_for_what_it_depends_on() {
         .ask(json!({ "id": "r2", "type": "get_state", "sessionId": "main", "dependsOn": ["nobody"] }))
         .await;
     assert_eq!(unknown["error"], "Dependency 'nobody' is unknown");
+}
+
+#[tokio::test]
+async fn a_new_session_begins_anew_for_all_who_read_it() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    turn(&mut client, &mut script, "p1", "one", "1").await;
+    let count = async |client: &mut Client, id: &str, session: &Value| {
+        let state = client.ask(json!({ "id": id, "type": "get_state", "sessionId": session })).await;
+        state["data"]["messageCount"].as_u64().unwrap()
+    };
+    turn(&mut client, &mut script, "p2", "two", "2").await;
+    let forked = client.ask(json!({ "id": "f1", "type": "fork", "sessionId": "main", "entryId": "3" })).await;
+    assert_eq!(count(&mut client, "s1", &forked["data"]["sessionId"]).await, 2, "what it was forked with");
+    let listed = client.ask(json!({ "id": "l1", "type": "list_sessions" })).await;
+    let counts: Vec<_> = listed["data"]["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|info| info["messageCount"].clone())
+        .collect();
+    assert_eq!(counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>(), 6, "{listed}");
+
+    let new = client.ask(json!({ "id": "n1", "type": "new_session", "sessionId": "main" })).await;
+    assert_eq!(new["success"], true, "{new}");
+    assert!(matches!(script.next().await, Given::Killed));
+    assert_eq!(count(&mut client, "s2", &json!("main")).await, 0);
+    let mut read = Vec::new();
+    for kind in ["get_messages", "get_last_assistant_text", "get_fork_messages", "get_tree"] {
+        let answer =
+            client.ask(json!({ "id": format!("n-{kind}"), "type": kind, "sessionId": "main" })).await;
+        read.push(answer["data"].clone());
+    }
+    let nothing = [
+        json!({ "messages": [] }),
+        json!({ "text": null }),
+        json!({ "messages": [] }),
+        json!({ "currentLeafId": null, "nodes": [] }),
+    ];
+    assert_eq!(read, nothing);
+
+    turn(&mut client, &mut script, "p3", "three", "3").await;
+    assert_eq!(count(&mut client, "s3", &json!("main")).await, 2);
+    let said = client.ask(json!({ "id": "s4", "type": "get_fork_messages", "sessionId": "main" })).await;
+    assert_eq!(
+        said["data"]["messages"],
+        json!([{ "entryId": "5", "text": "three" }]),
+        "its place in the transcript"
+    );
+}
+
+#[tokio::test]
+async fn a_session_is_created_once_under_a_key_and_once_what_it_depends_on_is_done() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    let keyed = |id: &str, name: &str| json!({ "id": id, "type": "create_session", "sessionId": name, "idempotencyKey": "once" });
+    client.ask(keyed("c1", "main")).await;
+    let again = client.ask(keyed("c2", "main")).await;
+    assert_eq!((&again["success"], &again["replayed"]), (&json!(true), &json!(true)), "{again}");
+    let other = client.ask(keyed("c3", "other")).await;
+    let error = "Conflicting idempotencyKey 'once': previously used for 'create_session', now used for 'create_session'";
+    assert_eq!(other["error"], error);
+
+    // One that waits keeps nothing behind it waiting, and what is for the session that it brings waits with it.
+    client.send(json!({ "id": "p1", "type": "prompt", "sessionId": "main", "message": "go" })).await;
+    script.work().await;
+    client
+        .send(json!({ "id": "c4", "type": "create_session", "sessionId": "next", "dependsOn": ["p1"] }))
+        .await;
+    client
+        .send(json!({ "id": "n4", "type": "set_session_name", "sessionId": "next", "name": "behind", "dependsOn": ["c4"] }))
+        .await;
+    assert_eq!(client.ask(json!({ "id": "l1", "type": "list_sessions" })).await["success"], true);
+    script.done().await;
+    let named = client.until_answer("n4").await;
+    let answered: Vec<_> = named
+        .iter()
+        .filter(|frame| frame["type"] == "response")
+        .map(|frame| (frame["id"].as_str().unwrap(), frame["success"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(answered, [("p1", true), ("c4", true), ("n4", true)]);
+
+    let failed = client
+        .ask(json!({ "id": "c5", "type": "create_session", "sessionId": "never", "dependsOn": ["nobody"] }))
+        .await;
+    assert_eq!(failed["error"], "Dependency 'nobody' is unknown");
+}
+
+#[tokio::test]
+async fn sessions_that_others_bring_are_heard_of_by_who_may_see_them() {
+    let (home, _script) = Home::new().await;
+    let (mut client, mut ada) = (home.client().await, home.ada().await);
+    let cli = home.daemon.engine.attach(Access::local(), "cli");
+    let id = |name: &str| CommandId::new(name).unwrap();
+    let create = CreateSession {
+        kind: SessionKind::pi(),
+        working_directory: "/".to_owned(),
+        project: None,
+        name: Some("of the cli".to_owned()),
+        alias: None,
+    };
+    let created = cli.create(id("cli-1"), create).await.unwrap();
+    let Outcome::Done { response: Response::Created { session } } = created else { panic!("{created:?}") };
+    let came = client.until(|frame| frame["type"] == "session_created").await.pop().unwrap();
+    assert_eq!(came["data"]["sessionInfo"]["sessionName"], "of the cli");
+    cli.submit(session, Command::new(id("cli-2"), cli.source(), SessionCommand::Delete)).await.unwrap();
+    let went = client.until(|frame| frame["type"] == "session_deleted").await.pop().unwrap();
+    assert_eq!(went["data"]["sessionId"], session.to_string());
+
+    // Her own are told to the daemon's user, once; of his she hears nothing.
+    ada.session("hers").await;
+    let came = client.until(|frame| frame["type"] == "session_created").await;
+    assert!(came.iter().all(|frame| frame["type"] == "session_created"), "{came:?}");
+    let heard = ada.ask(json!({ "id": "x", "type": "health_check" })).await;
+    assert_eq!(heard["success"], true);
+    client
+        .ask(json!({ "id": "d", "type": "delete_session", "sessionId": came[0]["data"]["sessionId"] }))
+        .await;
+    let went = ada.until(|frame| frame["type"] == "session_deleted").await;
+    let kinds: Vec<_> = went.iter().map(|frame| (&frame["type"], &frame["data"]["sessionId"])).collect();
+    assert_eq!(kinds, [(&json!("session_deleted"), &json!("hers"))]);
+}
+
+#[tokio::test]
+async fn what_ran_when_the_daemon_was_lost_is_told_by_the_next() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(json!({ "id": "p1", "type": "prompt", "sessionId": "main", "message": "go" })).await;
+    script.work().await;
+    client.until(|frame| frame["event"]["type"] == "agent_start").await;
+    let home = home.lost().await;
+    let mut client = home.client().await;
+    let recovery = client.ask(json!({ "id": "r", "type": "get_startup_recovery" })).await;
+    assert_eq!(
+        recovery["data"]["recoveredInFlight"],
+        json!([{
+            "commandId": "p1",
+            "commandType": "prompt",
+            "laneKey": "session:main",
+            "lastPhase": "command_started",
+            "reason": "Command did not finish before previous shutdown and was marked failed during recovery",
+        }])
+    );
+    assert_eq!(recovery["data"]["recoveredInFlightFailures"], 1);
+    let again =
+        client.ask(json!({ "id": "p1", "type": "prompt", "sessionId": "main", "message": "go" })).await;
+    assert_eq!((&again["success"], &again["replayed"]), (&json!(false), &json!(true)), "{again}");
+    let mut ada = home.ada().await;
+    let recovery = ada.ask(json!({ "id": "r", "type": "get_startup_recovery" })).await;
+    assert_eq!(recovery["data"]["recoveredInFlight"], json!([]), "of others nothing");
+}
+
+#[tokio::test]
+async fn a_session_file_is_loaded_and_a_session_is_exported_as_a_page() {
+    let (home, _script) = Home::new().await;
+    let mut client = home.client().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("old.jsonl");
+    let cwd = folder.path().display().to_string();
+    let lines = [
+        json!({ "type": "session", "version": 3, "id": "0", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": cwd }),
+        json!({
+            "type": "message", "id": "a", "parentId": null, "timestamp": "2026-01-01T00:00:01.000Z",
+            "message": { "role": "user", "content": "<one & two>", "timestamp": 0 },
+        }),
+        json!({
+            "type": "message", "id": "b", "parentId": "a", "timestamp": "2026-01-01T00:00:02.000Z",
+            "message": { "role": "assistant", "content": [{ "type": "text", "text": "three" }], "timestamp": 0 },
+        }),
+    ];
+    std::fs::write(&file, lines.map(|line| line.to_string()).join("\n")).unwrap();
+    client
+        .send(json!({ "id": "l1", "type": "load_session", "sessionId": "old", "sessionPath": file.display().to_string() }))
+        .await;
+    let mut frames = client.until(|frame| frame["type"] == "session_created").await;
+    for command in [
+        json!({ "id": "m1", "type": "get_messages", "sessionId": "old" }),
+        json!({ "id": "e1", "type": "export_html", "sessionId": "old", "outputPath": "page.html" }),
+        json!({ "id": "e2", "type": "export_html", "sessionId": "old", "outputPath": "page.html" }),
+    ] {
+        let id = command["id"].as_str().unwrap().to_owned();
+        client.send(command).await;
+        frames.extend(client.until_answer(&id).await);
+    }
+    insta::assert_snapshot!(shown(&frames).replace(&cwd, "<folder>"));
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("&lt;one &amp; two&gt;") && page.contains("three"), "{page}");
 }

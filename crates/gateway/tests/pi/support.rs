@@ -95,6 +95,18 @@ impl Home {
         Self::open(agents, limits, folder, 0).await
     }
 
+    /// A daemon over what this one's store was at this moment, as after its loss.
+    pub(crate) async fn lost(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for file in std::fs::read_dir(self.folder.path()).unwrap() {
+            let file = file.unwrap();
+            if file.file_type().unwrap().is_file() {
+                std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+            }
+        }
+        Self::open(Arc::clone(&self.agents), self.limits.clone(), folder, 0).await
+    }
+
     pub(crate) async fn client(&self) -> Client {
         self.client_of(Access::local()).await
     }

@@ -93,7 +93,9 @@ fn any_note() -> impl Strategy<Value = Note> {
         any_call().prop_map(|call| Note::ToolStarted { call, arguments: json!({ "path": "a" }) }),
         (any_call(), any::<bool>()).prop_map(|(call, is_error)| Note::ToolEnded { call, is_error }),
         any_text().prop_map(|reason| Note::CompactionStarted { reason }),
-        any_text().prop_map(|message| Note::CompactionFailed { message }),
+        (any_text(), any_text(), any::<bool>()).prop_map(|(reason, message, was_cancelled)| {
+            Note::CompactionFailed { reason, message, was_cancelled }
+        }),
         any_text().prop_map(|message| Note::RetryStarted {
             attempt: 1,
             attempts: 3,

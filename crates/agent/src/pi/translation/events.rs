@@ -168,6 +168,7 @@ impl Translation {
             Some(result) => {
                 let about = [
                     ("reason", Value::String(reason)),
+                    ("willRetry", if will_retry { true.into() } else { Value::Null }),
                     ("tokensBefore", result.tokens_before),
                     ("details", result.details),
                 ];
@@ -180,7 +181,7 @@ impl Translation {
             None => {
                 let otherwise = if aborted { "it was cancelled" } else { "there is nothing to shorten" };
                 let message = error_message.unwrap_or_else(|| otherwise.to_owned());
-                self.note(Note::CompactionFailed { message });
+                self.note(Note::CompactionFailed { reason, message, was_cancelled: aborted });
             }
         }
         self.settle();

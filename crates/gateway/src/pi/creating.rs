@@ -1,0 +1,155 @@
+//! Commands that bring sessions: created, loaded from a file, forked. Those that wait for others, or bring much, keep nothing behind them
+//! waiting.
+
+use std::path::Path;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use mainstay_engine::{Beginning, Begun, Client, Creation, ImportSession};
+use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
+use mainstay_model::{
+    Answered, CreateSession, Error, ForkSession, Outcome, Response as Done, Role, SessionKind, Timestamp,
+};
+use serde_json::json;
+
+use super::carrying_out::{Call, Ended, Failed, HandedOver, Result};
+use super::command::PiCommand;
+use super::frames::session_frame;
+use super::info::{info, name_of};
+use crate::rpc::server::Daemon;
+
+/// Bytes of a session file that is loaded.
+const FILE_BYTES: u64 = 256 * 1024 * 1024;
+
+impl Call<'_> {
+    pub(super) async fn create(&self, cwd: Option<&str>) -> Result<HandedOver> {
+        let create = self.new_session(cwd.unwrap_or(self.folder).to_owned());
+        let coming = self.begin(Beginning::Empty(create)).await?;
+        Ok(self.in_order(coming.ended().boxed()).await)
+    }
+
+    pub(super) async fn load(&self, path: &str) -> Result<HandedOver> {
+        self.client.require_all("read files of the daemon's user")?;
+        let SessionFile { imported, .. } = read_file(path).await?;
+        let create = self.new_session(imported.header.working_directory.clone());
+        let coming = self.begin(Beginning::Import(ImportSession { create, imported })).await?;
+        Ok(HandedOver::of(coming.ended().boxed()))
+    }
+
+    /// A session that begins with what was said before a person's words, which are given back to be said otherwise.
+    pub(super) async fn fork(&self, entry: &str) -> Result<HandedOver> {
+        let session = self.session().await?;
+        let unknown = || Error::InvalidArgument {
+            argument: "entryId".to_owned(),
+            reason: format!("there is no entry `{entry}`; get_fork_messages has those there are"),
+        };
+        let index = entry.parse::<u64>().ok().and_then(|number| number.checked_sub(1)).ok_or_else(unknown)?;
+        let found = self.client.whole_entries(session, index, 1).await?;
+        let said = found.first().filter(|placed| placed.entry.role == Role::User).ok_or_else(unknown)?;
+        let text = said.entry.content.beginning().to_owned();
+        let fork = ForkSession { from: session, entries: Some(index), name: None };
+        let coming = self.begin(Beginning::Fork(fork)).await?;
+        let ended = async move {
+            let ended = coming.ended().await?;
+            let name = ended.data.as_ref().and_then(|data| data.get("sessionId")).cloned();
+            Ok(Ended { data: Some(json!({ "sessionId": name, "text": text, "cancelled": false })), ..ended })
+        };
+        Ok(self.in_order(ended.boxed()).await)
+    }
+
+    /// What depends on nothing is through before the next command is looked at, which may be for the session that it brings.
+    async fn in_order(&self, ended: BoxFuture<'static, Result>) -> HandedOver {
+        match self.command.depends_on.is_empty() {
+            true => HandedOver::at_once(ended.await),
+            false => HandedOver::of(ended),
+        }
+    }
+
+    async fn begin(&self, beginning: Beginning) -> std::result::Result<Coming, Error> {
+        let PiCommand { key, depends_on, session, .. } = self.command;
+        let (id, key, depends_on) = (self.id.clone(), key.clone(), depends_on.clone());
+        Ok(Coming {
+            begun: self.client.begin_creation(Creation { id, key, depends_on, beginning }).await?,
+            daemon: self.daemon.clone(),
+            client: self.client.clone(),
+            alias: session.clone(),
+        })
+    }
+
+    /// A session as its client calls it.
+    fn new_session(&self, working_directory: String) -> CreateSession {
+        let alias = self.command.session.clone();
+        CreateSession {
+            kind: SessionKind::pi(),
+            working_directory,
+            project: None,
+            name: alias.clone(),
+            alias,
+        }
+    }
+}
+
+/// A session on its way.
+struct Coming {
+    begun: Begun,
+    daemon: Daemon,
+    client: Client,
+    /// What its client calls it.
+    alias: Option<String>,
+}
+
+impl Coming {
+    async fn ended(self) -> Result {
+        let Self { begun, daemon, client, alias } = self;
+        let Answered { outcome, is_replay, .. } = client.created(begun).await?;
+        let session = match outcome {
+            Outcome::Done { response: Done::Created { session } | Done::Forked { session, .. } } => session,
+            Outcome::Done { .. } => return Ok(Ended::default()),
+            Outcome::Failed { error } => return Err(Failed::Error { error, is_replay }),
+        };
+        let session = match client.status(session).await {
+            Ok(status) => status.session,
+            // It came, and has gone since.
+            Err(Error::SessionNotFound { .. }) if is_replay => {
+                let name = alias.unwrap_or_else(|| session.to_string());
+                let data = Some(json!({ "sessionId": name }));
+                return Ok(Ended { data, is_replay, ..Ended::default() });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let name = name_of(&session, client.principal());
+        let info = info(&daemon, &client, &session).await?;
+        let told = session_frame("session_created", &name, Some(&info));
+        let data = json!({ "sessionId": name, "sessionInfo": info });
+        Ok(Ended { data: Some(data), version: None, is_replay, told: (!is_replay).then_some(told) })
+    }
+}
+
+/// Reads a session file of pi's.
+async fn read_file(path: &str) -> std::result::Result<SessionFile, Error> {
+    let invalid = |reason: String| Error::InvalidArgument { argument: "sessionPath".to_owned(), reason };
+    let is_one = Path::new(path).is_absolute() && (path.ends_with(".jsonl") || path.ends_with(".json"));
+    if !is_one {
+        return Err(invalid(
+            "sessionPath must be the absolute path of a .jsonl or .json session file".to_owned(),
+        ));
+    }
+    let missing = |_| invalid("sessionPath must point to an existing session file".to_owned());
+    let about = tokio::fs::metadata(path).await.map_err(missing)?;
+    if !about.is_file() || about.len() > FILE_BYTES {
+        return Err(invalid(format!(
+            "sessionPath must point to a session file of at most {FILE_BYTES} bytes"
+        )));
+    }
+    let bytes = tokio::fs::read(path).await.map_err(missing)?;
+    let read = tokio::task::spawn_blocking(move || {
+        session_file_text(bytes).and_then(|text| read_session_file(&text, Timestamp::now()))
+    });
+    let file = read.await.map_err(|error| invalid(error.to_string()))??;
+    match file.format {
+        ImportFormat::Pi => Ok(file),
+        other @ (ImportFormat::Mainstay | ImportFormat::ClaudeCode) => {
+            Err(invalid(format!("it is a session file of {}; `mainstay import` reads it", other.title())))
+        }
+    }
+}
