@@ -14,7 +14,7 @@ use mainstay_engine::Engine;
 use mainstay_engine::runner::{
     Agent, AgentQuestion, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
 };
-use mainstay_gateway::http;
+use mainstay_gateway::port;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
@@ -145,7 +145,7 @@ async fn main() {
     let began = Instant::now();
     let limits = Limits { live_sessions: 100, ..Limits::default() };
     let engine = Engine::open(Arc::new(log), vec![Arc::new(Clocks(began))], limits).await.unwrap();
-    let (listener, port) = http::listen(0).await.unwrap();
+    let (listener, port) = port::listen(0).await.unwrap();
     let daemon = Daemon {
         engine,
         tokens: Arc::new(Tokens::new("secret", [])),
@@ -156,10 +156,11 @@ async fn main() {
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
+        http: Arc::new(mainstay_gateway::http::Shared::new(16)),
         pi_port: None,
         answering: TaskTracker::new(),
     };
-    tokio::spawn(http::serve(listener, daemon));
+    tokio::spawn(port::serve(listener, daemon));
     let connecting = Instant::now();
     let (socket, _) = connect_async(format!("ws://127.0.0.1:{port}/pi?token=secret")).await.unwrap();
     let mut client = Client(socket);

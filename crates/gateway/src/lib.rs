@@ -1,13 +1,15 @@
 //! The protocols clients speak, one module each. A gateway translates, and holds no state that matters.
 //!
 //! [`rpc`] is JSON-RPC 2.0 over the daemon's local socket: the command line and the terminal client. [`mcp`] is for AI agents,
-//! over streamable HTTP and over the same socket. [`http`] is the loopback port: who may come in, and where each path leads.
+//! over streamable HTTP and over the same socket. [`http`] is for editors, pages and scripts. [`port`] is the loopback port: who may come in, and where each path leads.
 //! [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals.
 
+mod browser;
 mod command;
 pub mod http;
 pub mod mcp;
 pub mod pi;
+pub mod port;
 pub mod rpc;
 pub mod tokens;
 pub mod view;

@@ -1,6 +1,6 @@
 //! Tokens: the secret that a client shows, and whom it stands for.
 
-use mainstay_model::Access;
+use mainstay_model::{Access, Principal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -20,6 +20,17 @@ impl Tokens {
     pub fn new(local: &str, others: impl IntoIterator<Item = (TokenHash, Access)>) -> Self {
         let local = (TokenHash::of(local), Access::local());
         Self { entries: std::iter::once(local).chain(others).collect() }
+    }
+
+    /// Whom a principal's name stands for, where it has a token.
+    pub(crate) fn access_of_principal(&self, principal: &Principal) -> Option<Access> {
+        self.entries.iter().map(|(_, access)| access).find(|access| access.principal == *principal).cloned()
+    }
+
+    /// A key for one purpose, made of the daemon's own token.
+    pub(crate) fn key(&self, purpose: &str) -> [u8; 32] {
+        let local = self.entries.first().map(|(TokenHash(hash), _)| *hash).unwrap_or_default();
+        blake3::derive_key(purpose, &local)
     }
 
     /// Whom a token stands for. It takes the same time whatever was shown.
@@ -73,7 +84,7 @@ impl From<TokenHash> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::{Principal, Rights};
+    use mainstay_model::Rights;
 
     fn of(principal: &str) -> Access {
         let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };

@@ -245,6 +245,12 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// A message, or the body of a request, is longer than is read.
+    #[error("the message has more than {limit} bytes")]
+    MessageTooLarge {
+        /// The limit.
+        limit: usize,
+    },
     /// The code is no text that can be run.
     #[error("the code cannot be run: {reason}")]
     CodeInvalid {
@@ -454,6 +460,7 @@ codes! {
     TooManyCommands => "too_many_commands",
     SessionStopped => "session_stopped",
     CodeTooLarge => "code_too_large",
+    MessageTooLarge => "message_too_large",
     CodeInvalid => "code_invalid",
     InvalidArgument => "invalid_argument",
     KernelUnknown => "kernel_unknown",
@@ -551,6 +558,7 @@ impl Error {
             Self::TooManyCommands { .. } => "Send it again when some have ended.".into(),
             Self::SessionStopped => "Start the session and send the command again under a new id.".into(),
             Self::CodeTooLarge { .. } => "Split it, load it with `#load`, or raise `code-bytes`.".into(),
+            Self::MessageTooLarge { .. } => "Say less at once, or raise `message-bytes`.".into(),
             Self::CodeInvalid { .. } => "Send UTF-8 text without NUL characters.".into(),
             Self::InvalidArgument { .. } => "Correct it and try again.".into(),
             Self::KernelUnknown { kind } if kind.is_agent() => {
@@ -629,6 +637,7 @@ impl Error {
             | Self::TooManyCommands { .. }
             | Self::SessionStopped
             | Self::CodeTooLarge { .. }
+            | Self::MessageTooLarge { .. }
             | Self::CodeInvalid { .. }
             | Self::InvalidArgument { .. }
             | Self::KernelUnknown { .. }

@@ -50,8 +50,14 @@ pub struct Limits {
     pub connection_requests: usize,
     /// Subscriptions of one connection at once.
     pub connection_subscriptions: usize,
+    /// Streams of server-sent events at once.
+    pub streams: usize,
     /// Bytes of one message from a client.
     pub message_bytes: usize,
+    /// How long the body of a request over HTTP may take to come, in milliseconds.
+    pub request_ms: u64,
+    /// How long a browser that was let in by a link stays so, in milliseconds.
+    pub browser_ms: u64,
     /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
     pub cancel_grace_ms: u64,
     /// How long a cancelled job of an agent may take to yield before its process is killed, in milliseconds.
@@ -109,7 +115,10 @@ impl Default for Limits {
             connections: 256,
             connection_requests: 256,
             connection_subscriptions: 64,
+            streams: 10_000,
             message_bytes: 16 * 1024 * 1024,
+            request_ms: 30_000,
+            browser_ms: 2_592_000_000,
             cancel_grace_ms: 250,
             agent_cancel_grace_ms: 5_000,
             agent_idle_ms: 600_000,

@@ -149,6 +149,7 @@ fn next_step(error: &Error) -> String {
         | Error::TooManyCommands { .. }
         | Error::Cancelled
         | Error::CodeTooLarge { .. }
+        | Error::MessageTooLarge { .. }
         | Error::CodeInvalid { .. }
         | Error::InvalidArgument { .. }
         | Error::KernelUnavailable { .. }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lines::Lines;
 use super::server::Server;
-use crate::http::OWN_NAMES;
+use crate::port::OWN_NAMES;
 use crate::rpc::server::Daemon;
 
 /// How long a client of the older protocols may be silent before its transport session is forgotten. A running eval makes

@@ -81,6 +81,7 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
         | Error::DependencyPending { .. }
         | Error::SessionStopped
         | Error::CodeTooLarge { .. }
+        | Error::MessageTooLarge { .. }
         | Error::CodeInvalid { .. }
         | Error::InvalidArgument { .. }
         | Error::KernelUnknown { .. }

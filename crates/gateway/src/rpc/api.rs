@@ -79,6 +79,13 @@ methods! {
     /// The daemon and its sessions.
     "daemon/status" GetStatus {} -> DaemonStatus;
 
+    /// An address that lets a browser in, once, on behalf of who asks.
+    "daemon/link" GetLink {
+        /// The page to open; the list of sessions where it does not say.
+        #[serde(default)]
+        session: Option<String>,
+    } -> Link;
+
     /// Puts every session to rest and ends the daemon.
     "daemon/stop" StopDaemon {} -> Nothing;
 
@@ -686,6 +693,13 @@ impl Sent {
 /// No answer but that it was done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nothing {}
+
+/// An address that works once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The address.
+    pub url: String,
+}
 
 /// The daemon on the other side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

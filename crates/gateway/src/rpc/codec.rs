@@ -80,7 +80,8 @@ fn number(error: &Error) -> i32 {
         Error::InvalidArgument { .. }
         | Error::AnswerInvalid { .. }
         | Error::CodeInvalid { .. }
-        | Error::CodeTooLarge { .. } => -32602,
+        | Error::CodeTooLarge { .. }
+        | Error::MessageTooLarge { .. } => -32602,
         Error::Unauthorized | Error::NotPermitted { .. } | Error::ForbiddenOrigin { .. } => -32001,
         Error::SessionNotFound { .. }
         | Error::SessionAmbiguous { .. }

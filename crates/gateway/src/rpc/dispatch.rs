@@ -6,14 +6,15 @@ use super::api::{
     AddHistory, AnswerAsk, Answered, AskAgent, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
     CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
     DeleteSession, Deleted, DoWork, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
-    GetHistory, GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, HistoryAdded,
-    HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, LabelEntry, ListAllEvents,
-    ListAsks, ListEntries, ListEvents, ListHistory, ListLabels, ListSessions, MergeSession, Method, Nothing,
-    RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent,
-    SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
+    GetHistory, GetLineage, GetLink, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics,
+    HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, LabelEntry,
+    Link, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListLabels, ListSessions,
+    MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession,
+    ResetSession, SearchEntries, Sent, SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
+use crate::browser;
 use crate::command::id_of;
 use crate::view::agent::WorkView;
 use crate::view::{
@@ -48,6 +49,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
     let call = Call { daemon, client };
     match request.method.as_str() {
         GetStatus::NAME => written(call.status().await?),
+        GetLink::NAME => {
+            let session = call.optional(params::<GetLink>(request)?.session).await?;
+            let to = session.map_or("/ui".to_owned(), |session| format!("/ui/sessions/{session}"));
+            written(Link { url: browser::link(daemon, client.principal().clone(), &to) })
+        }
         StopDaemon::NAME => {
             client.require_all("stop the daemon")?;
             daemon.stop.cancel();

@@ -42,6 +42,8 @@ pub struct Daemon {
     pub stopped: CancellationToken,
     /// What the connections of the pi protocol share.
     pub pi: Arc<crate::pi::Shared>,
+    /// What requests over HTTP share.
+    pub http: Arc<crate::http::Shared>,
     /// The connections and requests that the end of the daemon waits for.
     pub answering: TaskTracker,
 }

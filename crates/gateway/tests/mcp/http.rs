@@ -1,6 +1,6 @@
 //! MCP over the loopback port, checks included.
 
-use mainstay_gateway::http;
+use mainstay_gateway::port;
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpClientTransportConfig};
@@ -19,9 +19,9 @@ struct Served {
 
 impl Served {
     async fn start() -> Self {
-        let (listener, port) = http::listen(0).await.unwrap();
+        let (listener, port) = port::listen(0).await.unwrap();
         let home = Home::on_port(port).await;
-        tokio::spawn(http::serve(listener, home.daemon.clone()));
+        tokio::spawn(port::serve(listener, home.daemon.clone()));
         Self { home, port }
     }
 

@@ -48,6 +48,7 @@ mod stopping;
 pub(crate) mod story;
 pub(crate) mod target;
 pub(crate) mod transcript;
+mod web;
 
 use std::process::ExitCode;
 
@@ -150,6 +151,8 @@ enum Command {
     /// Serve MCP over stdio: a bridge to the daemon
     Mcp(mcp::Mcp),
     Pi(pi::Pi),
+    /// Open the page in a browser
+    Web(web::Web),
     /// Explain an error code
     Explain(explain::Explain),
     /// Print a completion script for a shell
@@ -216,6 +219,7 @@ impl Command {
             Self::Prune(prune) => prune.run(home).await,
             Self::Mcp(mcp) => mcp.run(home).await,
             Self::Pi(pi) => pi.run(home).await,
+            Self::Web(web) => web.run(home).await,
             Self::Serve(serve) => serve.run(home),
             Self::Doctor(doctor) => doctor.run(home),
             Self::Explain(explain) => explain.run(),

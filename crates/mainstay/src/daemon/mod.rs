@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use mainstay_engine::Engine;
 use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::rpc::server::Daemon;
-use mainstay_gateway::{http, rpc};
+use mainstay_gateway::{http, port, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, Timestamp};
 use tokio::net::TcpListener;
@@ -71,7 +71,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     let ports = options.ports.or(&config.daemon);
     let (port_listener, port) = listen(ports.own).await?;
     let pi_door = match ports.pi {
-        Some(port) => Some(http::listen(port).await?),
+        Some(port) => Some(port::listen(port).await?),
         None => None,
     };
     let sockets = home.empty_run_folder()?;
@@ -85,6 +85,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         Arc::new(scripted::ScriptedAgents),
         Arc::new(pi::agents(home, config.pi.clone(), &config.limits, port)),
     ];
+    let streams = config.limits.streams;
     let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
@@ -104,6 +105,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
+        http: Arc::new(http::Shared::new(streams)),
         answering: TaskTracker::new(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
@@ -116,10 +118,10 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
     let mut doors = JoinSet::new();
-    doors.spawn(http::serve(port_listener, daemon.clone()));
+    doors.spawn(port::serve(port_listener, daemon.clone()));
     if let Some((listener, port)) = pi_door {
         tracing::info!(port, "the pi protocol is served");
-        doors.spawn(http::serve_pi(listener, port, daemon.clone()));
+        doors.spawn(port::serve_pi(listener, port, daemon.clone()));
     }
     doors.spawn(rpc::server::serve(socket_listener, daemon.clone()));
     daemon.stop.cancelled().await;
@@ -154,11 +156,11 @@ async fn make_entries(log: &SqliteLog, announces: bool) {
 /// A port that was asked for must be free; the default gives way to any free one.
 async fn listen(asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
     match asked {
-        Some(port) => http::listen(port).await,
-        None => match http::listen(DEFAULT_PORT).await {
+        Some(port) => port::listen(port).await,
+        None => match port::listen(DEFAULT_PORT).await {
             Err(Error::PortTaken { port }) => {
                 tracing::warn!(port, "the default port is taken; another is used");
-                http::listen(0).await
+                port::listen(0).await
             }
             listening => listening,
         },

@@ -581,6 +581,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::TooManyCommands { limit: 10_000 },
         Error::SessionStopped,
         Error::CodeTooLarge { bytes: 5, limit: 4 },
+        Error::MessageTooLarge { limit: 4 },
         Error::CodeInvalid { reason: text("it has a NUL at byte 9") },
         Error::InvalidArgument { argument: text("name"), reason: text("it must not be empty") },
         Error::KernelUnknown { kind: SessionKind::new("cobol").unwrap() },

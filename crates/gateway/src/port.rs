@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::browser;
 use crate::rpc::server::Daemon;
 use crate::view::ErrorView;
 
@@ -77,10 +78,12 @@ fn router(daemon: Daemon) -> Router {
     let guarded = Router::new()
         .route_service("/mcp", crate::mcp::http_service(&daemon))
         .merge(crate::pi::routes("/pi").with_state(daemon.clone()))
+        .merge(crate::http::routes().with_state(daemon.clone()))
         .layer(limit)
         .layer(from_fn_with_state(daemon.clone(), require_token));
     Router::new()
         .route("/health", get(health))
+        .route("/ui/enter", get(browser::enter).with_state(daemon.clone()))
         .merge(guarded)
         .layer(from_fn_with_state(daemon.port, require_local))
 }
@@ -106,7 +109,12 @@ async fn require_local(State(port): State<u16>, request: Request, next: Next) ->
 }
 
 async fn require_token(State(daemon): State<Daemon>, mut request: Request, next: Next) -> Response {
-    match shown(&request).and_then(|token| daemon.tokens.access_of(&token)) {
+    let of_token = shown(&request).and_then(|token| daemon.tokens.access_of(&token));
+    let of_cookie = || {
+        let (headers, is_safe) = (request.headers(), request.method().is_safe());
+        browser::access_of(&daemon.tokens, headers, daemon.port, is_safe)
+    };
+    match of_token.or_else(of_cookie) {
         Some(access) => {
             request.extensions_mut().insert(access);
             // Other streams have no end of their own; what the daemon waits for are answers.

@@ -1,0 +1,213 @@
+//! How a browser is let in: a link that works once gives it a cookie, and the cookie stands for the principal that asked for the link.
+//!
+//! A cookie says whom it stands for and until when, sealed with a key that is made of the daemon's token: it outlives the daemon, nothing
+//! of it is stored, and another token makes all of them void.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use mainstay_model::{Access, Error, Principal, Timestamp};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::http::Problem;
+use crate::rpc::server::Daemon;
+use crate::tokens::Tokens;
+
+/// How long a link may be used.
+const LINK_LIFE: Duration = Duration::from_secs(60);
+/// Links that wait to be used.
+const LINKS: usize = 100;
+/// What the key is for, so that it is no other's.
+const PURPOSE: &str = "mainstay 2026-11 cookie of a browser";
+
+/// Links that were not used yet.
+#[derive(Default)]
+pub(crate) struct Links(Mutex<HashMap<String, (Principal, Instant)>>);
+
+impl Links {
+    /// The code of a new link.
+    pub(crate) fn issue(&self, principal: Principal) -> String {
+        let code = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let mut waiting = self.waiting();
+        waiting.retain(|_, (_, until)| *until > Instant::now());
+        if waiting.len() < LINKS {
+            waiting.insert(code.clone(), (principal, Instant::now() + LINK_LIFE));
+        }
+        code
+    }
+
+    /// Whom a code lets in; once.
+    fn redeem(&self, code: &str) -> Option<Principal> {
+        let (principal, until) = self.waiting().remove(code)?;
+        (until > Instant::now()).then_some(principal)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, (Principal, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The address that lets a browser in, once.
+pub(crate) fn link(daemon: &Daemon, principal: Principal, to: &str) -> String {
+    let code = daemon.http.links.issue(principal);
+    let to: String = form_urlencoded::byte_serialize(to.as_bytes()).collect();
+    format!("http://127.0.0.1:{}/ui/enter?code={code}&to={to}", daemon.port)
+}
+
+/// What a link says.
+#[derive(Deserialize)]
+pub(crate) struct Entrance {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    to: String,
+}
+
+/// Lets a browser in.
+pub(crate) async fn enter(State(daemon): State<Daemon>, Query(entrance): Query<Entrance>) -> Response {
+    let Some(principal) = daemon.http.links.redeem(&entrance.code) else {
+        return Problem::from(Error::Unauthorized).into_response();
+    };
+    let life = Duration::from_millis(daemon.engine.limits().browser_ms);
+    let until = Timestamp::now().as_second().saturating_add_unsigned(life.as_secs());
+    let sealed = seal(&daemon.tokens, &principal, until);
+    let cookie = format!(
+        "{}={sealed}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict",
+        name(daemon.port),
+        life.as_secs()
+    );
+    // Nowhere but on the page.
+    let to = if entrance.to.starts_with("/ui") { entrance.to.as_str() } else { "/ui" };
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        (header::SET_COOKIE, cookie.as_str()),
+        (header::LOCATION, to),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// Whom a request's cookie stands for. What changes something must come from a page of this machine: a cookie comes along by itself.
+pub(crate) fn access_of(tokens: &Tokens, headers: &HeaderMap, port: u16, is_safe: bool) -> Option<Access> {
+    let is_ours = || {
+        let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+        headers.contains_key(header::ORIGIN) || site == Some("same-origin")
+    };
+    if !is_safe && !is_ours() {
+        return None;
+    }
+    let name = name(port);
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut values = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| {
+        let (key, value) = cookie.trim().split_once('=')?;
+        (key == name).then_some(value)
+    });
+    values.find_map(|sealed| open(tokens, sealed, Timestamp::now().as_second()))
+}
+
+/// Cookies know no ports: the daemons of one machine tell theirs apart by name.
+fn name(port: u16) -> String {
+    format!("mainstay_{port}")
+}
+
+fn seal(tokens: &Tokens, principal: &Principal, until: i64) -> String {
+    let said = format!("{until}.{}", hex(principal.as_str().as_bytes()));
+    let mac = blake3::keyed_hash(&tokens.key(PURPOSE), said.as_bytes());
+    format!("{said}.{}", mac.to_hex())
+}
+
+/// Whom a sealed cookie stands for, where it is whole and not too old.
+fn open(tokens: &Tokens, sealed: &str, now: i64) -> Option<Access> {
+    let (said, mac) = sealed.rsplit_once('.')?;
+    // Equal in a time that does not depend on where they differ.
+    let expected = blake3::keyed_hash(&tokens.key(PURPOSE), said.as_bytes());
+    if blake3::Hash::from_hex(mac).ok()? != expected {
+        return None;
+    }
+    let (until, principal) = said.split_once('.')?;
+    if until.parse::<i64>().ok()? <= now {
+        return None;
+    }
+    tokens.access_of_principal(&Principal::new(unhex(principal)?).ok()?)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<String> {
+    let digits: Vec<u32> = text.chars().map(|digit| digit.to_digit(16)).collect::<Option<_>>()?;
+    let byte = |pair: &[u32]| u8::try_from(pair.first()? * 16 + pair.get(1)?).ok();
+    String::from_utf8(digits.chunks(2).map(byte).collect::<Option<_>>()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::TokenHash;
+    use mainstay_model::Rights;
+
+    fn ada() -> Access {
+        let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+        Access {
+            principal: Principal::new("ada é").unwrap_or_else(|_| Principal::new("ada").unwrap()),
+            rights,
+        }
+    }
+
+    fn tokens(local: &str) -> Tokens {
+        Tokens::new(local, [(TokenHash::of("hers"), ada())])
+    }
+
+    #[test]
+    fn a_cookie_stands_for_its_principal_as_long_as_it_and_the_token_last() {
+        let tokens = tokens("secret");
+        for access in [Access::local(), ada()] {
+            let sealed = seal(&tokens, &access.principal, 100);
+            assert_eq!(open(&tokens, &sealed, 99), Some(access));
+            assert_eq!(open(&tokens, &sealed, 100), None, "it is too old");
+            assert_eq!(open(&self::tokens("another"), &sealed, 99), None, "the token is another");
+            let later = sealed.replacen("100", "999", 1);
+            assert_eq!(open(&tokens, &later, 99), None, "it was changed");
+        }
+        let gone = seal(&tokens, &Principal::new("bob").unwrap(), 100);
+        assert_eq!(open(&tokens, &gone, 99), None, "nobody has that name any more");
+        for nonsense in ["", ".", "..", "1.2.3", "a.b.c", "100..", &"x".repeat(10_000)] {
+            assert_eq!(open(&tokens, nonsense, 0), None, "{nonsense:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_works_once() {
+        let links = Links::default();
+        let code = links.issue(Principal::local());
+        assert_eq!(links.redeem("another"), None);
+        assert_eq!(links.redeem(&code), Some(Principal::local()));
+        assert_eq!(links.redeem(&code), None);
+    }
+
+    #[test]
+    fn what_changes_something_comes_from_a_page_of_this_machine() {
+        let tokens = tokens("secret");
+        let mut headers = HeaderMap::new();
+        let cookie = format!("other=1; mainstay_1={}", seal(&tokens, &Principal::local(), i64::MAX));
+        headers.insert(header::COOKIE, cookie.parse().unwrap());
+        assert_eq!(access_of(&tokens, &headers, 1, true), Some(Access::local()));
+        assert_eq!(access_of(&tokens, &headers, 2, true), None, "it is another daemon's");
+        assert_eq!(access_of(&tokens, &headers, 1, false), None);
+        headers.insert("sec-fetch-site", HeaderValue::from_static("cross-site"));
+        assert_eq!(access_of(&tokens, &headers, 1, false), None);
+        headers.insert("sec-fetch-site", HeaderValue::from_static("same-origin"));
+        assert_eq!(access_of(&tokens, &headers, 1, false), Some(Access::local()));
+    }
+}

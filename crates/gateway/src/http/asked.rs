@@ -1,0 +1,22 @@
+//! What a request says in its query.
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use mainstay_model::Error;
+use serde::de::DeserializeOwned;
+
+use super::problem::Problem;
+
+/// What was asked for.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Send, S: Sync + Send> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(asked)) => Ok(Self(asked)),
+            Err(rejection) => Err(Error::BadRequest { reason: rejection.body_text() }.into()),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What changes a session that is there, and the daemon.
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use mainstay_engine::{Merge, WaitingAsk};
+use mainstay_model::{
+    Action, CommandId, Error, Hears, Prompt, QueuedPrompt, SessionCommand, SessionId, Work,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::body::Said;
+use super::caller::Caller;
+use super::prefer::{Key, Prefer};
+use super::problem::Problem;
+use super::submitting::{Terms, submit, waited};
+use crate::command::id_of;
+use crate::view::MergeView;
+
+type Answer = Result<Response, Problem>;
+
+/// Runs code.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Exec {
+    /// The code.
+    code: String,
+    /// The file whose text it is, absolute: diagnostics and stack traces name it.
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): Said<Exec>) -> Answer {
+    let Exec { code, file, terms } = exec;
+    let session = caller.session(Some(Action::Eval)).await?;
+    let body = SessionCommand::Eval { code, file, origin: None, withheld: false };
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+/// Runs a script.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Load {
+    /// The script, absolute: its text is read now, and is in the log from then on.
+    file: String,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Said(load): Said<Load>) -> Answer {
+    let Load { file, terms } = load;
+    // It is read as the daemon's user.
+    caller.client.require_all("read files of the daemon's user")?;
+    let session = caller.session(Some(Action::Eval)).await?;
+    let limit = caller.daemon.engine.limits().code_bytes;
+    let code = read_script(&file, limit).await?;
+    let body = SessionCommand::Eval { code, file: Some(file), origin: None, withheld: false };
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+async fn read_script(file: &str, limit: usize) -> Result<String, Error> {
+    let invalid = |reason: String| Error::InvalidArgument { argument: "file".to_owned(), reason };
+    if !std::path::Path::new(file).is_absolute() {
+        return Err(invalid(format!("`{file}` must be the absolute path of a script")));
+    }
+    let about = tokio::fs::metadata(file)
+        .await
+        .map_err(|error| invalid(format!("`{file}` cannot be read: {error}")))?;
+    if !about.is_file() {
+        return Err(invalid(format!("`{file}` is no file")));
+    }
+    if about.len() > limit as u64 {
+        let bytes = usize::try_from(about.len()).unwrap_or(usize::MAX);
+        return Err(Error::CodeTooLarge { bytes, limit });
+    }
+    tokio::fs::read_to_string(file)
+        .await
+        .map_err(|error| invalid(format!("`{file}` cannot be read: {error}")))
+}
+
+/// Ends a job, or takes back a command that waits.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Cancel {
+    /// The command whose end is wanted; without it, that of the job that runs.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    target: Option<CommandId>,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Said(cancel): Said<Cancel>) -> Answer {
+    let Cancel { target, terms } = cancel;
+    let session = caller.session(None).await?;
+    submit(&caller, session, SessionCommand::Cancel { target }, terms.sent(key), prefer).await
+}
+
+/// Nothing but under which conditions.
+async fn plain(caller: Caller, prefer: Prefer, key: Key, terms: Terms, body: SessionCommand) -> Answer {
+    let session = caller.session(None).await?;
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+pub(super) async fn reset(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+    plain(caller, prefer, key, terms, SessionCommand::Reset).await
+}
+
+pub(super) async fn hard_reset(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+    plain(caller, prefer, key, terms, SessionCommand::HardReset).await
+}
+
+pub(super) async fn start(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+    plain(caller, prefer, key, terms, SessionCommand::Start).await
+}
+
+pub(super) async fn stop(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+    plain(caller, prefer, key, terms, SessionCommand::Stop).await
+}
+
+pub(super) async fn delete(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
+    let session = caller.session_or_deleted().await?;
+    submit(&caller, session, SessionCommand::Delete, terms.sent(key), prefer).await
+}
+
+/// Gives a session another name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Rename {
+    /// The new one.
+    name: String,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Said(rename): Said<Rename>) -> Answer {
+    let Rename { name, terms } = rename;
+    plain(caller, prefer, key, terms, SessionCommand::Rename { name }).await
+}
+
+/// Says something to an agent: a turn.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Say {
+    /// What.
+    text: String,
+    /// Of a steer: whether it is heard only when the agent would be done.
+    #[serde(default)]
+    at_end: bool,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
+    let Say { text, terms, .. } = say;
+    let session = caller.session(Some(Action::Prompt)).await?;
+    let body = SessionCommand::Work(Work::Turn { prompt: Prompt::text(text) });
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
+    let Say { text, at_end, terms } = say;
+    let session = caller.session(Some(Action::Steer)).await?;
+    let hears = if at_end { Hears::AtEnd } else { Hears::Next };
+    let body = SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+/// Runs inputs of another session here.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MergeFrom {
+    /// The other session: its id, the end of it, or its name.
+    from: String,
+    /// Which entries of its transcript, each by the first index and the one after the last.
+    #[schemars(with = "Vec<[u64; 2]>")]
+    entries: Vec<(u64, u64)>,
+    /// The client's name for the command: sent again under it, it goes on where it was cut off.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    command_id: Option<CommandId>,
+}
+
+/// Each input is a command of its own; what comes of the last is the answer.
+pub(super) async fn merge(caller: Caller, Said(merge): Said<MergeFrom>) -> Answer {
+    let MergeFrom { from, entries, command_id } = merge;
+    let session = caller.session(None).await?;
+    let from = caller.client.resolve(&from).await?;
+    let entries = entries.into_iter().map(|(from, to)| from..to).collect();
+    let merged = caller.client.merge(session, id_of(command_id)?, Merge { from, entries }).await?;
+    let view = MergeView::load(&caller.client, session, merged).await?;
+    Ok(waited(axum::Json(view).into_response()))
+}
+
+/// Answers an ask.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AnswerAsk {
+    /// The answer, as the ask's schema wants it.
+    #[serde(default)]
+    value: Value,
+    /// Whether it is left unanswered instead: whoever asked is told that nobody answers.
+    #[serde(default)]
+    decline: bool,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn answer(
+    caller: Caller,
+    prefer: Prefer,
+    key: Key,
+    Path(reference): Path<String>,
+    Said(answer): Said<AnswerAsk>,
+) -> Answer {
+    let AnswerAsk { value, decline, terms } = answer;
+    let WaitingAsk { session, pending } = caller.client.ask(&reference).await?;
+    let ask = pending.ask.ask;
+    let body = if decline { SessionCommand::Decline { ask } } else { SessionCommand::Answer { ask, value } };
+    let session: SessionId = session.id;
+    submit(&caller, session, body, terms.sent(key), prefer).await
+}
+
+/// Ends the daemon, once every session is at rest.
+pub(super) async fn shut_down(caller: Caller, Said(_): Said<Terms>) -> Answer {
+    caller.client.require_all("stop the daemon")?;
+    caller.daemon.stop.cancel();
+    Ok(StatusCode::ACCEPTED.into_response())
+}

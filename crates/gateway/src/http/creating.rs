@@ -1,0 +1,125 @@
+//! What brings sessions.
+
+use axum::Json;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use mainstay_engine::{Beginning, Creation};
+use mainstay_model::{
+    Answered, CommandId, CreateSession, ForkSession, Outcome, Response as Done, Seq, SessionId, SessionKind,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::body::Said;
+use super::caller::Caller;
+use super::prefer::{Key, Prefer};
+use super::problem::Problem;
+use super::submitting::{Accepted, unexpected, waited};
+use crate::command::id_of;
+use crate::view::SessionView;
+
+/// Creates a session.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Create {
+    /// What does its work: `fsharp`, or an agent.
+    #[serde(default = "SessionKind::fsharp")]
+    #[schemars(with = "Option<String>")]
+    kind: SessionKind,
+    /// The folder its code runs in, absolute.
+    working_directory: String,
+    /// The project it is for, absolute.
+    #[serde(default)]
+    project: Option<String>,
+    /// What people call it; by default the folder's name.
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+/// Under what name and conditions a session is brought.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+struct Terms {
+    /// The client's name for the command: sent again under it, it gets the first answer.
+    #[schemars(with = "Option<String>")]
+    command_id: Option<CommandId>,
+    /// Commands that must have succeeded before.
+    #[schemars(with = "Vec<String>")]
+    depends_on: Vec<CommandId>,
+}
+
+pub(super) async fn create(
+    caller: Caller,
+    prefer: Prefer,
+    key: Key,
+    Said(create): Said<Create>,
+) -> Result<Response, Problem> {
+    let Create { kind, working_directory, project, name, terms } = create;
+    let create = CreateSession { kind, working_directory, project, name, alias: None };
+    bring(&caller, Beginning::Empty(create), terms, key, prefer).await
+}
+
+/// Creates a session that begins with entries of another, and has its values.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Fork {
+    /// How many entries of its transcript, from the first; all where it does not say.
+    #[serde(default)]
+    entries: Option<u64>,
+    /// What people call the new one; by default the other's name, numbered.
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+pub(super) async fn fork(
+    caller: Caller,
+    prefer: Prefer,
+    key: Key,
+    Said(fork): Said<Fork>,
+) -> Result<Response, Problem> {
+    let Fork { entries, name, terms } = fork;
+    let from = caller.session(None).await?;
+    bring(&caller, Beginning::Fork(ForkSession { from, entries, name }), terms, key, prefer).await
+}
+
+/// The session is there with the answer; who waits is told of it once it is ready.
+async fn bring(
+    caller: &Caller,
+    beginning: Beginning,
+    terms: Terms,
+    Key(key): Key,
+    Prefer(wait): Prefer,
+) -> Result<Response, Problem> {
+    let Terms { command_id, depends_on } = terms;
+    let id = id_of(command_id)?;
+    let client = &caller.client;
+    let begun = client.begin_creation(Creation { id: id.clone(), key, depends_on, beginning }).await?;
+    let Answered { outcome, .. } = client.created(begun).await?;
+    let session = match outcome {
+        Outcome::Done { response: Done::Created { session } | Done::Forked { session, .. } } => session,
+        outcome => return Err(unexpected(&outcome).into()),
+    };
+    let Some(limit) = wait else {
+        let accepted = Accepted { command_id: id, session, seq: Seq::ZERO };
+        return Ok((place(session), accepted).into_response());
+    };
+    let status = client.status(session).await?;
+    if !status.session.kind.is_agent() {
+        client.settled(session, limit).await?;
+    }
+    let view = SessionView::from(client.status(session).await?);
+    Ok(waited((StatusCode::CREATED, place(session), Json(view)).into_response()))
+}
+
+/// Where a session is.
+fn place(session: SessionId) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Ok(place) = HeaderValue::try_from(format!("/sessions/{session}")) {
+        headers.insert(header::LOCATION, place);
+    }
+    headers
+}

@@ -1,0 +1,159 @@
+//! Errors as `application/problem+json` (RFC 9457), with the code, the next step and the actions possible now.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use mainstay_model::{Action, Error};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::view::ErrorView;
+
+/// What is answered to what cannot be done.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    error: Error,
+}
+
+/// How a problem is written.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProblemDocument {
+    /// What kind of problem it is: `mainstay explain` has a page of that name.
+    #[serde(rename = "type")]
+    kind: String,
+    /// What went wrong.
+    title: String,
+    /// The HTTP status.
+    status: u16,
+    /// The stable code.
+    code: String,
+    /// What to do next.
+    next_step: String,
+    /// The actions that the session's state offers instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    offered: Vec<String>,
+    /// The error itself, with all that it knows.
+    error: Value,
+}
+
+impl Problem {
+    /// With another status than is usual for it.
+    pub(crate) const fn with(status: StatusCode, error: Error) -> Self {
+        Self { status, error }
+    }
+
+    /// There is nothing at that path.
+    pub(super) fn of_path() -> Self {
+        let reason = "there is nothing at this path; /openapi.json lists what there is".to_owned();
+        Self::with(StatusCode::NOT_FOUND, Error::BadRequest { reason })
+    }
+
+    /// The path takes other methods.
+    pub(super) fn of_method() -> Self {
+        let reason = "this path takes other methods; /openapi.json lists them".to_owned();
+        Self::with(StatusCode::METHOD_NOT_ALLOWED, Error::BadRequest { reason })
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self { status: status_of(&error), error }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Self { status, error } = self;
+        let retry_after = retry_after(&error);
+        let view = ErrorView::from(error);
+        let document = ProblemDocument {
+            kind: format!("urn:mainstay:error:{}", view.code),
+            title: view.message,
+            status: status.as_u16(),
+            code: view.code,
+            next_step: view.next_step,
+            offered: view.offered.into_iter().map(Action::name).map(str::to_owned).collect(),
+            error: serde_json::to_value(view.error).unwrap_or_default(),
+        };
+        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let mut response = (status, Body::from(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        response
+    }
+}
+
+/// After how many seconds it may be tried again, where that is known.
+const fn retry_after(error: &Error) -> Option<u64> {
+    if let Error::RateLimited { retry_after_ms, .. } | Error::RunnerUnavailable { retry_after_ms, .. } = error
+    {
+        return Some(retry_after_ms.div_ceil(1000));
+    }
+    None
+}
+
+/// HTTP's number for each error.
+fn status_of(error: &Error) -> StatusCode {
+    match error {
+        Error::InvalidArgument { .. }
+        | Error::AnswerInvalid { .. }
+        | Error::CodeInvalid { .. }
+        | Error::ImportInvalid { .. }
+        | Error::DependsOnItself { .. }
+        | Error::KernelUnknown { .. }
+        | Error::BadRequest { .. } => StatusCode::BAD_REQUEST,
+        Error::Unauthorized => StatusCode::UNAUTHORIZED,
+        Error::NotPermitted { .. } | Error::ForbiddenOrigin { .. } => StatusCode::FORBIDDEN,
+        Error::SessionNotFound { .. }
+        | Error::CommandNotFound { .. }
+        | Error::AskNotPending { .. }
+        | Error::ObjectNotFound { .. } => StatusCode::NOT_FOUND,
+        Error::SessionAmbiguous { .. }
+        | Error::SessionExists { .. }
+        | Error::NotOffered { .. }
+        | Error::NotOfKind { .. }
+        | Error::InvalidTransition { .. }
+        | Error::SessionOwned
+        | Error::Withheld { .. }
+        | Error::CommandConflict { .. }
+        | Error::KeyConflict { .. }
+        | Error::NotRunning { .. }
+        | Error::DependencyUnknown { .. }
+        | Error::DependencyFailed { .. }
+        | Error::DependencyInLane { .. }
+        | Error::DependencyCycle { .. }
+        | Error::DependencyPending { .. }
+        | Error::Cancelled
+        | Error::SessionStopped => StatusCode::CONFLICT,
+        Error::VersionMismatch { .. } => StatusCode::PRECONDITION_FAILED,
+        Error::CodeTooLarge { .. } | Error::MessageTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Error::LaneFull { .. }
+        | Error::TooManySessions { .. }
+        | Error::TooManyConnections { .. }
+        | Error::TooManyAsks { .. }
+        | Error::TooManyOutcomes { .. }
+        | Error::TooManyRequests { .. }
+        | Error::RateLimited { .. }
+        | Error::TooManyCommands { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Error::TimedOut { .. } | Error::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
+        Error::RunnerUnavailable { .. }
+        | Error::KernelUnavailable { .. }
+        | Error::WorkerFailed { .. }
+        | Error::DaemonStopping
+        | Error::DaemonNotRunning => StatusCode::SERVICE_UNAVAILABLE,
+        Error::StoreFailed { .. }
+        | Error::StoreNewer { .. }
+        | Error::StoreLocked
+        | Error::ObjectDamaged { .. }
+        | Error::EntryDamaged { .. }
+        | Error::DaemonVersionMismatch { .. }
+        | Error::PortTaken { .. }
+        | Error::DaemonFailed { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

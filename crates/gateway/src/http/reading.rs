@@ -1,0 +1,136 @@
+//! What is there now: sessions, transcripts, asks, outcomes, and what was said anywhere.
+
+use axum::Json;
+use axum::extract::Path;
+use mainstay_log::{EntryFilter, SessionFilter};
+use mainstay_model::search::Words;
+use mainstay_model::{CommandId, Role};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::asked::Asked;
+use super::caller::Caller;
+use super::problem::Problem;
+use crate::view::{AskView, CommandView, EntryView, FoundView, RelativeView, SessionView};
+
+/// Items of one answer, where it is not said how many.
+const USUAL: usize = 100;
+/// Items of one answer at most.
+const MOST: usize = 1000;
+/// Found entries of one answer at most.
+const FOUND: usize = 100;
+
+type Answer<T> = Result<Json<T>, Problem>;
+
+/// Which sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListSessions {
+    /// Only those that run in this folder or below it, or are for a project that lies there.
+    within: Option<String>,
+    /// Only those that are not at rest.
+    #[serde(default)]
+    live: bool,
+    /// At most so many.
+    limit: Option<usize>,
+}
+
+pub(super) async fn sessions(caller: Caller, Asked(list): Asked<ListSessions>) -> Answer<Vec<SessionView>> {
+    let ListSessions { within, live, limit } = list;
+    let limit = Some(limit.unwrap_or(USUAL).min(MOST));
+    let sessions =
+        caller.client.sessions(SessionFilter { within, live, limit, ..SessionFilter::default() }).await?;
+    let view =
+        |session| SessionView { warm_up: caller.client.warm_up(session), ..SessionView::new(session, None) };
+    Ok(Json(sessions.iter().map(view).collect()))
+}
+
+pub(super) async fn session(caller: Caller) -> Answer<SessionView> {
+    let session = caller.session(None).await?;
+    let validity = caller.client.validity(session).await?;
+    let status = caller.client.status(session).await?;
+    Ok(Json(SessionView { validity, ..status.into() }))
+}
+
+/// Which entries.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListEntries {
+    /// From the one with this index on.
+    #[serde(default)]
+    from: u64,
+    /// At most so many.
+    limit: Option<usize>,
+}
+
+pub(super) async fn entries(caller: Caller, Asked(list): Asked<ListEntries>) -> Answer<Vec<EntryView>> {
+    let session = caller.session(None).await?;
+    let limit = list.limit.unwrap_or(USUAL).min(MOST);
+    let entries = caller.client.entries(session, list.from, limit).await?;
+    let validities = caller.client.validities_of_entries(&entries).await?;
+    let labels = caller.client.labels_of(session, &entries).await?;
+    let view = |((placed, validity), label)| EntryView { placed, validity, label };
+    Ok(Json(entries.into_iter().zip(validities).zip(labels).map(view).collect()))
+}
+
+pub(super) async fn lineage(caller: Caller) -> Answer<Vec<RelativeView>> {
+    let session = caller.session(None).await?;
+    let relatives = caller.client.lineage(session).await?;
+    Ok(Json(relatives.into_iter().map(RelativeView::from).collect()))
+}
+
+/// Which asks.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ListAsks {
+    /// Only those of this session.
+    session: Option<String>,
+}
+
+pub(super) async fn asks(caller: Caller, Asked(list): Asked<ListAsks>) -> Answer<Vec<AskView>> {
+    let session = match &list.session {
+        Some(_) => Some(caller.session(None).await?),
+        None => None,
+    };
+    let mut asks = caller.client.asks().await?;
+    asks.retain(|waiting| session.is_none_or(|session| session == waiting.session.id));
+    Ok(Json(asks.into_iter().map(AskView::from).collect()))
+}
+
+pub(super) async fn command(caller: Caller, Path(command): Path<String>) -> Answer<CommandView> {
+    let command = CommandId::new(command)?;
+    let status = caller.client.command(&command).await?;
+    Ok(Json(CommandView::new(command, status)))
+}
+
+/// What is looked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Search {
+    /// Words that must be in it, the last one maybe only begun; `"quoted"` ones stand together.
+    q: String,
+    /// Only in this session.
+    session: Option<String>,
+    /// Only entries of this part: `input`, `output`, `user`, …
+    #[schemars(with = "Option<String>")]
+    role: Option<Role>,
+    /// Behind so many found before.
+    #[serde(default)]
+    offset: usize,
+    /// At most so many.
+    limit: Option<usize>,
+}
+
+pub(super) async fn search(caller: Caller, Asked(search): Asked<Search>) -> Answer<Vec<FoundView>> {
+    let Search { q, session, role, offset, limit } = search;
+    let words = Words::parse(&q)?;
+    let id = match session {
+        Some(_) => Some(caller.session(None).await?),
+        None => None,
+    };
+    let roles = role.into_iter().collect();
+    let sessions = SessionFilter { id, ..SessionFilter::default() };
+    let limit = limit.unwrap_or(FOUND).min(FOUND);
+    let filter = EntryFilter { words, roles, sessions, since: None, until: None, offset, limit };
+    let found = caller.client.search(filter).await?;
+    Ok(Json(found.into_iter().map(FoundView::from).collect()))
+}

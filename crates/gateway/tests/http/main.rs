@@ -1,0 +1,11 @@
+//! HTTP as editors, pages and scripts speak it, over the loopback port, with a scripted worker.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+#[path = "../mcp/scripted.rs"]
+mod scripted;
+
+mod browsers;
+mod commands;
+mod refusals;
+mod streams;
+mod support;

@@ -1,0 +1,162 @@
+//! A daemon that serves its port, and clients that speak HTTP to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_engine::Engine;
+use mainstay_gateway::port;
+use mainstay_gateway::rpc::server::Daemon;
+use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
+use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::scripted::Scripted;
+
+/// A test that waits so long hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A daemon.
+pub(crate) struct Home {
+    pub(crate) daemon: Daemon,
+    pub(crate) port: u16,
+    client: reqwest::Client,
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) async fn new() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
+        let (listener, port) = port::listen(0).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
+        let limits = Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits };
+        let streams = limits.streams;
+        let engine = Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits).await.unwrap();
+        let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+        let ada = Access { principal: Principal::new("ada").unwrap(), rights };
+        let daemon = Daemon {
+            engine,
+            tokens: Arc::new(Tokens::new("secret", [(TokenHash::of("hers"), ada)])),
+            version: "0.0.0",
+            port,
+            pi_port: None,
+            started_at: Timestamp::now(),
+            home: folder.path().into(),
+            stop: CancellationToken::new(),
+            stopped: CancellationToken::new(),
+            pi: Arc::default(),
+            http: Arc::new(mainstay_gateway::http::Shared::new(streams)),
+            answering: TaskTracker::new(),
+        };
+        tokio::spawn(port::serve(listener, daemon.clone()));
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        Self { daemon, port, client, folder }
+    }
+
+    /// The folder in which sessions work.
+    pub(crate) fn folder(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method, format!("http://127.0.0.1:{}{path}", self.port)).timeout(PATIENCE)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> reqwest::RequestBuilder {
+        self.request(Method::GET, path).bearer_auth("secret")
+    }
+
+    /// A command, whose outcome is waited for.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
+        self.post_async(path, body).header("Prefer", "wait=20")
+    }
+
+    /// A command, of which is heard elsewhere.
+    pub(crate) fn post_async(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
+        let body = body.to_string();
+        self.request(Method::POST, path)
+            .bearer_auth("secret")
+            .header("Content-Type", "application/json")
+            .body(body)
+    }
+
+    /// A session that is ready: its id.
+    pub(crate) async fn session(&self, name: &str) -> String {
+        let create = json!({ "workingDirectory": self.folder(), "name": name });
+        let (status, session) = answer(self.post("/sessions", &create)).await;
+        assert_eq!((status, &session["state"]), (StatusCode::CREATED, &json!("Ready")), "{session}");
+        session["session"].as_str().unwrap().to_owned()
+    }
+
+    /// A stream, from its beginning on.
+    pub(crate) async fn stream(&self, path: &str) -> Stream {
+        Stream::of(self.get(path)).await
+    }
+}
+
+/// What a request is answered.
+pub(crate) async fn answer(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+}
+
+/// A stream of signals, and what they come to.
+pub(crate) struct Stream {
+    response: Response,
+    read: String,
+    /// The id of the last event.
+    pub(crate) id: Option<String>,
+}
+
+impl Stream {
+    pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, read: String::new(), id: None }
+    }
+
+    /// The next signals; none once the stream has ended.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            while let Some((event, rest)) = self.read.split_once("\n\n") {
+                let (event, rest) = (event.to_owned(), rest.to_owned());
+                self.read = rest;
+                let Some(data) = event.lines().find_map(|line| line.strip_prefix("data: signals ")) else {
+                    assert!(event.starts_with(':'), "{event}");
+                    continue;
+                };
+                assert!(event.contains("event: datastar-patch-signals"), "{event}");
+                if let Some(id) = event.lines().find_map(|line| line.strip_prefix("id: ")) {
+                    self.id = Some(id.to_owned());
+                }
+                return Some(serde_json::from_str(data).unwrap());
+            }
+            let piece = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("nothing comes");
+            self.read.push_str(std::str::from_utf8(&piece.unwrap()?).unwrap());
+        }
+    }
+
+    /// The signals up to some, with them.
+    pub(crate) async fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut all = Vec::new();
+        loop {
+            let signals = self.next().await.expect("the stream has ended");
+            let is_last = is_it(&signals);
+            all.push(signals);
+            if is_last {
+                return all;
+            }
+        }
+    }
+}
