@@ -6,6 +6,9 @@
 
 mod browser;
 mod command;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http;
 pub mod mcp;
 pub mod pi;

@@ -9,6 +9,8 @@ mod factory;
 mod install;
 mod live_sessions;
 mod locate;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod promises;
 mod rpc;
 mod runner;
 mod session_file;

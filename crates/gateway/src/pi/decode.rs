@@ -9,15 +9,15 @@ use sha2::{Digest, Sha256};
 use super::command::{Aborted, Body, HistoryQuery, PiCommand, Read, Streaming, images, thinking};
 
 /// Characters of an id, a key, a request and a session's id.
-const NAME: usize = 256;
+pub(super) const NAME: usize = 256;
 /// Characters of a prompt.
-const PROMPT: usize = 200_000;
+pub(super) const PROMPT: usize = 200_000;
 /// Characters of a line for a shell.
-const SHELL: usize = 20_000;
+pub(super) const SHELL: usize = 20_000;
 /// Characters of a path.
-const PATH: usize = 4096;
+pub(super) const PATH: usize = 4096;
 /// Commands that one may depend on.
-const DEPENDENCIES: usize = 32;
+pub(super) const DEPENDENCIES: usize = 32;
 /// Entries of a history at most.
 pub(super) const HISTORY: u64 = 500;
 /// How the server's own ids begin.
@@ -140,14 +140,11 @@ impl Check<'_> {
         } else if id.starts_with(RESERVED) {
             self.wrong("id", format!("Cannot use reserved prefix '{RESERVED}'"));
         }
-        match CommandId::new(&id) {
-            Ok(id) => Some(id),
-            Err(_) if !self.errors.is_empty() => None,
-            Err(_) => {
-                self.wrong("id", "Must not contain control characters");
-                None
-            }
+        let named = CommandId::new(&id).ok();
+        if named.is_none() && self.errors.is_empty() {
+            self.wrong("id", no_name(&id));
         }
+        named
     }
 
     fn key(&mut self) -> Option<IdempotencyKey> {
@@ -163,11 +160,11 @@ impl Check<'_> {
             self.wrong("idempotencyKey", format!("Too long (max {NAME} chars)"));
             return None;
         }
-        let key = IdempotencyKey::new(&key).ok();
-        if key.is_none() {
-            self.wrong("idempotencyKey", "Must not contain control characters");
+        let named = IdempotencyKey::new(&key).ok();
+        if named.is_none() {
+            self.wrong("idempotencyKey", no_name(&key));
         }
-        key
+        named
     }
 
     fn dependencies(&mut self) -> Vec<CommandId> {
@@ -465,6 +462,15 @@ impl Check<'_> {
     }
 }
 
+/// Why what upstream would take as the name of a command is none.
+fn no_name(text: &str) -> String {
+    if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        "Must not contain white space or control characters".to_owned()
+    } else {
+        format!("Too long (max {} bytes)", CommandId::MAX_BYTES)
+    }
+}
+
 /// What a kind of command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
@@ -527,6 +533,7 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
+    use super::super::promises;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -547,6 +554,8 @@ mod tests {
             json!({ "id": 7, "type": "prompt" }),
             json!({ "id": "anon:1", "type": "get_state", "sessionId": "s" }),
             json!({ "id": long, "idempotencyKey": " ", "type": "list_sessions" }),
+            json!({ "id": "é".repeat(200), "idempotencyKey": "é".repeat(200), "type": "list_sessions" }),
+            json!({ "id": "a b", "type": "list_sessions" }),
             json!({ "type": "abort", "sessionId": "s", "dependsOn": ["a", ""] }),
             json!({ "type": "list_sessions", "ifSessionVersion": 1.5 }),
             json!({ "type": "set_thinking_level", "sessionId": "s", "level": "vast" }),
@@ -565,6 +574,8 @@ mod tests {
         id: Must be a non-empty string if provided; sessionId: Session commands must have a non-empty string 'sessionId'; message: Required string
         id: Cannot use reserved prefix 'anon:'
         id: Too long (max 256 chars); idempotencyKey: Must be a non-empty string if provided
+        id: Too long (max 256 bytes); idempotencyKey: Too long (max 256 bytes)
+        id: Must not contain white space or control characters
         dependsOn[1]: Must be a non-empty command ID string; id: Required when dependsOn is provided
         ifSessionVersion: Must be a non-negative integer; ifSessionVersion: Only supported for session-targeted commands
         level: Must be one of: off, minimal, low, medium, high, xhigh
@@ -597,21 +608,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_can_be_sent_is_more_than_refused(
+        fn what_is_promised_of_every_frame_holds(
             kind in prop_oneof![Just("prompt"), Just("bash"), Just("fork"), Just("get_command_history"),
                 Just("extension_ui_response"), Just("navigate_tree"), Just("create_session"), Just("x")],
             fields in proptest::collection::btree_map(
                 prop_oneof![Just("id"), Just("sessionId"), Just("message"), Just("dependsOn"), Just("limit"),
                     Just("options"), Just("response"), Just("requestId"), Just("images"), Just("entryId")],
-                prop_oneof![Just(json!(null)), Just(json!("a")), Just(json!(3)), Just(json!([{}])), Just(json!({ "method": 1 }))],
+                prop_oneof![Just(json!(null)), Just(json!("a")), Just(json!(3)), Just(json!([{}])), Just(json!({ "method": 1 })),
+                    Just(json!("é".repeat(256))), Just(json!("a".repeat(257)))],
                 0..6,
             ),
         ) {
             let mut frame: Map<String, Value> = fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
             frame.insert("type".to_owned(), json!(kind));
-            if let Err(invalid) = decode(&Value::Object(frame)) {
-                prop_assert!(!invalid.errors.is_empty());
-            }
+            promises::check(&Value::Object(frame));
         }
     }
 }

@@ -17,6 +17,8 @@ mod history;
 mod html;
 mod info;
 mod messages;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod promises;
 mod reading;
 mod recovery;
 mod seen;

@@ -46,6 +46,11 @@ macro_rules! methods {
                 type Answer = $answer;
             }
         )*
+
+        /// How each method reads its parameters.
+        #[cfg(any(test, feature = "fuzzing"))]
+        pub(super) const READERS: &[(&str, fn(&super::codec::Request))] =
+            &[$(($name, super::promises::reads_its_parameters::<$params>),)*];
     };
 }
 

@@ -8,4 +8,6 @@ mod codec;
 mod connection;
 mod dispatch;
 mod follow;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod promises;
 pub mod server;

@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use mainstay_engine::runner::AgentQuestion;
 use mainstay_model::agent::{AgentState, Model};
-use mainstay_model::{
-    AgentNotice, JobId, Prompt, QueuedPrompt, RunnerNotice, Setting, ThinkingLevel, Work, WorkEnding,
-};
+use mainstay_model::{AgentNotice, JobId, Prompt, QueuedPrompt, RunnerNotice, Setting, ThinkingLevel, Work};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::pi::rpc;
+use crate::pi::{promises, rpc};
 
 const IDLE: &str = r#""model":{"provider":"p","id":"m","headers":{"x":"secret"}},"thinkingLevel":"off","isStreaming":false,"isCompacting":false"#;
 
@@ -355,6 +353,26 @@ fn of_one_model_there_is_none_before() {
     assert!(play.told().ends_with("ended done\n"));
 }
 
+/// What the engine may want, or pi answer.
+fn any_wish() -> impl Strategy<Value = String> {
+    let known = [
+        "!turn",
+        "!compact",
+        "!shell",
+        "!previous-model",
+        "!steer",
+        "!interrupt",
+        "!answer",
+        "!cancel-ask",
+        "!ask",
+        "!wait",
+        "={}",
+        r#"={"isStreaming":true}"#,
+        "~no",
+    ];
+    prop::sample::select(known.to_vec()).prop_map(str::to_owned)
+}
+
 /// A line that pi may say, in whatever order.
 fn any_line() -> impl Strategy<Value = String> {
     let known = [
@@ -381,25 +399,9 @@ fn any_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_pi_says_a_job_ends_at_most_once(
-        is_turn: bool,
-        lines in prop::collection::vec((any_line(), 0..8_u64), 0..60),
+    fn whatever_pi_says_and_the_engine_wants_what_is_promised_holds(
+        steps in prop::collection::vec(prop_oneof![3 => any_line(), 2 => any_wish()], 0..60),
     ) {
-        let mut play = Play::ready();
-        let work = if is_turn { Work::Turn { prompt: Prompt::text("go") } } else { Work::Compaction { instructions: None } };
-        play.translation.work(JobId::from_uuid(Uuid::from_u128(1)), work, play.now);
-        let mut endings: Vec<WorkEnding> = Vec::new();
-        for (line, seconds) in lines {
-            play.now += Duration::from_secs(seconds);
-            play.translation.on_time(play.now);
-            play.translation.hear(rpc::read(line.as_bytes()).unwrap(), play.now);
-            for out in play.translation.take() {
-                if let Out::Tell(RunnerNotice::Agent(AgentNotice::Ended { ending, .. })) = out {
-                    endings.push(ending);
-                }
-            }
-        }
-        prop_assert!(endings.len() <= 1);
-        prop_assert_eq!(endings.is_empty(), play.translation.job().is_some());
+        promises::check(format!("={{}}\n={{}}\n!turn\n{}\n", steps.join("\n")).as_bytes());
     }
 }

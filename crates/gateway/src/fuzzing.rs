@@ -1,0 +1,16 @@
+//! What fuzzers feed: each takes whatever bytes there are, and panics where a promise is broken.
+
+/// A frame of the pi protocol.
+pub fn pi_frame(frame: &[u8]) {
+    if let Ok(frame) = serde_json::from_slice(frame) {
+        crate::pi::promises::check(&frame);
+    }
+}
+
+/// A line of JSON-RPC, from either side.
+pub fn rpc_line(line: &[u8]) {
+    if let Ok(line) = str::from_utf8(line) {
+        crate::rpc::promises::check_request(line);
+        crate::rpc::promises::check_message(line);
+    }
+}
