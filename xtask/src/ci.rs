@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
-use crate::test;
+use crate::{fuzz, test};
 
 const FORMAT: &[&str] = &["fmt", "--all", "--check"];
 const LINT: &[&str] = &[
@@ -12,13 +12,13 @@ const LINT: &[&str] = &[
     "--workspace",
     "--all-targets",
     "--features",
-    "mainstay/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle",
+    "mainstay/failpoints,mainstay-log/shuttle,mainstay-engine/shuttle,mainstay-agent/fuzzing,mainstay-gateway/fuzzing",
     "--",
     "-D",
     "warnings",
 ];
 
-/// Checks formatting and lints, then runs every test. Stops at the first that fails.
+/// Checks formatting and lints, fuzzes a little, then runs every test. Stops at the first that fails.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     }
     check(FORMAT, "install it with `rustup component add rustfmt`")?;
     check(LINT, "install it with `rustup component add clippy`")?;
+    fuzz::run(&[])?;
     test::run(&[])
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod ci;
 mod command;
 mod failure;
+mod fuzz;
 mod soak;
 mod test;
 mod tools;
@@ -35,6 +36,11 @@ const TASKS: &[Task] = &[
         name: "ci",
         purpose: "check formatting and lints, then run every test, as .ci/run does",
         run: ci::run,
+    },
+    Task {
+        name: "fuzz",
+        purpose: "give whatever bytes there are to what reads them, for --seconds N each, and say which break a promise",
+        run: fuzz::run,
     },
     Task {
         name: "soak",
