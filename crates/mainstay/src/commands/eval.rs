@@ -3,19 +3,19 @@
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{Conditions, Eval as EvalCall, Follow, Sent};
-use mainstay_gateway::view::{EvalView, SessionView};
+use mainstay_engine::Live;
+use mainstay_gateway::rpc::api::{Eval as EvalCall, Sent};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::EvalView;
 use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
-use tokio::time::sleep;
 
+use super::awaiting::{Awaited, Shown};
 use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::questions::Questions;
-use super::stopping::Stopping;
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -50,9 +50,6 @@ pub(crate) struct Eval {
     #[arg(skip)]
     script: Option<Vec<u8>>,
 }
-
-/// Code that has not begun after this long is said to wait.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,31 +97,14 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let (command, conditions) = self.sent.named();
-        let mut run = Run {
-            source,
-            shown: session.last_seq,
-            session,
-            stopping: Stopping::new(command.clone())?,
-            command,
-            conditions,
-            withheld: self.withheld,
-            show,
-            has_begun: false,
-            questions: Questions::new("the code"),
-            begun: BegunLine::default(),
-        };
-        let mut answered = run.attempt(connection).await;
-        if let Err(Error::DaemonNotRunning) = answered {
-            // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
-            answered = run.attempt(connect_or_start(home, "cli").await?).await;
-        }
-        let answer = match answered {
-            Ok(answer) => answer,
+        let run =
+            Run { source, withheld: self.withheld, show, has_begun: false, begun: BegunLine::default() };
+        let mut eval = Awaited::new(run, &session, self.sent.named(), "the code")?;
+        let answer = match eval.answer(home, connection).await {
+            Ok((answer, client)) => eval.shown.finish(&client, answer).await?,
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
                 let Connection { client, .. } = connect_or_start(home, "cli").await?;
-                let session = run.session.session.to_string();
-                show_refusal(&client, &session, HardReset::Command, &error).await;
+                show_refusal(&client, &session.session.to_string(), HardReset::Command, &error).await;
                 return Ok(ExitCode::FAILURE);
             }
             Err(error) => return Err(error),
@@ -179,20 +159,12 @@ enum Show {
     OutputAndDisplay,
 }
 
-/// One eval, until it is answered.
+/// One eval, and what was seen of it.
 struct Run {
     source: Source,
-    session: SessionView,
-    command: CommandId,
-    conditions: Conditions,
     withheld: bool,
     show: Show,
-    /// The last event that was seen, or that there was before.
-    shown: Seq,
-    /// Whether its beginning was seen; what began earlier is shown from its answer.
     has_begun: bool,
-    stopping: Stopping,
-    questions: Questions,
     /// What it has printed last, where that is on the screen.
     begun: BegunLine,
 }
@@ -215,73 +187,28 @@ impl Answer {
     }
 }
 
-impl Run {
-    /// Asks for the eval and shows its output as it comes, then the rest.
-    async fn attempt(&mut self, connection: Connection) -> Result<Answer, Error> {
-        let Connection { client, mut events } = connection;
-        self.stopping.begin_again();
-        let session = self.session.session.to_string();
-        client.call(Follow::session(session.clone(), self.shown)).await?;
-        let answer = client.call(EvalCall {
-            session: session.clone(),
-            code: self.source.code.clone(),
-            file: self.source.file.clone(),
-            withheld: self.withheld,
-            admission: Admission::Queue,
-            sent: Sent { command: Some(self.command.clone()), conditions: self.conditions.clone() },
-        });
-        tokio::pin!(answer);
-        let patience = sleep(PATIENCE);
-        tokio::pin!(patience);
-        let mut is_patient = true;
-        let eval = loop {
-            tokio::select! {
-                biased;
-                // First, so that the code is on its way before it is taken back.
-                eval = &mut answer => break eval?,
-                () = self.stopping.wanted() => self.stopping.stop(&client, &session).await?,
-                () = &mut patience, if is_patient => {
-                    is_patient = false;
-                    let command = &self.command;
-                    terminal::note(&format!(
-                        "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
-                    ));
-                }
-                line = self.questions.line() => self.questions.answer(&client, line).await?,
-                Some(event) = events.recv() => {
-                    self.see(&event);
-                    if self.has_begun {
-                        is_patient = false;
-                        if self.stopping.is_due() {
-                            self.stopping.stop(&client, &session).await?;
-                        }
-                    }
-                }
-            }
-        };
-        // The answer may overtake the last of the output.
-        while self.shown < eval.seq {
-            let Some(event) = events.recv().await else { break };
-            self.see(&event);
-        }
-        if !self.has_begun || eval.withheld {
-            self.print(OutputStream::Stdout, &eval.stdout);
-            self.print(OutputStream::Stderr, &eval.stderr);
-        }
-        let own_exit = own_exit_code(&client, &eval).await?;
-        if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
-            println!("{}", eval.display.trim_end());
-        }
-        if self.show != Show::Nothing {
-            eprint!("{}", eval_summary(&eval, own_exit, &self.source.code, Paint::stderr()));
-        }
-        Ok(Answer { eval, own_exit })
+impl Shown for Run {
+    type Request = EvalCall;
+
+    const LISTENS: bool = false;
+
+    fn request(&self, session: String, sent: Sent) -> EvalCall {
+        let Source { code, file, .. } = &self.source;
+        let (code, file) = (code.clone(), file.clone());
+        EvalCall { session, code, file, withheld: self.withheld, admission: Admission::Queue, sent }
     }
 
-    fn see(&mut self, event: &Event) {
-        self.shown = event.seq;
-        self.questions.observe(event, &self.command, &mut self.begun);
-        if event.metadata.correlation.as_ref() != Some(&self.command) {
+    fn last_event(answer: &EvalView) -> Seq {
+        answer.seq
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn see(&mut self, event: &Event, command: &CommandId, questions: &mut Questions) {
+        questions.observe(event, command, &mut self.begun);
+        if event.metadata.correlation.as_ref() != Some(command) {
             return;
         }
         if let EventBody::EvalRequested { .. } = &event.body {
@@ -292,6 +219,26 @@ impl Run {
         {
             self.print(*stream, text);
         }
+    }
+
+    fn hear(&mut self, _: &Live) {}
+}
+
+impl Run {
+    /// Shows what has not been shown of what came of it.
+    async fn finish(&mut self, client: &Client, eval: EvalView) -> Result<Answer, Error> {
+        if !self.has_begun || eval.withheld {
+            self.print(OutputStream::Stdout, &eval.stdout);
+            self.print(OutputStream::Stderr, &eval.stderr);
+        }
+        let own_exit = own_exit_code(client, &eval).await?;
+        if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
+            println!("{}", eval.display.trim_end());
+        }
+        if self.show != Show::Nothing {
+            eprint!("{}", eval_summary(&eval, own_exit, &self.source.code, Paint::stderr()));
+        }
+        Ok(Answer { eval, own_exit })
     }
 
     fn print(&mut self, stream: OutputStream, text: &str) {

@@ -6,6 +6,7 @@
 mod agent;
 pub(crate) mod ask;
 mod attach;
+mod awaiting;
 pub(crate) mod backup;
 mod cancel;
 mod command;

@@ -79,7 +79,7 @@ impl Screen {
     }
 
     /// What is not said by the agent begins on a line of its own; a file has only what it says.
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         self.passing.clear();
         if self.voice == Voice::Thinking || stdout().is_terminal() {
             self.end_line();
@@ -95,11 +95,5 @@ impl Screen {
                 Voice::Thinking => eprintln!(),
             }
         }
-    }
-
-    /// What stands before a question.
-    pub(crate) fn begun(&mut self) -> &mut BegunLine {
-        self.passing.clear();
-        &mut self.begun
     }
 }

@@ -5,25 +5,24 @@ mod image;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{Conditions, DoWork, Follow, Sent, SteerSession};
+use mainstay_engine::Live;
+use mainstay_gateway::rpc::api::{DoWork, Sent, SteerSession};
 use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::WorkView;
 use mainstay_model::{
     Admission, CommandId, Error, Event, EventBody, Hears, Prompt as Said, Seq, Setting, ThinkingLevel, Work,
 };
-use tokio::time::sleep;
 
+use super::awaiting::{Awaited, Shown};
 use super::conditions::SentArgs;
 use super::questions::Questions;
-use super::stopping::Stopping;
 use super::target::Target;
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 use crate::telling::{Screen, Teller, Told};
-use crate::terminal;
+use crate::terminal::BegunLine;
 
 /// Says something to an agent and shows its answer as it comes.
 #[derive(Debug, Default, Args)]
@@ -68,9 +67,6 @@ pub(super) struct Prompt {
     #[arg(long)]
     json: bool,
 }
-
-/// What has not begun after this long is said to wait.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -130,24 +126,14 @@ impl Prompt {
         for setting in self.model.into_iter().chain(thinking) {
             set(&connection, &session, setting).await?;
         }
-        let (command, conditions) = self.sent.named();
-        let mut run = Run {
+        let run = Run {
             prompt,
-            shown: session.last_seq,
             teller: Teller::new(session.agent.as_ref().and_then(|agent| agent.state.clone())),
-            session,
-            stopping: Stopping::new(command.clone())?,
-            command,
-            conditions,
             screen: (!self.json).then(Screen::new),
-            questions: Questions::new("the agent"),
         };
-        let mut answered = run.attempt(connection).await;
-        if let Err(Error::DaemonNotRunning) = answered {
-            // The daemon was lost. The command's outcome is stored, or it never arrived; the same id asks for either.
-            answered = run.attempt(connect_or_start(home, "cli").await?).await;
-        }
-        let view = answered?;
+        let mut turn = Awaited::new(run, &session, self.sent.named(), "the agent")?;
+        let (view, _) = turn.answer(home, connection).await?;
+        turn.shown.finish(&view);
         if self.json {
             super::print_json_line(&view)?;
         }
@@ -180,94 +166,59 @@ async fn set(connection: &Connection, session: &SessionView, setting: Setting) -
     done.error.map_or(Ok(()), |reason| Err(Error::InvalidArgument { argument, reason }))
 }
 
-/// One turn, until it is answered.
+/// One turn, and what was seen of it.
 struct Run {
     prompt: Said,
-    session: SessionView,
-    command: CommandId,
-    conditions: Conditions,
-    /// The last event that was seen, or that there was before.
-    shown: Seq,
     teller: Teller,
     /// None where nothing is shown.
     screen: Option<Screen>,
-    stopping: Stopping,
-    questions: Questions,
+}
+
+impl Shown for Run {
+    type Request = DoWork;
+
+    const LISTENS: bool = true;
+
+    fn request(&self, session: String, sent: Sent) -> DoWork {
+        DoWork {
+            session,
+            work: Work::Turn { prompt: self.prompt.clone() },
+            admission: Admission::Queue,
+            sent,
+        }
+    }
+
+    fn last_event(answer: &WorkView) -> Seq {
+        answer.seq
+    }
+
+    fn has_begun(&self) -> bool {
+        self.teller.has_begun()
+    }
+
+    fn see(&mut self, event: &Event, command: &CommandId, questions: &mut Questions) {
+        let asks = matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. });
+        if let Some(screen) = self.screen.as_mut().filter(|_| asks) {
+            screen.make_room();
+        }
+        questions.observe(event, command, &mut BegunLine::default());
+        if event.metadata.correlation.as_ref() == Some(command) {
+            let told = self.teller.event(event);
+            self.show(told);
+        }
+    }
+
+    fn hear(&mut self, live: &Live) {
+        let told = self.teller.live(live);
+        self.show(told);
+    }
 }
 
 impl Run {
-    /// Asks for the turn and shows what is said as it comes, then the rest.
-    async fn attempt(&mut self, connection: Connection) -> Result<WorkView, Error> {
-        let Connection { client, mut events } = connection;
-        self.stopping.begin_again();
-        let session = self.session.session.to_string();
-        client.call(Follow::session(session.clone(), self.shown)).await?;
-        let mut live = client.listen(session.clone()).await?;
-        let answer = client.call(DoWork {
-            session: session.clone(),
-            work: Work::Turn { prompt: self.prompt.clone() },
-            admission: Admission::Queue,
-            sent: Sent { command: Some(self.command.clone()), conditions: self.conditions.clone() },
-        });
-        tokio::pin!(answer);
-        let patience = sleep(PATIENCE);
-        tokio::pin!(patience);
-        let mut is_patient = true;
-        let view = loop {
-            tokio::select! {
-                biased;
-                // First, so that the prompt is on its way before it is taken back.
-                view = &mut answer => break view?,
-                () = self.stopping.wanted() => self.stopping.stop(&client, &session).await?,
-                () = &mut patience, if is_patient => {
-                    is_patient = false;
-                    let command = &self.command;
-                    terminal::note(&format!(
-                        "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
-                    ));
-                }
-                line = self.questions.line() => self.questions.answer(&client, line).await?,
-                Some(event) = events.recv() => {
-                    self.see(&event);
-                    if self.teller.has_begun() {
-                        is_patient = false;
-                        if self.stopping.is_due() {
-                            self.stopping.stop(&client, &session).await?;
-                        }
-                    }
-                }
-                Some(live) = live.recv() => {
-                    let told = self.teller.live(&live);
-                    self.show(told);
-                }
-            }
-        };
-        // The answer may overtake the last of what was said.
-        while self.shown < view.seq {
-            let Some(event) = events.recv().await else { break };
-            self.see(&event);
-        }
+    /// Shows what has not been shown of what came of it.
+    fn finish(&mut self, view: &WorkView) {
         if !self.teller.has_begun() {
             self.show(Told::missed(&view.text, view.error.as_deref()));
-        }
-        Ok(view)
-    }
-
-    fn see(&mut self, event: &Event) {
-        self.shown = event.seq;
-        let asks = matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. });
-        match &mut self.screen {
-            Some(screen) => {
-                if asks {
-                    screen.end_line();
-                }
-                self.questions.observe(event, &self.command, screen.begun());
-            }
-            None => self.questions.observe(event, &self.command, &mut terminal::BegunLine::default()),
-        }
-        if event.metadata.correlation.as_ref() == Some(&self.command) {
-            let told = self.teller.event(event);
-            self.show(told);
         }
     }
 
