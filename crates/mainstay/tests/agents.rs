@@ -9,6 +9,7 @@ mod terminal;
 
 use std::process::{Child, Stdio};
 
+use serde_json::Value;
 use support::{Finished, World, interrupt};
 use terminal::{ALT_ENTER, CTRL_C, Terminal};
 
@@ -236,4 +237,69 @@ fn what_an_agent_asks_is_answered_in_place_and_others_turns_bear_their_name() {
     terminal.wait_for("cli> say From elsewhere.");
     terminal.wait_for("cli│ From elsewhere.");
     terminal.wait_for_last_line(PROMPT);
+}
+
+/// Has the agent say that it has begun, and wait.
+fn begin_to_wait(terminal: &Terminal) {
+    begin_line(terminal, "say Begun.");
+    terminal.enter("wait");
+    terminal.wait_until("Begun.", |screen| screen.lines().any(|line| line == "Begun."));
+}
+
+/// The turn that was cut off is said to be so once, and the next one is as any other.
+fn goes_on(terminal: &Terminal) {
+    terminal.enter("say And on.");
+    terminal.wait_until("And on.", |screen| screen.lines().any(|line| line == "And on."));
+    terminal.wait_for_last_line(PROMPT);
+    let screen = terminal.screen();
+    let told = ["cut off", "connected again", "Begun."].map(|said| screen.matches(said).count());
+    // What it said stands in what it was told, too.
+    assert_eq!(told, [1, 1, 2], "{screen}");
+}
+
+#[test]
+fn a_turn_whose_daemon_was_killed_is_said_to_be_cut_off_once_and_the_next_one_works() {
+    let world = World::new();
+    let terminal = open(&world);
+    begin_to_wait(&terminal);
+    world.kill_daemon();
+    terminal.wait_for("cut off");
+    terminal.wait_for_last_line(PROMPT);
+    goes_on(&terminal);
+}
+
+#[test]
+fn what_is_typed_when_the_daemon_is_killed_stands_in_the_next_line() {
+    let world = World::new();
+    let terminal = open(&world);
+    begin_to_wait(&terminal);
+    terminal.press("say half");
+    terminal.wait_for_last_line("steer> say half");
+    world.kill_daemon();
+    terminal.wait_for("cut off");
+    terminal.wait_for_last_line("work> say half");
+    terminal.enter(" of it");
+    terminal.wait_until("half of it", |screen| screen.lines().any(|line| line == "half of it"));
+    terminal.wait_for_last_line(PROMPT);
+    goes_on(&terminal);
+}
+
+#[test]
+fn a_prompt_whose_daemon_was_killed_is_answered_by_the_next_one() {
+    let world = World::new();
+    prompt(&world, &["say hi"]);
+    let waiting = begin(&world, "say Begun.\nwait");
+    let has_begun =
+        |event: &Value| event["kind"] == "messageAdded" && event["body"].to_string().contains("Begun.");
+    // What was said to it says so, too.
+    let mut events = world.follow(0);
+    events.wait_until(has_begun);
+    events.wait_until(has_begun);
+    world.kill_daemon();
+    let cut_off = waiting.wait_with_output().unwrap();
+    assert_eq!(cut_off.status.code(), Some(1));
+    assert_eq!(String::from_utf8(cut_off.stdout).unwrap(), "Begun.\n");
+    let told = String::from_utf8(cut_off.stderr).unwrap();
+    assert_eq!(told.matches("cut off").count(), 1, "{told}");
+    assert_eq!(prompt(&world, &["say And on."]).stdout, "And on.\n");
 }

@@ -182,3 +182,29 @@ fn said_in(client: &mut PiClient) -> Vec<String> {
     let messages = answer["data"]["messages"].as_array().unwrap().clone();
     messages.iter().map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect()
 }
+
+/// The least picture there is, one red dot, and the same as everyone writes bytes as text.
+const DOT: (&[u8], &str) = (
+    b"\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x01\x00\x00\x00\x01\
+      \x08\x02\x00\x00\x00\x90\x77\x53\xde\x00\x00\x00\x0c\x49\x44\x41\x54\x78\x9c\x63\xf8\xcf\xc0\x00\
+      \x00\x03\x01\x01\x00\xc9\xfe\x92\xef\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82",
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC",
+);
+
+#[test]
+fn a_picture_reaches_the_model_as_it_is() {
+    let agents = Agents::new();
+    let (picture, text) = DOT;
+    let file = agents.world.home().join("dot.png");
+    std::fs::write(&file, picture).unwrap();
+    agents.model.will(say(&["A dot."]));
+    let file = file.to_str().unwrap();
+    let answer = agents.world.run(["prompt", "--kind", "pi", "--image", file, "What is this?"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, "A dot.\n"), "{answer:?}");
+    let shown = agents.request(1)["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let parts = json!([
+        { "type": "text", "text": "What is this?" },
+        { "type": "image_url", "image_url": { "url": format!("data:image/png;base64,{text}") } },
+    ]);
+    assert_eq!(shown, parts);
+}

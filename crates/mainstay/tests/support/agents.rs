@@ -34,7 +34,7 @@ impl Agents {
         std::fs::create_dir(&folder).unwrap();
         let models = json!({ "providers": { "local": {
             "baseUrl": model.base_url(), "api": "openai-completions", "apiKey": "hidden",
-            "models": [{ "id": "m", "contextWindow": 128_000, "maxTokens": 4096, "reasoning": false, "input": ["text"] }],
+            "models": [{ "id": "m", "contextWindow": 128_000, "maxTokens": 4096, "reasoning": false, "input": ["text", "image"] }],
         }}});
         std::fs::write(folder.join("models.json"), models.to_string()).unwrap();
         let settings = format!(
