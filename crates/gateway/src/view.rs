@@ -83,9 +83,9 @@ pub struct SessionView {
     pub last_activity: Timestamp,
     /// Its newest event.
     pub last_seq: Seq,
-    /// How many evals were accepted.
+    /// How many evals were accepted; in an agent's session, how many turns.
     pub evals: u64,
-    /// How many of them did not run to their end.
+    /// How many of them did not run to their end; in an agent's session, how many of all its jobs.
     pub failures: u64,
     /// How many tokens its messages took.
     #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]

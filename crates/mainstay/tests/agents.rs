@@ -303,3 +303,22 @@ fn a_prompt_whose_daemon_was_killed_is_answered_by_the_next_one() {
     assert_eq!(told.matches("cut off").count(), 1, "{told}");
     assert_eq!(prompt(&world, &["say And on."]).stdout, "And on.\n");
 }
+
+#[test]
+fn what_an_agents_session_counts_is_turns_and_all_that_failed() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("say hi");
+    terminal.wait_for("10 tokens in, 5 out");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":model scripted/none");
+    terminal.wait_for("Model not found");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":status");
+    terminal.wait_for("1 turn, 1 of all it was given failed, ");
+    terminal.wait_for_last_line(PROMPT);
+    assert!(!terminal.screen().contains("evals"), "{}", terminal.screen());
+    let name = world.session()["name"].as_str().unwrap().to_owned();
+    let stored = world.run(["session", "stats", &name]).stdout;
+    assert!(stored.contains("  turns     1, 1 of all it was given failed\n"), "{stored}");
+}

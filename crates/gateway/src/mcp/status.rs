@@ -53,7 +53,11 @@ pub(super) struct StatusAnswer {
     /// What waits for an answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     asks: Vec<AskLine>,
-    evals: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evals: Option<u64>,
+    /// What an agent's session counts in their place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
     failures: u64,
     /// How many evals used what has changed since, or is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,7 +174,8 @@ impl StatusAnswer {
             rebuilt: None,
             running: None,
             asks: Vec::new(),
-            evals: 0,
+            evals: Some(0),
+            turns: None,
             failures: 0,
             stale: None,
             cursor: 0,
@@ -190,7 +195,8 @@ impl StatusAnswer {
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             running: session.running().map(|running| RunningLine::new(running, now)),
             asks: session.asks.iter().map(AskLine::new).collect(),
-            evals: session.evals,
+            evals: (!session.kind.is_agent()).then_some(session.evals),
+            turns: session.kind.is_agent().then_some(session.evals),
             failures: session.failures,
             stale: validity.map(|counts| counts.stale + counts.invalid).filter(|stale| *stale > 0),
             cursor: session.last_seq.0,

@@ -129,6 +129,7 @@ async fn code_goes_to_no_agents_conversation_and_starts_none() {
     }
     let status = agent.call("get_fsi_status", json!({ "sessionId": talk })).await;
     assert_eq!(status.structured["state"], json!("Uninitialized"));
+    assert_eq!((&status.structured["turns"], status.structured.get("evals")), (&json!(0), None));
     let names = agent.send("names").await.structured["value"].clone();
     assert_eq!(names, json!("\"x\""), "what was used is used on");
 }

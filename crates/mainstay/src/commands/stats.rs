@@ -9,6 +9,7 @@ use mainstay_gateway::view::StatisticsView;
 use mainstay_log::{SessionStatistics, StoreStatistics};
 use mainstay_model::{Error, Timestamp};
 
+use super::session::tally;
 use crate::terminal::{ago, bytes, counted, printable};
 
 /// Show what is stored, of one session or of all
@@ -50,6 +51,8 @@ pub(crate) fn session_text(found: &StatisticsView, now: Timestamp) -> String {
     let StatisticsView { session, transcript, stored } = found;
     let SessionStatistics { events, event_bytes, entries, entry_bytes, holders } = stored;
     let inherited = transcript.saturating_sub(*entries);
+    let (noun, failed) = tally(session);
+    let counts = format!("{noun}s");
     let mut rows = vec![
         ("created", ago(session.created_at, now)),
         ("used", ago(session.last_activity, now)),
@@ -59,7 +62,7 @@ pub(crate) fn session_text(found: &StatisticsView, now: Timestamp) -> String {
     if inherited > 0 {
         rows.push(("", format!("{inherited} of sessions it comes from, which take no room")));
     }
-    rows.push(("evals", format!("{}, {} of them failed", session.evals, session.failures)));
+    rows.push((&counts, format!("{}, {failed}", session.evals)));
     if *holders > 0 {
         rows.push(("held by", counted(*holders, "other session")));
     }

@@ -30,7 +30,7 @@ use crate::commands::lineage::picture;
 use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
 use crate::commands::search::show_found;
-use crate::commands::session::session_line;
+use crate::commands::session::{session_line, tally};
 use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
@@ -38,7 +38,7 @@ use crate::commands::target::{create, working_directory};
 use crate::commands::transcript::{LINES, Wanted, entry_text, for_each_entry, nothing_shown};
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
-use crate::terminal::{note, printable};
+use crate::terminal::{counted, note, printable};
 
 /// How many lines `:history` shows.
 const LINES_SHOWN: usize = 20;
@@ -364,7 +364,8 @@ impl Repl {
         let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
         let status = self.link.client.call(GetStatus {}).await?;
         print!("{}", super::banner::facts(&session, self.paint, Timestamp::now()));
-        println!("{} evals, {} of them failed, {} events", session.evals, session.failures, session.last_seq);
+        let (noun, failed) = tally(&session);
+        println!("{}, {failed}, {}", counted(session.evals, noun), counted(session.last_seq.0, "event"));
         if !session.usage.is_zero() {
             println!("{}", session.usage);
         }
