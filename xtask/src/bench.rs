@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 use crate::tools;
 
-/// Runs the benchmarks of whole sessions, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
+/// Runs the benchmarks of whole sessions, agents, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -21,6 +21,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     step("sessions", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "session"]);
         run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
+    })?;
+    step("agents", || {
+        let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "agents"]);
+        run_command(bench.envs(environment), remedy)
     })?;
     step("commands", || run_command(&mut cargo(["bench", "--package", "mainstay-gateway"]), remedy))?;
     step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;
