@@ -41,6 +41,7 @@ fn the_first_help_shows_every_command_and_examples() {
       principal    List who may come in with a token of their own, and make such tokens
       mcp          Serve MCP over stdio: a bridge to the daemon
       pi           Serves the pi protocol over stdio, one JSON frame a line
+      web          Open the page in a browser
       explain      Explain an error code
       completions  Print a completion script for a shell
       help         Print this message or the help of the given subcommand(s)
@@ -144,7 +145,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 26 + 16 + 3 + 2 + 1 + 3 + 2,
+        1 + 27 + 16 + 3 + 2 + 1 + 3 + 2,
         "the first, each command, those of those that have some"
     );
 }

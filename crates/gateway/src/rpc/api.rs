@@ -48,7 +48,7 @@ macro_rules! methods {
         )*
 
         /// How each method reads its parameters.
-        #[cfg(any(test, feature = "fuzzing"))]
+        #[cfg(feature = "fuzzing")]
         pub(super) const READERS: &[(&str, fn(&super::codec::Request))] =
             &[$(($name, super::promises::reads_its_parameters::<$params>),)*];
     };

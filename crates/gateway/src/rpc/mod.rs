@@ -8,6 +8,6 @@ mod codec;
 mod connection;
 mod dispatch;
 mod follow;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(feature = "fuzzing")]
 pub(crate) mod promises;
 pub mod server;
