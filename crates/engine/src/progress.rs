@@ -16,7 +16,7 @@ use crate::sync::{Mutex, MutexGuard};
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many of the submissions that define a session its worker has run again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WarmUpProgress {
     /// So many have run.
     pub done: u32,

@@ -173,7 +173,7 @@ pub trait Agent: Process {
 }
 
 /// What an agent may be asked about itself. It answers in its own words: each of pi's answers is that of its RPC mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AgentQuestion {
     /// The models it may use.
@@ -198,7 +198,7 @@ pub struct Submission {
 }
 
 /// What a process uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceUsage {
     /// Resident memory, in bytes.
@@ -208,7 +208,7 @@ pub struct ResourceUsage {
 }
 
 /// What could stand at a cursor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Completions {
     /// The choices.
@@ -218,7 +218,7 @@ pub struct Completions {
 }
 
 /// One choice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompletionItem {
     /// What is inserted.
@@ -234,7 +234,7 @@ pub struct CompletionItem {
 }
 
 /// What a namespace, module or type holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Members {
     /// Its name.
@@ -246,7 +246,7 @@ pub struct Members {
 }
 
 /// One member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
     /// Its name.

@@ -24,7 +24,7 @@ use self::agent::AgentView;
 const PAGE: usize = 512;
 
 /// A session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
     /// Which.
@@ -102,7 +102,7 @@ pub struct SessionView {
 }
 
 /// A session's worker.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerView {
     /// The language tool and its version.
@@ -158,7 +158,7 @@ impl SessionView {
 }
 
 /// An entry of a transcript, and how far it still holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryView {
     /// The entry, and where it stands.
@@ -173,7 +173,7 @@ pub struct EntryView {
 }
 
 /// What an entry of a transcript is called.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelView {
     /// Its index in the transcript.
@@ -185,7 +185,7 @@ pub struct LabelView {
 }
 
 /// A session among those it is related to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelativeView {
     /// The session.
@@ -225,7 +225,7 @@ fn is_none(count: &usize) -> bool {
 }
 
 /// An ask that waits for an answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AskView {
     /// Which.
@@ -296,7 +296,7 @@ impl From<SessionStatus> for SessionView {
 }
 
 /// What came of an eval, with what it printed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalView {
     /// Its session.
@@ -350,7 +350,7 @@ pub struct EvalView {
 }
 
 /// How far a command has come.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandView {
     /// Which.
@@ -369,7 +369,7 @@ pub struct CommandView {
 }
 
 /// Where a command stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CommandState {
     /// It waits for its turn.
@@ -471,7 +471,7 @@ async fn for_each_between(
 }
 
 /// An entry that was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundView {
     /// The session it came to be in.
@@ -512,7 +512,7 @@ impl From<Found> for FoundView {
 }
 
 /// What came of a merge.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeView {
     /// Whether all of it ran to its end.
@@ -528,7 +528,7 @@ pub struct MergeView {
 }
 
 /// An input that was brought, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BroughtView {
     /// Its index in the other transcript.
@@ -538,7 +538,7 @@ pub struct BroughtView {
 }
 
 /// An input that could not be run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedView {
     /// Its index in the other transcript.
@@ -640,7 +640,7 @@ fn explain(ending: EvalEnding) -> Option<RaisedError> {
 }
 
 /// An error as every protocol carries it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorView {
     /// Its stable code; `mainstay explain CODE` says more.

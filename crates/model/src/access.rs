@@ -52,7 +52,7 @@ impl Access {
 }
 
 /// Names of sessions: a text in which each `*` stands for any run of characters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct NamePattern(String);
 

@@ -24,7 +24,9 @@ use crate::id::SessionKind;
 use crate::state::SessionState;
 
 /// Something a client may want of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     /// Stop the running job.
@@ -72,7 +74,7 @@ pub enum Action {
 }
 
 /// Whether an action may be taken in a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Availability {
     /// It works, and clients are told of it.

@@ -13,7 +13,7 @@ use crate::id::{JobId, Seq};
 use crate::message::{Message, Part, PartRole};
 
 /// What is said to an agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Prompt {
     /// In words.
@@ -24,7 +24,7 @@ pub struct Prompt {
 }
 
 /// A picture.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
     /// Its type: `image/png`.
@@ -59,7 +59,7 @@ impl Prompt {
 }
 
 /// What an agent is asked to do: one job, which takes its turn with others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "work", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Work {
     /// Answer, with all the steps that takes.
@@ -98,7 +98,7 @@ impl Work {
 }
 
 /// What kind of job runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum JobKind {
     /// A kernel runs code.
@@ -133,7 +133,7 @@ impl JobKind {
 }
 
 /// How an agent is to go on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "setting", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Setting {
     /// With this model.
@@ -169,7 +169,20 @@ pub enum Setting {
 }
 
 /// How hard a model thinks before it speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
     /// Not at all.
@@ -205,7 +218,7 @@ impl ThinkingLevel {
 }
 
 /// When an agent that works is to hear what is said to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Hears {
     /// Before its next step: what is said steers it.
@@ -215,7 +228,7 @@ pub enum Hears {
 }
 
 /// Something said to an agent while it worked, which it has not heard yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedPrompt {
     /// What.
@@ -225,7 +238,7 @@ pub struct QueuedPrompt {
 }
 
 /// A model that an agent may use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
     /// Whose.
@@ -244,7 +257,7 @@ pub struct Model {
 }
 
 /// How an agent goes on, as it says itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentState {
     /// With which model.
@@ -262,7 +275,7 @@ pub struct AgentState {
 }
 
 /// A piece of a message that is being said.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delta {
     /// The job it is said in.
@@ -283,7 +296,7 @@ pub struct Delta {
 }
 
 /// A model's call of a tool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// What ties it to its result.
@@ -293,7 +306,7 @@ pub struct ToolCall {
 }
 
 /// Something that happens to an agent while it works.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "note", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Note {
     /// A tool runs.
@@ -360,7 +373,7 @@ pub enum Note {
 }
 
 /// Why an agent has nothing to do any more. Source: seed 003, yield reasons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum YieldReason {
     /// It has said all.
@@ -370,7 +383,7 @@ pub enum YieldReason {
 }
 
 /// How a job of an agent ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WorkEnding {
     /// It was done.
@@ -408,7 +421,7 @@ impl WorkEnding {
 }
 
 /// What came of a job of an agent. What it said stands in the events between `requested` and `completed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkOutcome {
     /// The job.

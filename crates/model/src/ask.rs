@@ -14,7 +14,7 @@ use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
 
 /// What is asked, and what an answer must be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     /// What is asked, for people.
@@ -28,7 +28,7 @@ pub struct Question {
 }
 
 /// An ask as it was raised.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
     /// Which.
@@ -45,7 +45,7 @@ pub struct Ask {
 }
 
 /// Who waits for an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "raiser", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Raiser {
     /// A running job; the ask ends with it.
@@ -66,7 +66,7 @@ pub enum Raiser {
 }
 
 /// An ask that waits for its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingAsk {
     /// What was asked.
@@ -81,7 +81,7 @@ pub struct PendingAsk {
 }
 
 /// How an ask ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum AskEnding {
     /// Someone answered.

@@ -106,7 +106,7 @@ pub fn validate_dependencies(id: &CommandId, depends_on: &[CommandId], limits: &
 }
 
 /// What happens to a command that the session's state does not offer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Admission {
     /// It is refused at once, with what is offered.
@@ -117,7 +117,7 @@ pub enum Admission {
 }
 
 /// What is asked of a session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "command", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum SessionCommand {
     /// Run code.
@@ -206,7 +206,7 @@ pub enum SessionCommand {
 }
 
 /// A client's request for a new session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateSession {
     /// What does its work.
@@ -225,7 +225,7 @@ pub struct CreateSession {
 }
 
 /// A client's request for a session that begins with entries of another, and has its values. Source: seed 004, "Fork Session".
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkSession {
     /// The other session.

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// A place in a text: line and column count from 1, columns in UTF-16 code units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct TextPosition {
     /// From 1.
     pub line: u32,
@@ -12,7 +14,7 @@ pub struct TextPosition {
 }
 
 /// How much a diagnostic matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
     /// The code does not run.
@@ -38,7 +40,7 @@ impl Severity {
 }
 
 /// One remark of a compiler on a range of the code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,

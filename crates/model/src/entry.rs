@@ -18,7 +18,7 @@ use crate::object::ObjectHash;
 use crate::transcript::{Bond, Segment};
 
 /// An immutable item of a transcript.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// What part it plays.
@@ -31,7 +31,9 @@ pub struct Entry {
 }
 
 /// What part an entry plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
     /// Code that was given to a kernel.
@@ -95,7 +97,7 @@ impl Role {
 }
 
 /// What an entry says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Content {
     /// All of it.
@@ -226,6 +228,16 @@ impl fmt::Debug for EntryHash {
     }
 }
 
+impl schemars::JsonSchema for EntryHash {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "EntryHash".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
+    }
+}
+
 impl Serialize for EntryHash {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -242,7 +254,9 @@ impl<'de> Deserialize<'de> for EntryHash {
 }
 
 /// Where an entry came to be, which tells it from all others: the one that another was brought from, or that has a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Origin {
     /// The session it came to be in.
@@ -252,7 +266,7 @@ pub struct Origin {
 }
 
 /// An entry, and where it stands among those that came to be in its session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Placed {
     /// The session it came to be in.

@@ -10,7 +10,7 @@ use crate::id::{CommandId, IdempotencyKey, Principal, SessionId, SessionKind, Ve
 use crate::state::{SessionState, Transition};
 
 /// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, ThisError, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "error", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Error {
     /// No session answers to the reference.
@@ -378,7 +378,7 @@ pub enum Error {
 }
 
 /// Whose commands are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RateScope {
     /// Those of one session.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Diagnostic;
 
 /// A name the code defined.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Binding {
     /// The name.
@@ -18,7 +18,7 @@ pub struct Binding {
 }
 
 /// What an eval that ran to its end gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalResult {
     /// The last expression's value as the language's prompt prints it; absent for unit and for declarations.
@@ -73,7 +73,7 @@ fn cut(text: &mut String, limit: usize) {
 }
 
 /// An exception that escaped the code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RaisedError {
     /// The exception's type.
     pub kind: String,
@@ -97,7 +97,7 @@ impl RaisedError {
 }
 
 /// How a worker process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum WorkerExit {
     /// By itself, with this exit code.
@@ -136,7 +136,7 @@ impl std::fmt::Display for WorkerExit {
 }
 
 /// Why an eval failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "cause", rename_all = "camelCase")]
 pub enum Failure {
     /// The code has errors; see the diagnostics.

@@ -27,7 +27,7 @@ pub use points::{ForkPoint, MergePoint};
 pub use queued::{Deadline, QueuedCommand};
 
 /// One fact, with its place in the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// Its session.
@@ -47,7 +47,7 @@ pub struct Event {
 }
 
 /// Who caused an event, and how it hangs together with others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
     /// Who caused it.
@@ -65,7 +65,7 @@ pub struct Metadata {
 }
 
 /// Who caused an event.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
     /// A client's command.
@@ -92,7 +92,7 @@ impl Source {
 }
 
 /// A stream of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutputStream {
     /// Standard output.
@@ -102,7 +102,7 @@ pub enum OutputStream {
 }
 
 /// Why a worker is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum WarmUpReason {
     /// The session is new, or comes back from rest.
@@ -124,7 +124,7 @@ pub enum WarmUpReason {
 }
 
 /// How a cancelled job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CancelEnding {
     /// The code yielded to the interrupt.
@@ -134,7 +134,7 @@ pub enum CancelEnding {
 }
 
 /// Whose code ended a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Blame {
     /// The job: the one that ran, or one that had left something running.
@@ -145,7 +145,7 @@ pub struct Blame {
 }
 
 /// The part of a cancelled submission that had run to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
     /// How many bytes of the code, from its beginning.
@@ -156,7 +156,7 @@ pub struct Kept {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", content = "body", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EventBody {
     /// A session came to be. Always its first event.

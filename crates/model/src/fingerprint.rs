@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// SHA-256 over a command in canonical JSON, in hexadecimal. What only matters for a retry is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct CommandFingerprint(String);
 
@@ -75,7 +75,7 @@ fn write_canonical(value: &Value, out: &mut String) {
 pub type References = BTreeMap<String, Reference>;
 
 /// One thing that code rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reference {
     /// Its file, absolute, where it is one.
@@ -87,7 +87,7 @@ pub struct Reference {
 }
 
 /// What code ran against. Source: seed 000, "The Dependency Fingerprint Model".
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Environment {
     /// The runtime under the language.
@@ -113,7 +113,9 @@ impl Environment {
 const FINGERPRINT_BYTES: usize = 16;
 
 /// Names an [`Environment`]: the beginning of a SHA-256, in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
 pub struct EnvironmentFingerprint(String);
 

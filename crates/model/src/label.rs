@@ -11,7 +11,7 @@ use crate::limits::Limits;
 use crate::transcript::Segment;
 
 /// What people call an entry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Label {
     /// Which.
@@ -23,7 +23,7 @@ pub struct Label {
 }
 
 /// The labels of a session, one an entry at most.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Labels(Vec<Label>);
 

@@ -23,7 +23,7 @@ pub const BLOCK: &str = "block";
 pub const COVERS: &str = "covers";
 
 /// What someone said in a conversation with a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     /// What was said, in order.
@@ -37,7 +37,7 @@ pub struct Message {
 }
 
 /// A part of a message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
     /// Who says it, or what it is.
@@ -50,7 +50,9 @@ pub struct Part {
 }
 
 /// What part of a conversation something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum PartRole {
     /// What a model is told before anyone speaks, or by the program it runs in.
@@ -147,7 +149,7 @@ impl std::fmt::Display for Message {
 }
 
 /// A summary that stands for the beginning of a transcript from now on. What it stands for stays readable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
     /// The entries it stands for, by their places: so it stays true in forks and merges.
@@ -170,7 +172,7 @@ impl Compaction {
 }
 
 /// How many tokens of a model something took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TokenUsage {
     /// What it was told, without what it knew already.

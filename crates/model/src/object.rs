@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Names an object: BLAKE3 over its bytes, in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(transparent)]
 pub struct ObjectHash(String);
 

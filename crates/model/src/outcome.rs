@@ -11,7 +11,7 @@ use crate::event::{OutputStream, Source};
 use crate::id::{AskId, CommandId, JobId, Seq, SessionId, Version};
 
 /// The answer to a command. It is stored in the transaction of the command's last events.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Outcome {
     /// It was done.
@@ -48,7 +48,7 @@ pub struct Answered {
 }
 
 /// What came of a command that was done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "response", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Response {
     /// A session came to be.
@@ -119,7 +119,7 @@ pub enum Response {
 }
 
 /// How an eval ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum EvalEnding {
     /// It ran to its end.
@@ -157,7 +157,7 @@ impl EvalEnding {
 }
 
 /// What came of an eval. Its output stands in the events between `requested` and `completed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalOutcome {
     /// The job that ran it.

@@ -56,8 +56,9 @@ pub struct ReplayItem {
 }
 
 /// A submission whose part in a rebuilt session is not what it was before.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", from = "WrittenDivergence")]
+#[schemars(!from)]
 pub struct Divergence {
     /// The event that accepted it.
     pub requested: Seq,
@@ -102,7 +103,7 @@ impl Divergence {
 }
 
 /// What became of a submission that diverged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "divergence", rename_all = "camelCase")]
 pub enum DivergenceKind {
     /// It ended otherwise: it failed where it had run to its end, or the reverse.

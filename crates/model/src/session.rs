@@ -18,7 +18,7 @@ use crate::state::{SessionState, Transition, WaitReason, transition};
 use crate::transcript::{Segment, Transcript};
 
 /// A session, folded from its events. What grows with the transcript is not kept here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
     /// Which.
@@ -107,7 +107,7 @@ pub struct Session {
 }
 
 /// What a session's code rests on besides itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Surroundings {
     /// The runtime under the language.
@@ -144,7 +144,7 @@ impl Surroundings {
 }
 
 /// The session that another was forked off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Parent {
     /// Which.
@@ -154,7 +154,7 @@ pub struct Parent {
 }
 
 /// A command that waits for its turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
     /// Whose.
@@ -166,7 +166,7 @@ pub struct Waiting {
 }
 
 /// A session that was rebuilt, and is not quite what it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rebuilt {
     /// Whose part in it changed; the first [`DIVERGENCES_KEPT`] of them. The warm-up's event has all.
@@ -190,7 +190,7 @@ impl std::fmt::Display for Rebuilt {
 pub const DIVERGENCES_KEPT: usize = 20;
 
 /// What a session is doing, with what belongs to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Life {
     /// At rest.
@@ -222,7 +222,7 @@ pub enum Life {
 }
 
 /// The job that runs, and whose command it answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningJob {
     /// Which.
@@ -288,7 +288,7 @@ impl RunningJob {
 }
 
 /// A worker that is ready.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerInfo {
     /// The language tool and its version.

@@ -12,7 +12,7 @@ use crate::entry::{Placed, Role};
 use crate::id::SessionId;
 
 /// Entries of one session, in a row: the numbers `from` up to, not including, `to`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Segment {
     /// The session they came to be in.
     pub session: SessionId,
@@ -59,7 +59,7 @@ pub fn total(segments: &[Segment]) -> u64 {
 
 /// What a session's transcript consists of: `before`, then the session's own entries from `own_from` on, however many they
 /// become.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Transcript {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

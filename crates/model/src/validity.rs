@@ -14,7 +14,9 @@ use crate::id::{JobId, Seq};
 use crate::replay::{Divergence, DivergenceKind};
 
 /// How far what an eval gave still holds. In the order of what counts more where several things were touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 pub enum Validity {
     /// Nothing that it touched has changed.
@@ -73,7 +75,7 @@ fn compare(present: Option<&Reference>, recorded: Option<&Reference>) -> Validit
 }
 
 /// How many evals of a session do not surely hold any more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ValidityCounts {
     /// Something that they touched has changed.

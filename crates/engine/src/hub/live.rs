@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 pub(super) const KEPT: usize = 1024;
 
 /// A piece of what is going on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "live", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Live {
     /// An agent says something. Events have it too, joined with what follows: the offset tells what was heard already.

@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 use mainstay_model::{Action, CommandId, Diagnostic, Error, Principal, SessionId, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::body::Said;
 use super::caller::Caller;
 use super::prefer::Prefer;
 use super::problem::Problem;
+use super::signals::CompletionsSignal;
 use super::submitting::{Accepted, waited};
 use crate::command::id_of;
 
@@ -39,7 +39,7 @@ pub(super) enum Finding {
     /// The diagnostics of a file; of code that is in none, under an empty name.
     Diagnostics { file: String, diagnostics: Vec<Diagnostic> },
     /// What could stand at a cursor.
-    Completions { signal: Value },
+    Completions { signal: CompletionsSignal },
 }
 
 /// What was found out lately, and who listens.
@@ -98,14 +98,12 @@ pub(super) struct Check {
     file: Option<String>,
     /// The client's name for what it asks.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
     command_id: Option<CommandId>,
 }
 
 /// The diagnostics of code.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Checked {
-    #[schemars(with = "Vec<Value>")]
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -142,7 +140,6 @@ pub(super) struct Complete {
     column: Option<u32>,
     /// The client's name for what it asks.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
     command_id: Option<CommandId>,
 }
 
@@ -168,7 +165,7 @@ pub(super) async fn complete(
     let (code, asked) = (complete.code, id.clone());
     let found = async move {
         let completions = client.complete(session, code, cursor).await?;
-        let signal = json!({ "commandId": asked, "items": completions.items, "start": completions.start });
+        let signal = CompletionsSignal { command_id: asked, completions };
         let place = (client.principal().clone(), session);
         shared.checks.found(place, Finding::Completions { signal: signal.clone() });
         Ok(Json(signal).into_response())

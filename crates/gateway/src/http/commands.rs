@@ -88,7 +88,6 @@ async fn read_script(file: &str, limit: usize) -> Result<String, Error> {
 pub(super) struct Cancel {
     /// The command whose end is wanted; without it, that of the job that runs.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
     target: Option<CommandId>,
     #[serde(flatten)]
     terms: Terms,
@@ -181,7 +180,6 @@ pub(super) struct MergeFrom {
     entries: Vec<(u64, u64)>,
     /// The client's name for the command: sent again under it, it goes on where it was cut off.
     #[serde(default)]
-    #[schemars(with = "Option<String>")]
     command_id: Option<CommandId>,
 }
 

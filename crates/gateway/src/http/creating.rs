@@ -24,7 +24,6 @@ use crate::view::SessionView;
 pub(super) struct Create {
     /// What does its work: `fsharp`, or an agent.
     #[serde(default = "SessionKind::fsharp")]
-    #[schemars(with = "Option<String>")]
     kind: SessionKind,
     /// The folder its code runs in, absolute.
     working_directory: String,
@@ -43,10 +42,8 @@ pub(super) struct Create {
 #[serde(default, rename_all = "camelCase")]
 struct Terms {
     /// The client's name for the command: sent again under it, it gets the first answer.
-    #[schemars(with = "Option<String>")]
     command_id: Option<CommandId>,
     /// Commands that must have succeeded before.
-    #[schemars(with = "Vec<String>")]
     depends_on: Vec<CommandId>,
 }
 

@@ -1,7 +1,8 @@
 //! HTTP for editors, pages and scripts: commands in, streams out. Source: seed 000, "The Tao of Datastar"; protocols/sagefs.md, "HTTP".
 //!
 //! A POST hands a command over and is answered `202` with where to hear of it ([`submitting`]); a GET is a stream of Datastar's events
-//! ([`streams`], [`signals`]) or reads what is there now ([`reading`]). [`caller`] says who asks and which session is meant, [`body`] reads
+//! ([`streams`], [`signals`]) or reads what is there now ([`reading`]). [`endpoint`] is what the router and the document of the API
+//! ([`openapi`]) are made of. [`caller`] says who asks and which session is meant, [`body`] reads
 //! what was sent, [`problem`] is the one table from errors to answers.
 
 mod asked;
@@ -10,6 +11,8 @@ mod caller;
 mod checking;
 mod commands;
 mod creating;
+mod endpoint;
+mod openapi;
 mod prefer;
 mod problem;
 mod reading;
@@ -17,18 +20,25 @@ mod signals;
 mod streams;
 mod submitting;
 
-use axum::Router;
-use axum::routing::{MethodRouter, delete, get, post};
-
 use std::sync::Arc;
 
+use axum::Router;
+use axum::routing::get;
+use mainstay_engine::runner::Completions;
 use tokio::sync::Semaphore;
 
-use checking::Checks;
+pub use openapi::schemas;
 pub(crate) use problem::Problem;
 
+use self::checking::Checks;
+use self::endpoint::{Answer, Endpoint};
+use self::signals::{CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals};
 use crate::browser::Links;
 use crate::rpc::server::Daemon;
+use crate::view::agent::WorkView;
+use crate::view::{
+    AskView, CommandView, EntryView, EvalView, FoundView, MergeView, RelativeView, SessionView,
+};
 
 /// What all requests share.
 pub struct Shared {
@@ -50,45 +60,146 @@ impl Shared {
     }
 }
 
-/// What is said to one session: at the root for the one that `?session=` names, or the most recent; and below the session's own path.
-fn of_a_session() -> [(&'static str, MethodRouter<Daemon>); 17] {
-    [
-        ("/exec", post(commands::exec)),
-        ("/eval", get(streams::eval)),
-        ("/load", post(commands::load)),
-        ("/diagnostics", post(checking::check).get(streams::diagnostics)),
-        ("/completions", post(checking::complete).get(streams::completions)),
-        ("/cancel", post(commands::cancel)),
-        ("/reset", post(commands::reset)),
-        ("/hard-reset", post(commands::hard_reset)),
-        ("/start", post(commands::start)),
-        ("/stop", post(commands::stop)),
-        ("/rename", post(commands::rename)),
-        ("/prompt", post(commands::prompt)),
-        ("/steer", post(commands::steer)),
-        ("/fork", post(creating::fork)),
-        ("/merge", post(commands::merge)),
-        ("/status", get(streams::status)),
-        ("/events", get(streams::events)),
+/// Every endpoint.
+fn endpoints() -> Vec<Endpoint> {
+    use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename, Say};
+    use reading::{ListAsks, ListEntries, ListSessions, Search};
+    use submitting::Terms;
+    vec![
+        Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
+        Endpoint::command::<Load, EvalView, _, _>("/load", "Runs a script", commands::load).of_a_session(),
+        Endpoint::command::<Cancel, CommandView, _, _>(
+            "/cancel",
+            "Ends the job that runs, or takes back a command that waits",
+            commands::cancel,
+        )
+        .of_a_session(),
+        Endpoint::command::<Terms, CommandView, _, _>("/reset", "Drops the definitions", commands::reset)
+            .of_a_session(),
+        Endpoint::command::<Terms, CommandView, _, _>(
+            "/hard-reset",
+            "Drops the definitions and the worker",
+            commands::hard_reset,
+        )
+        .of_a_session(),
+        Endpoint::command::<Terms, CommandView, _, _>("/start", "Starts a session at rest", commands::start)
+            .of_a_session(),
+        Endpoint::command::<Terms, CommandView, _, _>("/stop", "Puts a session to rest", commands::stop)
+            .of_a_session(),
+        Endpoint::command::<Rename, CommandView, _, _>("/rename", "Gives it another name", commands::rename)
+            .of_a_session(),
+        Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", commands::prompt)
+            .of_a_session(),
+        Endpoint::command::<Say, CommandView, _, _>(
+            "/steer",
+            "Says something to an agent that works",
+            commands::steer,
+        )
+        .of_a_session(),
+        Endpoint::command::<MergeFrom, MergeView, _, _>(
+            "/merge",
+            "Runs inputs of another session, up to the first that does not run to its end",
+            commands::merge,
+        )
+        .of_a_session(),
+        Endpoint::command::<checking::Check, checking::Checked, _, _>(
+            "/diagnostics",
+            "Checks code without running it",
+            checking::check,
+        )
+        .of_a_session(),
+        Endpoint::command::<checking::Complete, Completions, _, _>(
+            "/completions",
+            "Asks what could stand at a cursor",
+            checking::complete,
+        )
+        .of_a_session(),
+        Endpoint::creation::<creating::Fork, _, _>(
+            "/fork",
+            "Creates a session that begins with entries of another, and has its values",
+            creating::fork,
+        )
+        .of_a_session(),
+        Endpoint::creation::<creating::Create, _, _>("/sessions", "Creates a session", creating::create),
+        Endpoint::command::<Terms, CommandView, _, _>(
+            "/sessions/{session}",
+            "Deletes a session; those that were forked off it stay whole",
+            commands::delete,
+        )
+        .deletes(commands::delete),
+        Endpoint::command::<AnswerAsk, CommandView, _, _>(
+            "/asks/{ask}",
+            "Answers an ask; the first valid answer wins",
+            commands::answer,
+        ),
+        Endpoint::command::<Terms, CommandView, _, _>(
+            "/shutdown",
+            "Ends the daemon, once every session is at rest",
+            commands::shut_down,
+        )
+        .answers(Answer::Nothing),
+        Endpoint::stream::<EvalSignals<'_>, _, _>(
+            "/eval",
+            "The last job from its beginning, then each as it runs",
+            streams::eval,
+        ),
+        Endpoint::stream::<StatusSignals, _, _>(
+            "/status",
+            "How the session is, and what may be done",
+            streams::status,
+        ),
+        Endpoint::stream::<EventSignals, _, _>(
+            "/events",
+            "Every event; with `*` as the session those of all, behind places in the log",
+            streams::events,
+        )
+        .with_query::<streams::Chosen>(),
+        Endpoint::stream::<DiagnosticsSignals, _, _>(
+            "/diagnostics",
+            "The diagnostics of code that was checked",
+            streams::diagnostics,
+        ),
+        Endpoint::stream::<CompletionsSignals, _, _>(
+            "/completions",
+            "The completions that were asked for",
+            streams::completions,
+        ),
+        Endpoint::read::<Vec<SessionView>, _, _>(
+            "/sessions",
+            "The sessions, the most recently active first",
+            reading::sessions,
+        )
+        .with_query::<ListSessions>(),
+        Endpoint::read::<SessionView, _, _>("/sessions/{session}", "A session", reading::session),
+        Endpoint::read::<Vec<EntryView>, _, _>(
+            "/sessions/{session}/entries",
+            "Entries of a session's transcript",
+            reading::entries,
+        )
+        .with_query::<ListEntries>(),
+        Endpoint::read::<Vec<RelativeView>, _, _>(
+            "/sessions/{session}/lineage",
+            "The sessions it comes from, and those that come from it",
+            reading::lineage,
+        ),
+        Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", reading::asks)
+            .with_query::<ListAsks>(),
+        Endpoint::read::<CommandView, _, _>(
+            "/commands/{command}",
+            "What became of a command",
+            reading::command,
+        ),
+        Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", reading::search)
+            .with_query::<Search>(),
     ]
 }
 
 /// Every path but those of other protocols.
 pub(crate) fn routes() -> Router<Daemon> {
-    let mut router = Router::new()
-        .route("/sessions", get(reading::sessions).post(creating::create))
-        .route("/sessions/{session}", get(reading::session).merge(delete(commands::delete)))
-        .route("/sessions/{session}/entries", get(reading::entries))
-        .route("/sessions/{session}/lineage", get(reading::lineage))
-        .route("/asks", get(reading::asks))
-        .route("/asks/{ask}", post(commands::answer))
-        .route("/commands/{command}", get(reading::command))
-        .route("/search", get(reading::search))
-        .route("/shutdown", post(commands::shut_down));
-    for (path, methods) in of_a_session() {
-        router = router.route(path, methods.clone()).route(&format!("/sessions/{{session}}{path}"), methods);
-    }
-    router
+    let router = Router::new().route("/openapi.json", get(openapi::get));
+    endpoints()
+        .into_iter()
+        .fold(router, |router, endpoint| endpoint.serve(router))
         .fallback(|| async { Problem::of_path() })
         .method_not_allowed_fallback(|| async { Problem::of_method() })
 }

@@ -111,7 +111,6 @@ pub(super) struct Search {
     /// Only in this session.
     session: Option<String>,
     /// Only entries of this part: `input`, `output`, `user`, …
-    #[schemars(with = "Option<String>")]
     role: Option<Role>,
     /// Behind so many found before.
     #[serde(default)]

@@ -1,16 +1,100 @@
 //! What streams tell, as Datastar's signals: objects that clients merge into what they have. Pure: events in, signals out. Source: seed 000,
 //! "Datastar SSE for IDE Plugins".
 
+use std::collections::BTreeMap;
+
+use mainstay_engine::runner::Completions;
 use mainstay_model::agent::Work;
 use mainstay_model::{
-    Binding, Diagnostic, Event, EventBody, EventKind, JobPart, OutputStream, Principal, Session, Source,
-    Timestamp, WorkEnding,
+    Action, Binding, CommandId, Delta, Diagnostic, EvalResult, Event, EventBody, EventKind, Failure, JobPart,
+    Message, OutputStream, Principal, Seq, Session, Source, Timestamp, WorkEnding,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use crate::view::fault;
+
+/// What `/status` tells.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct StatusSignals {
+    /// How the session is.
+    status: StatusSignal,
+    /// What may be done now.
+    actions: Vec<Action>,
+}
+
+/// What `/eval` tells: of each signal that is there, what is new of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(super) struct EvalSignals<'a> {
+    /// A job, as far as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval: Option<EvalSignal<'a>>,
+    /// What it printed next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_output: Option<OutputSignal<'a>>,
+    /// What the eval came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_result: Option<EvalResultSignal<'a>>,
+    /// What an agent says next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_output: Option<TurnOutputSignal<'a>>,
+    /// What was said, once it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_message: Option<TurnMessageSignal<'a>>,
+    /// What the agent's work came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_result: Option<TurnResultSignal<'a>>,
+}
+
+/// What `/events` tells: one event.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct EventSignals<'a> {
+    /// It.
+    pub(super) event: &'a Event,
+}
+
+/// What `/diagnostics` tells.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct DiagnosticsSignals {
+    /// The diagnostics of each file, those of code in none under an empty name; null where what was found is out of date.
+    pub(super) diagnostics: BTreeMap<String, Option<Vec<Diagnostic>>>,
+}
+
+/// What `/completions` tells.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(super) struct CompletionsSignals {
+    /// What could stand at the cursor; null before anyone has asked.
+    pub(super) completions: Option<CompletionsSignal>,
+}
+
+/// What could stand at a cursor.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CompletionsSignal {
+    /// What the client calls its question.
+    pub(super) command_id: CommandId,
+    /// The choices, and where the text begins that one replaces.
+    #[serde(flatten)]
+    pub(super) completions: Completions,
+}
+
+/// What any stream tells, for its schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(super) enum AnySignals<'a> {
+    Status(StatusSignals),
+    Eval(EvalSignals<'a>),
+    Event(EventSignals<'a>),
+    Diagnostics(DiagnosticsSignals),
+    Completions(CompletionsSignals),
+}
 
 /// How a session is.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -80,9 +164,9 @@ pub(super) fn status(
     resident_bytes: Option<u64>,
     last_eval_ms: Option<u64>,
     now: Timestamp,
-) -> Value {
+) -> StatusSignals {
     let loaded = session.surroundings.as_ref().map(|around| around.loaded.keys().cloned().collect());
-    let signal = StatusSignal {
+    let status = StatusSignal {
         session: session.id.to_string(),
         short_id: session.id.short(),
         name: session.name.clone(),
@@ -107,8 +191,7 @@ pub(super) fn status(
             resident_bytes,
         }),
     };
-    let actions: Vec<&str> = session.offered().into_iter().map(mainstay_model::Action::name).collect();
-    json!({ "status": signal, "actions": actions })
+    StatusSignals { status, actions: session.offered() }
 }
 
 fn uptime(milliseconds: i64) -> String {
@@ -141,14 +224,13 @@ pub(super) const fn begins_job(event: &Event) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct EvalSignal<'a> {
-    /// `running`, `cancelling` or `ended`.
-    state: &'static str,
+    state: JobState,
     /// The command that asked for it.
-    command_id: Option<&'a str>,
+    command_id: Option<&'a CommandId>,
     /// The event that says so.
-    seq: u64,
+    seq: Seq,
     /// When.
-    at: String,
+    at: Timestamp,
     /// The code, or what was said to an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'a str>,
@@ -160,27 +242,44 @@ struct EvalSignal<'a> {
     by: Option<String>,
 }
 
+/// How far a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum JobState {
+    Running,
+    Cancelling,
+    Ended,
+}
+
+/// A piece of output: it stands behind the pieces before it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OutputSignal<'a> {
+    command_id: Option<&'a CommandId>,
+    seq: Seq,
+    stream: OutputStream,
+    text: &'a str,
+}
+
 /// What an eval came to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct EvalResultSignal<'a> {
     /// The command that asked for it.
-    command_id: Option<&'a str>,
+    command_id: Option<&'a CommandId>,
     /// The event that ended it.
-    seq: u64,
+    seq: Seq,
     /// Whether it ran to its end.
     success: bool,
-    /// How it ended.
+    /// How it ended: `completed`, `rejected`, `raised`, `cancelled`, `interrupted`, `workerExited`.
     ending: &'static str,
     /// The last expression's value.
     result: Option<&'a str>,
     /// Its type.
     type_signature: Option<&'a str>,
     /// What the code defined.
-    #[schemars(with = "Vec<Value>")]
     bindings: &'a [Binding],
     /// Warnings and errors.
-    #[schemars(with = "Vec<Value>")]
     diagnostics: &'a [Diagnostic],
     /// Why it did not run to its end, where the diagnostics do not say it.
     error: Option<String>,
@@ -188,109 +287,147 @@ struct EvalResultSignal<'a> {
     duration_ms: Option<u64>,
 }
 
+/// A piece of what an agent says.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TurnOutputSignal<'a> {
+    command_id: Option<&'a CommandId>,
+    seq: Seq,
+    /// It, and where it stands in its message.
+    #[serde(flatten)]
+    delta: &'a Delta,
+}
+
+/// A message that is whole.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TurnMessageSignal<'a> {
+    command_id: Option<&'a CommandId>,
+    seq: Seq,
+    message: &'a Message,
+}
+
+/// What an agent's work came to.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TurnResultSignal<'a> {
+    command_id: Option<&'a CommandId>,
+    seq: Seq,
+    success: bool,
+    /// How it ended: `done`, `failed`, `cancelled`, `interrupted`.
+    ending: &'static str,
+    /// Why it was not done.
+    error: Option<String>,
+    /// How long it took, in milliseconds.
+    duration_ms: u64,
+}
+
 /// What an event tells of the session's jobs; none where that is nothing.
-pub(super) fn eval(event: &Event) -> Option<Value> {
-    let command = event.metadata.correlation.as_ref().map(|id| id.as_str());
-    let step = |state, code, file, by| {
-        let (command_id, seq, at) = (command, event.seq.0, event.at.to_string());
-        json!({ "eval": EvalSignal { state, command_id, seq, at, code, file, by } })
+pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
+    let Some((_, part)) = event.body.job_part() else { return agents(event) };
+    Some(match part {
+        JobPart::Requested { code, file, .. } => requested(event, code, file),
+        JobPart::Printed { stream, text } => printed(event, stream, text),
+        JobPart::OutputCut => {
+            printed(event, OutputStream::Stderr, "… (what it printed further is not kept)\n")
+        }
+        JobPart::CancelRequested | JobPart::TimedOut => step(event, JobState::Cancelling),
+        JobPart::Completed { result } => ended_eval(event, "completed", Some(result), None),
+        JobPart::Failed { failure, result } => {
+            let (ending, error) = match failure {
+                Failure::Rejected => ("rejected", None),
+                Failure::Raised { error } => ("raised", Some(format!("{}: {}", error.kind, error.message))),
+                Failure::WorkerExited { exit } => {
+                    ("workerExited", Some(format!("the code ended its worker with {exit}")))
+                }
+            };
+            ended_eval(event, ending, Some(result), error)
+        }
+        JobPart::Cancelled(_) => ended_eval(event, "cancelled", None, Some("it was cancelled".to_owned())),
+        JobPart::Interrupted => {
+            ended_eval(event, "interrupted", None, Some("its worker or the daemon was lost".to_owned()))
+        }
+    })
+}
+
+/// How far a job is with an event.
+fn step(event: &Event, state: JobState) -> EvalSignals<'_> {
+    let eval = EvalSignal {
+        state,
+        command_id: event.metadata.correlation.as_ref(),
+        seq: event.seq,
+        at: event.at,
+        code: None,
+        file: None,
+        by: by(event).filter(|_| state != JobState::Ended),
     };
-    let ended = |ending: &'static str, result: Option<&mainstay_model::EvalResult>, error: Option<String>| {
-        let mut told = step("ended", None, None, None);
-        told["evalResult"] = json!(EvalResultSignal {
-            command_id: command,
-            seq: event.seq.0,
-            success: ending == "completed",
-            ending,
-            result: result.and_then(|result| result.value.as_deref()),
-            type_signature: result.and_then(|result| result.value_type.as_deref()),
-            bindings: result.map(|result| result.bindings.as_slice()).unwrap_or_default(),
-            diagnostics: result.map(|result| result.diagnostics.as_slice()).unwrap_or_default(),
-            error,
-            duration_ms: duration_of(event),
-        });
-        told
-    };
-    if let Some((_, part)) = event.body.job_part() {
-        return Some(match part {
-            JobPart::Requested { code, file, .. } => step("running", Some(code), file, by(event)),
-            JobPart::Printed { stream, text } => {
-                let stream = match stream {
-                    OutputStream::Stdout => "stdout",
-                    OutputStream::Stderr => "stderr",
-                };
-                output(command, event, stream, text)
-            }
-            JobPart::OutputCut => {
-                output(command, event, "stderr", "… (what it printed further is not kept)\n")
-            }
-            JobPart::CancelRequested => step("cancelling", None, None, by(event)),
-            JobPart::TimedOut => step("cancelling", None, None, None),
-            JobPart::Completed { result } => ended("completed", Some(result), None),
-            JobPart::Failed { failure, result } => {
-                let (ending, error) = match failure {
-                    mainstay_model::Failure::Rejected => ("rejected", None),
-                    mainstay_model::Failure::Raised { error } => {
-                        ("raised", Some(format!("{}: {}", error.kind, error.message)))
-                    }
-                    mainstay_model::Failure::WorkerExited { exit } => {
-                        ("workerExited", Some(format!("the code ended its worker with {exit}")))
-                    }
-                };
-                ended(ending, Some(result), error)
-            }
-            JobPart::Cancelled(_) => ended("cancelled", None, Some("it was cancelled".to_owned())),
-            JobPart::Interrupted => {
-                ended("interrupted", None, Some("its worker or the daemon was lost".to_owned()))
-            }
-        });
+    EvalSignals { eval: Some(eval), ..EvalSignals::default() }
+}
+
+fn requested<'a>(event: &'a Event, code: &'a str, file: Option<&'a str>) -> EvalSignals<'a> {
+    let mut signals = step(event, JobState::Running);
+    if let Some(eval) = &mut signals.eval {
+        (eval.code, eval.file) = (Some(code), file);
     }
-    agents(event, command, step)
+    signals
+}
+
+fn printed<'a>(event: &'a Event, stream: OutputStream, text: &'a str) -> EvalSignals<'a> {
+    let command_id = event.metadata.correlation.as_ref();
+    let output = OutputSignal { command_id, seq: event.seq, stream, text };
+    EvalSignals { eval_output: Some(output), ..EvalSignals::default() }
+}
+
+fn ended_eval<'a>(
+    event: &'a Event,
+    ending: &'static str,
+    result: Option<&'a EvalResult>,
+    error: Option<String>,
+) -> EvalSignals<'a> {
+    let result = EvalResultSignal {
+        command_id: event.metadata.correlation.as_ref(),
+        seq: event.seq,
+        success: ending == "completed",
+        ending,
+        result: result.and_then(|result| result.value.as_deref()),
+        type_signature: result.and_then(|result| result.value_type.as_deref()),
+        bindings: result.map(|result| result.bindings.as_slice()).unwrap_or_default(),
+        diagnostics: result.map(|result| result.diagnostics.as_slice()).unwrap_or_default(),
+        error,
+        duration_ms: duration_of(event),
+    };
+    EvalSignals { eval_result: Some(result), ..step(event, JobState::Ended) }
 }
 
 /// What an event tells of an agent's work.
-fn agents<'a>(
-    event: &'a Event,
-    command: Option<&'a str>,
-    step: impl Fn(&'static str, Option<&'a str>, Option<&'a str>, Option<String>) -> Value,
-) -> Option<Value> {
+fn agents(event: &Event) -> Option<EvalSignals<'_>> {
+    let (command_id, seq) = (event.metadata.correlation.as_ref(), event.seq);
     if let EventBody::JobRequested { work, .. } = &event.body {
-        let said = match work {
-            Work::Turn { prompt } => Some(prompt.text.as_str()),
-            Work::Shell { line, .. } => Some(line.as_str()),
-            Work::Compaction { .. } | Work::Setting(_) => None,
-        };
-        return Some(step("running", said, None, by(event)));
+        return Some(match work {
+            Work::Turn { prompt } => requested(event, &prompt.text, None),
+            Work::Shell { line, .. } => requested(event, line, None),
+            Work::Compaction { .. } | Work::Setting(_) => step(event, JobState::Running),
+        });
     }
     if let EventBody::JobEnded { ending, duration_ms, .. } = &event.body {
-        let mut told = step("ended", None, None, None);
         let error = match ending {
             WorkEnding::Done { .. } => None,
             WorkEnding::Failed { message } => Some(message.clone()),
             WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => Some(ending.to_string()),
         };
-        told["turnResult"] = json!({
-            "commandId": command, "seq": event.seq, "success": error.is_none(), "ending": ending.name(),
-            "error": error, "durationMs": duration_ms,
-        });
-        return Some(told);
+        let (success, ending, duration_ms) = (error.is_none(), ending.name(), *duration_ms);
+        let result = TurnResultSignal { command_id, seq, success, ending, error, duration_ms };
+        return Some(EvalSignals { turn_result: Some(result), ..step(event, JobState::Ended) });
     }
     if let EventBody::MessageStreamed(delta) = &event.body {
-        return Some(json!({ "turnOutput": {
-            "commandId": command, "seq": event.seq, "message": delta.message, "part": delta.part,
-            "role": delta.role, "offset": delta.offset, "text": delta.text, "tool": delta.tool,
-        } }));
+        let output = TurnOutputSignal { command_id, seq, delta };
+        return Some(EvalSignals { turn_output: Some(output), ..EvalSignals::default() });
     }
     if let EventBody::MessageAdded(message) = &event.body {
-        return Some(
-            json!({ "turnMessage": { "commandId": command, "seq": event.seq, "message": message } }),
-        );
+        let message = TurnMessageSignal { command_id, seq, message };
+        return Some(EvalSignals { turn_message: Some(message), ..EvalSignals::default() });
     }
     None
-}
-
-fn output(command: Option<&str>, event: &Event, stream: &str, text: &str) -> Value {
-    json!({ "evalOutput": { "commandId": command, "seq": event.seq, "stream": stream, "text": text } })
 }
 
 /// Who caused an event, for people.
@@ -300,9 +437,4 @@ fn by(event: &Event) -> Option<String> {
         Source::Client { principal, name } => Some(format!("{name} ({principal})")),
         Source::Worker | Source::System => None,
     }
-}
-
-/// The diagnostics of a file.
-pub(super) fn diagnostics(file: &str, diagnostics: &[Diagnostic]) -> Value {
-    json!({ "diagnostics": { file: diagnostics } })
 }

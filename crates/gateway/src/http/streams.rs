@@ -3,7 +3,7 @@
 //! An event's `id` is the number of the session's event that it tells, or with `?session=*` its place in the log. Who comes again with
 //! `Last-Event-ID`, or `?after=`, is told all that came after it. A slow client reads from the log, and nothing is kept for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,16 +13,19 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Client, Cursor, Followed};
-use mainstay_model::{Action, Error, Event, EventFilter, EventKind, Position, Seq, SessionId, Timestamp};
+use mainstay_model::{
+    Action, Diagnostic, Error, Event, EventFilter, EventKind, Position, Seq, SessionId, Timestamp,
+};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::caller::{Caller, query};
 use super::checking::{Finding, Place};
 use super::problem::Problem;
-use super::signals;
+use super::signals::{self, CompletionsSignals, DiagnosticsSignals, EventSignals};
 
 /// How often something is sent where nothing happens, so that nobody on the way takes the connection for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -250,7 +253,7 @@ pub(super) async fn events(caller: Caller, After(after): After, Kinds(kinds): Ki
     tokio::spawn(async move {
         while let Some(event) = stream.next(&mut followed).await {
             let id = if of_all { event.position.0 } else { event.seq.0 };
-            if !stream.tell(Some(id), &Happened { event: &event }).await {
+            if !stream.tell(Some(id), &EventSignals { event: &event }).await {
                 return;
             }
         }
@@ -258,9 +261,12 @@ pub(super) async fn events(caller: Caller, After(after): After, Kinds(kinds): Ki
     Ok(response)
 }
 
-#[derive(Serialize)]
-struct Happened<'a> {
-    event: &'a Event,
+/// Which events.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(super) struct Chosen {
+    /// Only those of these kinds, with commas between; all where it is left out.
+    kinds: Option<String>,
 }
 
 /// The kinds of events that are wanted, `?kinds=a,b`; all where it does not say.
@@ -290,7 +296,7 @@ pub(super) async fn diagnostics(caller: Caller) -> Answer {
     tokio::spawn(async move {
         let (files, mut findings) = shared.checks.listen(&place);
         let mut known: BTreeSet<String> = files.keys().cloned().collect();
-        if !stream.tell(None, &json!({ "diagnostics": files })).await {
+        if !stream.tell(None, &kept(files)).await {
             return;
         }
         loop {
@@ -299,23 +305,22 @@ pub(super) async fn diagnostics(caller: Caller) -> Answer {
                     Ok(found) if found.0 == place => match &found.1 {
                         Finding::Diagnostics { file, diagnostics } => {
                             known.insert(file.clone());
-                            signals::diagnostics(file, diagnostics)
+                            kept(BTreeMap::from([(file.clone(), diagnostics.clone())]))
                         }
                         Finding::Completions { .. } => continue,
                     },
                     Ok(_) => continue,
                     // All that are kept, once more.
                     Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {
-                        json!({ "diagnostics": shared.checks.listen(&place).0 })
+                        kept(shared.checks.listen(&place).0)
                     }
                     Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
                 },
                 event = stream.next(&mut followed) => match event {
                     Some(event) if signals::clears_diagnostics(&event) => {
                         shared.checks.forget(&place);
-                        let gone: serde_json::Map<String, Value> =
-                            std::mem::take(&mut known).into_iter().map(|file| (file, Value::Null)).collect();
-                        json!({ "diagnostics": gone })
+                        let gone = std::mem::take(&mut known).into_iter().map(|file| (file, None));
+                        DiagnosticsSignals { diagnostics: gone.collect() }
                     }
                     Some(_) => continue,
                     None => return,
@@ -327,6 +332,13 @@ pub(super) async fn diagnostics(caller: Caller) -> Answer {
         }
     });
     Ok(response)
+}
+
+/// Diagnostics as signals.
+fn kept(files: BTreeMap<String, Vec<Diagnostic>>) -> DiagnosticsSignals {
+    DiagnosticsSignals {
+        diagnostics: files.into_iter().map(|(file, diagnostics)| (file, Some(diagnostics))).collect(),
+    }
 }
 
 /// The completions that its principal asks for.
@@ -341,14 +353,16 @@ pub(super) async fn completions(caller: Caller) -> Answer {
     let mut followed = caller.client.follow(Cursor::Session { session, after: newest }, filter).await?;
     let (_, mut findings) = shared.checks.listen(&place);
     tokio::spawn(async move {
-        if !stream.tell(None, &json!({ "completions": null })).await {
+        if !stream.tell(None, &CompletionsSignals { completions: None }).await {
             return;
         }
         loop {
             let told = tokio::select! {
                 found = findings.recv() => match found {
                     Ok(found) if found.0 == place => match &found.1 {
-                        Finding::Completions { signal } => json!({ "completions": signal }),
+                        Finding::Completions { signal } => {
+                            CompletionsSignals { completions: Some(signal.clone()) }
+                        }
                         Finding::Diagnostics { .. } => continue,
                     },
                     // What was missed was asked for before; the newest is to come.

@@ -24,13 +24,10 @@ use crate::view::{CommandState, CommandView, EvalView};
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Terms {
     /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.
-    #[schemars(with = "Option<String>")]
     command_id: Option<CommandId>,
     /// Commands that must have succeeded before it begins.
-    #[schemars(with = "Vec<String>")]
     depends_on: Vec<CommandId>,
     /// The version that the session must have when it begins.
-    #[schemars(with = "Option<u64>")]
     if_version: Option<mainstay_model::Version>,
     /// How long it may take from its acceptance to its end, in milliseconds.
     timeout_ms: Option<u64>,
@@ -49,13 +46,10 @@ impl Terms {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Accepted {
     /// Its id: `GET /commands/{id}` has its outcome.
-    #[schemars(with = "String")]
     pub(super) command_id: CommandId,
     /// Its session.
-    #[schemars(with = "String")]
     pub(super) session: SessionId,
     /// The events of the session after this one tell of it.
-    #[schemars(with = "u64")]
     pub(super) seq: Seq,
 }
 

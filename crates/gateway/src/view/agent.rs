@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::for_each_between;
 
 /// How an agent goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentView {
     /// With which model, how hard it thinks and how full its context is, as it said last; none before it was there.
@@ -26,7 +26,7 @@ pub struct AgentView {
 }
 
 /// Something said to an agent that it has not heard yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedView {
     /// When it is to hear it.
@@ -55,7 +55,7 @@ impl AgentView {
 }
 
 /// What came of something that an agent was given to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkView {
     /// Its session.

@@ -7,5 +7,6 @@ mod scripted;
 mod browsers;
 mod commands;
 mod refusals;
+mod schemas;
 mod streams;
 mod support;

@@ -9,7 +9,7 @@ use crate::label::Labels;
 use crate::transcript::{Segment, Transcript};
 
 /// Where a session was forked off another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ForkPoint {
     /// The session it was forked off.
@@ -30,7 +30,7 @@ pub struct ForkPoint {
 }
 
 /// Where entries of another session were put into a transcript. Source: seed 004, "MergeRecord".
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MergePoint {
     /// The session they are from.

@@ -8,7 +8,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{CommandId, IdempotencyKey, Version};
 
 /// A command that waits for its turn, with all that is needed to carry it out when that comes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedCommand {
     /// Which.
@@ -32,7 +32,7 @@ pub struct QueuedCommand {
 }
 
 /// When a command must have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deadline {
     /// Then.

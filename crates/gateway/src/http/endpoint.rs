@@ -1,0 +1,145 @@
+//! Endpoints: each says where it is, what carries it out, and what it takes and answers. The router and the OpenAPI document are made of the
+//! same list, so that neither can lack what the other has.
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::http::Method;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::rpc::server::Daemon;
+
+/// Makes the schema of a type.
+pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// What an endpoint answers where all goes well.
+#[derive(Clone, Copy)]
+pub(super) enum Answer {
+    /// That a command is accepted, or where its client waits, its outcome.
+    Command(SchemaOf),
+    /// A session that came to be.
+    Session,
+    /// What was asked for.
+    Json(SchemaOf),
+    /// Signals, as they come.
+    Stream(SchemaOf),
+    /// Nothing more than that it is done.
+    Nothing,
+}
+
+/// One method of one path.
+pub(super) struct Endpoint {
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    pub(super) summary: &'static str,
+    /// Whether it is about one session, and so is also below that session's own path.
+    pub(super) is_of_a_session: bool,
+    pub(super) query: Option<SchemaOf>,
+    pub(super) body: Option<SchemaOf>,
+    pub(super) answer: Answer,
+    handler: MethodRouter<Daemon>,
+}
+
+impl Endpoint {
+    fn new<H, T>(method: Method, path: &'static str, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
+        Self {
+            method,
+            path,
+            summary,
+            is_of_a_session: false,
+            query: None,
+            body: None,
+            answer: Answer::Nothing,
+            handler: on(filter, handler),
+        }
+    }
+
+    /// A command: what it says, and what its outcome looks like.
+    pub(super) fn command<B: JsonSchema, O: JsonSchema, H, T>(
+        path: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let command = Self::new(Method::POST, path, summary, handler);
+        Self { body: Some(schema_of::<B>), answer: Answer::Command(schema_of::<O>), ..command }
+    }
+
+    /// A stream of signals.
+    pub(super) fn stream<S: JsonSchema, H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let stream = Self::new(Method::GET, path, summary, handler);
+        Self { answer: Answer::Stream(schema_of::<S>), is_of_a_session: true, ..stream }
+    }
+
+    /// Something that is read.
+    pub(super) fn read<A: JsonSchema, H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let read = Self::new(Method::GET, path, summary, handler);
+        Self { answer: Answer::Json(schema_of::<A>), ..read }
+    }
+
+    /// What brings a session.
+    pub(super) fn creation<B: JsonSchema, H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let creation = Self::new(Method::POST, path, summary, handler);
+        Self { body: Some(schema_of::<B>), answer: Answer::Session, ..creation }
+    }
+
+    /// The same, about one session.
+    pub(super) fn of_a_session(self) -> Self {
+        Self { is_of_a_session: true, ..self }
+    }
+
+    /// The same, with another method.
+    pub(super) fn deletes<H, T>(self, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        Self { method: Method::DELETE, handler: on(MethodFilter::DELETE, handler), ..self }
+    }
+
+    /// The same, which takes parameters.
+    pub(super) fn with_query<Q: JsonSchema>(self) -> Self {
+        Self { query: Some(schema_of::<Q>), ..self }
+    }
+
+    /// The same, with this answer.
+    pub(super) fn answers(self, answer: Answer) -> Self {
+        Self { answer, ..self }
+    }
+
+    /// Where it is.
+    pub(super) fn paths(&self) -> Vec<String> {
+        let of_a_session = self.is_of_a_session.then(|| format!("/sessions/{{session}}{}", self.path));
+        [self.path.to_owned()].into_iter().chain(of_a_session).collect()
+    }
+
+    /// Adds it to a router.
+    pub(super) fn serve(self, router: Router<Daemon>) -> Router<Daemon> {
+        self.paths().iter().fold(router, |router, path| router.route(path, self.handler.clone()))
+    }
+}
+
+/// Makes the schema of a type.
+pub(super) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}

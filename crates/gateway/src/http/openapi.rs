@@ -1,0 +1,230 @@
+//! The OpenAPI document of all endpoints, and the JSON Schemas of events and signals. Made of the types; `docs/schema` has them as files.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use mainstay_model::Event;
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::endpoint::{Answer, Endpoint, SchemaOf, schema_of};
+use super::problem::ProblemDocument;
+use super::signals::AnySignals;
+use super::submitting::Accepted;
+use crate::view::SessionView;
+
+/// Where OpenAPI has its schemas.
+const SCHEMAS: &str = "/components/schemas";
+
+/// What may go wrong everywhere, with the statuses of `problem.rs`.
+const PROBLEMS: [(u16, &str); 14] = [
+    (400, "What was sent cannot be understood, or is not valid"),
+    (401, "No token, or a wrong one"),
+    (403, "Not permitted, or not from this machine"),
+    (404, "There is no such thing for who asks"),
+    (405, "The path takes other methods"),
+    (408, "The body did not come in time"),
+    (409, "The session's state, or another command, does not allow it; `offered` says what is possible"),
+    (412, "The session has another version"),
+    (413, "Larger than is read"),
+    (415, "The body is no JSON"),
+    (429, "More than is taken at once; `Retry-After` says when to try again, where that is known"),
+    (500, "The store or the daemon failed"),
+    (503, "What does the session's work is not there now"),
+    (504, "It took longer than it may"),
+];
+
+/// `GET /openapi.json`.
+pub(super) async fn get() -> Json<Value> {
+    Json(document())
+}
+
+/// The documents, by the names of their files in `docs/schema`.
+pub fn schemas() -> BTreeMap<&'static str, Value> {
+    let schema = |of: SchemaOf| {
+        let mut generator = SchemaSettings::draft2020_12().into_generator();
+        let root = of(&mut generator);
+        let mut schema = root.to_value();
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        schema["$defs"] = Value::Object(generator.take_definitions(true));
+        schema
+    };
+    BTreeMap::from([
+        ("openapi.json", document()),
+        ("event.json", schema(schema_of::<Event>)),
+        ("signals.json", schema(schema_of::<AnySignals<'static>>)),
+    ])
+}
+
+/// The OpenAPI document.
+pub(super) fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = SCHEMAS.into();
+    let mut generator = settings.into_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for endpoint in super::endpoints() {
+        for path in endpoint.paths() {
+            let operation = operation(&endpoint, &path, &mut generator);
+            let methods = paths.entry(path).or_insert_with(|| json!({}));
+            methods[endpoint.method.as_str().to_ascii_lowercase()] = operation;
+        }
+    }
+    paths.insert("/openapi.json".to_owned(), json!({ "get": {
+        "operationId": "get_openapi",
+        "summary": "This document",
+        "responses": { "200": { "description": "OpenAPI 3.1", "content": { "application/json": { "schema": { "type": "object" } } } } },
+    } }));
+    let problem = generator.subschema_for::<ProblemDocument>();
+    let responses: Map<String, Value> = PROBLEMS
+        .iter()
+        .map(|(status, description)| (format!("problem{status}"), problem_response(description, &problem)))
+        .collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Mainstay",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Commands in, streams out. `mainstay explain CODE` says more of every error's code.",
+        },
+        "servers": [{ "url": "http://127.0.0.1:37749" }],
+        "security": [{ "token": [] }, { "cookie": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "cookie": { "type": "apiKey", "in": "cookie", "name": "mainstay_37749" },
+            },
+            "responses": responses,
+            "schemas": Value::Object(generator.take_definitions(true)),
+        },
+    })
+}
+
+fn problem_response(description: &str, problem: &Schema) -> Value {
+    json!({ "description": description, "content": { "application/problem+json": { "schema": problem } } })
+}
+
+fn operation(endpoint: &Endpoint, path: &str, generator: &mut SchemaGenerator) -> Value {
+    let Endpoint { method, summary, query, body, answer, .. } = endpoint;
+    let mut operation = json!({
+        "operationId": operation_id(method.as_str(), path),
+        "summary": summary,
+        "parameters": parameters(endpoint, path, *query, generator),
+        "responses": responses(*answer, generator),
+    });
+    if let Some(body) = body {
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": { "application/json": { "schema": body(generator) } },
+        });
+    }
+    operation
+}
+
+fn operation_id(method: &str, path: &str) -> String {
+    let words = path.split(['/', '-']).filter(|word| !word.is_empty());
+    let words = words.map(|word| word.trim_matches(['{', '}']));
+    std::iter::once(method.to_ascii_lowercase().as_str()).chain(words).collect::<Vec<_>>().join("_")
+}
+
+fn parameters(
+    endpoint: &Endpoint,
+    path: &str,
+    query: Option<SchemaOf>,
+    generator: &mut SchemaGenerator,
+) -> Vec<Value> {
+    let text = json!({ "type": "string" });
+    let parameter = |name: &str, place: &str, required: bool, schema: &Value, description: &str| json!({ "name": name, "in": place, "required": required, "schema": schema, "description": description });
+    let mut parameters = Vec::new();
+    for word in path.split('/').filter_map(|word| word.strip_prefix('{')?.strip_suffix('}')) {
+        parameters.push(parameter(
+            word,
+            "path",
+            true,
+            &text,
+            "Its id, or the end of it; of a session also its name",
+        ));
+    }
+    if endpoint.is_of_a_session && !path.starts_with("/sessions/") {
+        let what = "The session: its id, the end of it, or its name; the most recent where it is left out";
+        parameters.push(parameter("session", "query", false, &text, what));
+    }
+    if let Some(query) = query {
+        parameters.extend(properties(query, generator).into_iter().map(|(name, schema, required)| {
+            let description =
+                schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+            parameter(&name, "query", required, &schema, &description)
+        }));
+    }
+    let cursor = json!({ "type": "integer", "minimum": 0 });
+    match endpoint.answer {
+        Answer::Command(_) | Answer::Session => {
+            let wait =
+                "`wait=N`: the outcome, where it comes within so many seconds; else it is answered at once";
+            parameters.push(parameter("Prefer", "header", false, &text, wait));
+            let key = "What the client calls what it wants done once";
+            let schema = json!({ "type": "string", "maxLength": 256, "pattern": "^[!-~]+$" });
+            parameters.push(parameter("Idempotency-Key", "header", false, &schema, key));
+        }
+        Answer::Stream(_) => {
+            let what = "Goes on behind the event with this id";
+            parameters.push(parameter("Last-Event-ID", "header", false, &cursor, what));
+            parameters.push(parameter("after", "query", false, &cursor, what));
+        }
+        Answer::Json(_) | Answer::Nothing => {}
+    }
+    parameters
+}
+
+/// The properties of an object's schema, and which of them must be there.
+fn properties(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<(String, Value, bool)> {
+    let schema = of(generator).to_value();
+    let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+    let schema = name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema);
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+    let is_required = |name: &String| required.iter().any(|required| required == name.as_str());
+    properties.into_iter().map(|(name, schema)| (name.clone(), schema, is_required(&name))).collect()
+}
+
+fn responses(answer: Answer, generator: &mut SchemaGenerator) -> Value {
+    let json_of = |schema: &Schema, description: &str| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
+    let accepted = |generator: &mut SchemaGenerator| {
+        let schema = generator.subschema_for::<Accepted>();
+        json_of(&schema, "Accepted; the events of the session behind `seq` tell of it")
+    };
+    let mut responses: Map<String, Value> = PROBLEMS
+        .iter()
+        .map(|(status, _)| {
+            (status.to_string(), json!({ "$ref": format!("#/components/responses/problem{status}") }))
+        })
+        .collect();
+    match answer {
+        Answer::Command(outcome) => {
+            responses.insert("202".to_owned(), accepted(generator));
+            responses.insert("200".to_owned(), json_of(&outcome(generator), "What came of it"));
+        }
+        Answer::Session => {
+            responses.insert("202".to_owned(), accepted(generator));
+            let session = generator.subschema_for::<SessionView>();
+            responses.insert("201".to_owned(), json_of(&session, "The session, ready"));
+        }
+        Answer::Json(schema) => {
+            responses.insert("200".to_owned(), json_of(&schema(generator), "What was asked for"));
+        }
+        Answer::Stream(schema) => {
+            let schema = schema(generator);
+            let described = "Events `datastar-patch-signals`, each with `signals` of this schema as its data";
+            let stream = json!({
+                "description": described,
+                "content": { "text/event-stream": { "schema": { "type": "string" }, "x-signals": schema } },
+            });
+            responses.insert("200".to_owned(), stream);
+        }
+        Answer::Nothing => {
+            responses.insert("202".to_owned(), json!({ "description": "It is done" }));
+        }
+    }
+    Value::Object(responses)
+}
