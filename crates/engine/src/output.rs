@@ -1,9 +1,11 @@
-//! What a job prints, on its way to the log: joined into chunks, and cut at the limit.
+//! What a job prints and shows, on its way to the log: printed text is joined into chunks, and all is cut at the limits. The text of a
+//! display counts as printed, its other forms have an allowance of their own.
 //!
 //! Pure: the session's task says what came and when to flush. Output that belongs to no job shares one allowance between
 //! two jobs, so that a process left behind cannot fill the disk either.
 
-use mainstay_model::{JobId, OutputStream, RunnerNotice};
+use mainstay_model::outcome::PutOut;
+use mainstay_model::{Bundle, Display, JobId, Limits, OutputStream};
 
 /// A chunk is written out at this size, or when the flush interval ends.
 const CHUNK_BYTES: usize = 4 * 1024;
@@ -11,49 +13,56 @@ const CHUNK_BYTES: usize = 4 * 1024;
 /// Collects output until it is worth an event.
 #[derive(Debug)]
 pub(crate) struct OutputBuffer {
-    limit: usize,
-    kept: usize,
+    limits: Kept,
+    kept: Kept,
     owner: Option<JobId>,
     chunk: Option<(OutputStream, String)>,
     cut: bool,
 }
 
+/// How much is kept of a job.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept {
+    /// Bytes of text.
+    text: usize,
+    /// Bytes of one display.
+    display: usize,
+    /// Bytes of the other forms of all displays.
+    forms: usize,
+}
+
 /// What is to be recorded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Output.
-    Chunk(RunnerNotice),
+    /// What this job, or none, put out.
+    Chunk(Option<JobId>, PutOut),
     /// The limit was reached.
     Cut(JobId),
 }
 
 impl OutputBuffer {
-    /// Keeps at most `limit` bytes for each job.
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, kept: 0, owner: None, chunk: None, cut: false }
+    /// Keeps as much for each job as the limits say.
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let limits = Kept {
+            text: limits.output_bytes_per_job,
+            display: limits.display_bytes,
+            forms: limits.display_bytes_per_job,
+        };
+        Self { limits, kept: Kept::default(), owner: None, chunk: None, cut: false }
     }
 
     /// Takes in what was printed; gives what is ready to be recorded.
     pub(crate) fn push(&mut self, job: Option<JobId>, stream: OutputStream, text: &str) -> Vec<Piece> {
-        let mut ready = Vec::new();
-        if job != self.owner {
-            ready.extend(self.flush());
-            (self.owner, self.kept, self.cut) = (job, 0, false);
-        }
+        let mut ready = self.turn_to(job);
         if self.chunk.as_ref().is_some_and(|(of, _)| *of != stream) {
             ready.extend(self.flush());
         }
-        let room = self.limit.saturating_sub(self.kept);
-        let taken = &text[..text.floor_char_boundary(room)];
-        if !taken.is_empty() {
-            self.kept += taken.len();
-            self.chunk.get_or_insert_with(|| (stream, String::new())).1.push_str(taken);
+        let taken = self.take(text);
+        if taken > 0 {
+            self.chunk.get_or_insert_with(|| (stream, String::new())).1.push_str(&text[..taken]);
         }
-        if taken.len() < text.len() && !self.cut {
-            self.cut = true;
-            self.kept = self.limit;
-            ready.extend(self.flush());
-            ready.extend(job.map(Piece::Cut));
+        if taken < text.len() {
+            ready.extend(self.cut());
         }
         if self.chunk.as_ref().is_some_and(|(_, chunk)| chunk.len() >= CHUNK_BYTES) {
             ready.extend(self.flush());
@@ -61,10 +70,55 @@ impl OutputBuffer {
         ready
     }
 
+    /// Takes in what was shown; gives what is ready to be recorded.
+    pub(crate) fn show(&mut self, job: Option<JobId>, display: Display) -> Vec<Piece> {
+        let mut ready = self.turn_to(job);
+        ready.extend(self.flush());
+        let data =
+            display.data.cut(self.limits.display).within(self.limits.forms.saturating_sub(self.kept.forms));
+        let (text, taken) = (data.text().len(), self.take(data.text()));
+        let data = if taken < text { Bundle::with_text_of(data, taken) } else { data };
+        // What has neither text nor form left is nothing.
+        if text == 0 || taken > 0 || data.form_bytes() > 0 {
+            self.kept.forms += data.form_bytes();
+            ready.push(Piece::Chunk(job, PutOut::Displayed(Box::new(Display { data, ..display }))));
+        }
+        if taken < text {
+            ready.extend(self.cut());
+        }
+        ready
+    }
+
+    /// What follows is of this job.
+    fn turn_to(&mut self, job: Option<JobId>) -> Vec<Piece> {
+        let mut ready = Vec::new();
+        if job != self.owner {
+            ready.extend(self.flush());
+            (self.owner, self.kept, self.cut) = (job, Kept::default(), false);
+        }
+        ready
+    }
+
+    /// How many bytes of a text are still kept.
+    fn take(&mut self, text: &str) -> usize {
+        let taken = text.floor_char_boundary(self.limits.text.saturating_sub(self.kept.text));
+        self.kept.text += taken;
+        taken
+    }
+
+    /// Nothing is kept any more.
+    fn cut(&mut self) -> Vec<Piece> {
+        if std::mem::replace(&mut self.cut, true) {
+            return Vec::new();
+        }
+        self.kept.text = self.limits.text;
+        self.flush().into_iter().chain(self.owner.map(Piece::Cut)).collect()
+    }
+
     /// Gives up what is held.
     pub(crate) fn flush(&mut self) -> Option<Piece> {
         let (stream, text) = self.chunk.take()?;
-        Some(Piece::Chunk(RunnerNotice::Output { job: self.owner, stream, text }))
+        Some(Piece::Chunk(self.owner, PutOut::Printed(stream, text)))
     }
 
     /// Whether something waits for a flush.
@@ -82,13 +136,32 @@ mod tests {
         JobId::from_uuid(uuid::Uuid::from_u128(n))
     }
 
+    /// A buffer that keeps so many bytes of text, of a display, and of the forms of all.
+    fn buffer(text: usize, display: usize, forms: usize) -> OutputBuffer {
+        OutputBuffer::new(&Limits {
+            output_bytes_per_job: text,
+            display_bytes: display,
+            display_bytes_per_job: forms,
+            ..Limits::default()
+        })
+    }
+
+    fn display(text: &str, html: &str) -> Display {
+        let data = serde_json::json!({ "text/plain": text, "text/html": html });
+        Display { id: None, is_value: false, data: serde_json::from_value(data).unwrap() }
+    }
+
+    fn shown(text: &str, html: &str) -> Piece {
+        Piece::Chunk(Some(job(1)), PutOut::Displayed(Box::new(display(text, html))))
+    }
+
     fn chunk(job: Option<JobId>, stream: OutputStream, text: &str) -> Piece {
-        Piece::Chunk(RunnerNotice::Output { job, stream, text: text.to_owned() })
+        Piece::Chunk(job, PutOut::Printed(stream, text.to_owned()))
     }
 
     #[test]
     fn small_writes_become_one_chunk() {
-        let mut buffer = OutputBuffer::new(100);
+        let mut buffer = buffer(100, 0, 0);
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "a").is_empty());
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "b").is_empty());
         assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stdout, "ab")));
@@ -97,7 +170,7 @@ mod tests {
 
     #[test]
     fn streams_and_jobs_never_share_a_chunk() {
-        let mut buffer = OutputBuffer::new(100);
+        let mut buffer = buffer(100, 0, 0);
         buffer.push(Some(job(1)), OutputStream::Stdout, "out");
         assert_eq!(
             buffer.push(Some(job(1)), OutputStream::Stderr, "err"),
@@ -111,17 +184,65 @@ mod tests {
 
     #[test]
     fn output_over_the_limit_is_cut_at_a_character_and_marked_once() {
-        let mut buffer = OutputBuffer::new(4);
+        let mut buffer = buffer(4, 0, 0);
         let pieces = buffer.push(Some(job(1)), OutputStream::Stdout, "abcé!");
         assert_eq!(pieces, [chunk(Some(job(1)), OutputStream::Stdout, "abc"), Piece::Cut(job(1))]);
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "more").is_empty());
         assert!(!buffer.is_pending());
     }
 
+    #[test]
+    fn a_display_stands_between_what_was_printed_before_and_after_it() {
+        let mut buffer = buffer(100, 100, 100);
+        assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "one ").is_empty());
+        assert_eq!(
+            buffer.show(Some(job(1)), display("it", "<b>")),
+            [chunk(Some(job(1)), OutputStream::Stdout, "one "), shown("it", "<b>")]
+        );
+        assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "two").is_empty());
+        assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stdout, "two")));
+    }
+
+    #[test]
+    fn displays_over_the_limits_keep_their_text_and_say_what_is_gone() {
+        let mut buffer = buffer(1000, 20, 10);
+        let told = |pieces: Vec<Piece>| match pieces.as_slice() {
+            [Piece::Chunk(_, PutOut::Displayed(display))] => {
+                format!("{:?} {}", display.data.kinds(), display.data.text())
+            }
+            other => panic!("{other:?}"),
+        };
+        let show =
+            |buffer: &mut OutputBuffer, html: &str| told(buffer.show(Some(job(1)), display("it", html)));
+        assert_eq!(show(&mut buffer, "<b>1234"), r#"["text/html", "text/plain"] it"#);
+        let spent = "[text/html left out: 7 bytes, and the job has shown as much as is kept]";
+        assert_eq!(show(&mut buffer, "<b>1234"), format!("[\"text/plain\"] it\n{spent}"));
+        let large = "[text/html left out: 23 bytes, over the limit]";
+        assert_eq!(show(&mut buffer, "<b>12345678901234567890"), format!("[\"text/plain\"] it\n{large}"));
+        assert_eq!(show(&mut buffer, "<b>"), r#"["text/html", "text/plain"] it"#);
+    }
+
+    #[test]
+    fn the_text_of_displays_counts_as_printed() {
+        let mut buffer = buffer(5, 100, 100);
+        assert_eq!(buffer.show(Some(job(1)), display("abc", "<b>")), [shown("abc", "<b>")]);
+        assert_eq!(
+            buffer.show(Some(job(1)), display("def", "<b>")),
+            [shown("de", "<b>"), Piece::Cut(job(1))]
+        );
+        assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "more").is_empty());
+        assert_eq!(buffer.show(Some(job(1)), display("ghi", "<b>")), [shown("", "<b>")]);
+        assert!(
+            buffer
+                .show(Some(job(1)), Display { data: Bundle::plain("j".to_owned()), ..display("", "") })
+                .is_empty()
+        );
+    }
+
     proptest! {
         #[test]
         fn what_is_kept_is_a_prefix_of_what_was_printed(limit in 0_usize..200, writes: Vec<String>) {
-            let mut buffer = OutputBuffer::new(limit);
+            let mut buffer = buffer(limit, 0, 0);
             let mut kept = String::new();
             let mut cuts = 0;
             let mut pieces: Vec<Piece> =
@@ -129,9 +250,9 @@ mod tests {
             pieces.extend(buffer.flush());
             for piece in pieces {
                 match piece {
-                    Piece::Chunk(RunnerNotice::Output { text, .. }) => kept.push_str(&text),
+                    Piece::Chunk(_, PutOut::Printed(_, text)) => kept.push_str(&text),
                     Piece::Cut(_) => cuts += 1,
-                    Piece::Chunk(other) => prop_assert!(false, "{other:?}"),
+                    Piece::Chunk(_, PutOut::Displayed(_)) => prop_assert!(false, "nothing was shown"),
                 }
             }
             let printed = writes.concat();

@@ -38,6 +38,6 @@ impl Client {
     }
 
     async fn snippet(&self, words: &Words, placed: &Placed) -> Result<String, Error> {
-        self.engine().text_of(placed).await.map(|text| words.snippet(&text))
+        self.engine().text_of(placed).await.map(|text| words.snippet(&placed.entry.shown(&text)))
     }
 }

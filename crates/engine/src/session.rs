@@ -15,12 +15,12 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::decide::{Answer, Identity};
+use mainstay_model::outcome::PutOut;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
     Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event,
-    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, OutputStream, PendingAsk, Position,
-    RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp, Version,
-    decide,
+    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk, Position, RunnerNotice, Seq,
+    Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp, Version, decide,
 };
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -208,7 +208,7 @@ pub(crate) fn spawn(
     let mut task = SessionTask {
         door: Arc::downgrade(&door),
         is_open: true,
-        output: OutputBuffer::new(shared.limits.output_bytes_per_job),
+        output: OutputBuffer::new(&shared.limits),
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
@@ -266,7 +266,7 @@ struct SessionTask {
     /// What an agent says of a message.
     stream: StreamBuffer,
     /// What code printed that is withheld.
-    unstored: Vec<(OutputStream, String)>,
+    unstored: Vec<PutOut>,
     flush_at: Option<Instant>,
     grace: Option<(Instant, JobId)>,
     /// Held while the session is not at rest, except by one of too many that were brought back.
@@ -520,7 +520,7 @@ impl SessionTask {
             !self.answered.as_ref().is_some_and(is_of)
         });
         let live = outcomes.iter_mut().filter_map(|answer| answer.outcome.live_mut());
-        live.for_each(|live| live.printed.append(&mut self.unstored));
+        live.for_each(|live| live.put_out.append(&mut self.unstored));
         let first = self.session.last_seq.next();
         let mut new_events = Vec::with_capacity(events.len());
         for (metadata, body) in events {
@@ -620,8 +620,11 @@ fn is_output(input: &Input) -> bool {
     let Input::Notice(notice) = input else { return false };
     matches!(
         notice,
-        Notice::Runner(RunnerNotice::Output { .. } | RunnerNotice::Agent(AgentNotice::Said(_)))
-            | Notice::OutputCut { .. }
+        Notice::Runner(
+            RunnerNotice::Output { .. }
+                | RunnerNotice::Display { .. }
+                | RunnerNotice::Agent(AgentNotice::Said(_))
+        ) | Notice::OutputCut { .. }
     )
 }
 

@@ -203,6 +203,7 @@ impl WarmUp {
                 }
                 notice @ (RunnerNotice::Agent(_)
                 | RunnerNotice::Output { .. }
+                | RunnerNotice::Display { .. }
                 | RunnerNotice::Asks { .. }
                 | RunnerNotice::Finished { .. }
                 | RunnerNotice::Exited { .. }) => Notice::Runner(notice),
@@ -374,7 +375,7 @@ async fn end_of(
 ) -> Result<JobReport, ReplayFailed> {
     loop {
         match notices.recv().await {
-            Some(RunnerNotice::Output { .. } | RunnerNotice::Agent(_)) => {}
+            Some(RunnerNotice::Output { .. } | RunnerNotice::Display { .. } | RunnerNotice::Agent(_)) => {}
             Some(RunnerNotice::Asks { ask, .. }) => {
                 let answer = answers.next().unwrap_or(Err(Error::Cancelled));
                 runner.answer(ask, answer).await;

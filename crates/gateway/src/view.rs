@@ -6,11 +6,11 @@ use mainstay_engine::{
     WarmUpProgress,
 };
 use mainstay_log::SessionStatistics;
-use mainstay_model::outcome::Live;
+use mainstay_model::outcome::{Live, PutOut};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
-    Action, Ask, AskId, Binding, CommandId, Diagnostic, Error, EvalEnding, EvalOutcome, EvalResult, Event,
-    JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
+    Action, Ask, AskId, Binding, CommandId, Diagnostic, Display, Error, EvalEnding, EvalOutcome, EvalResult,
+    Event, JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
     Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Timestamp, TokenUsage, Validity,
     ValidityCounts, Version,
 };
@@ -327,6 +327,9 @@ pub struct EvalView {
     /// What it printed to standard error.
     #[serde(default)]
     pub stderr: String,
+    /// What it showed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<DisplayView>,
     /// Whether it printed more than is kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output_cut: bool,
@@ -347,6 +350,45 @@ pub struct EvalView {
     /// Whether its code, and what it gave and printed, is stored nowhere: who asks again is not told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
+}
+
+/// Something that an eval showed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisplayView {
+    /// How many bytes it had printed to standard output before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub printed_before: usize,
+    /// What.
+    #[serde(flatten)]
+    pub display: Display,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(bytes: &usize) -> bool {
+    *bytes == 0
+}
+
+impl EvalView {
+    /// What it printed to standard output, with what it showed on lines of their own as plain text, where it did. Not its value, which it
+    /// also has as the language's prompt prints it.
+    pub fn put_out(&self) -> String {
+        let (mut text, mut done) = (String::new(), 0);
+        for DisplayView { printed_before, display } in
+            self.displays.iter().filter(|view| !view.display.is_value)
+        {
+            // A view that came over a wire may say anything.
+            text.push_str(self.stdout.get(done..*printed_before).unwrap_or_default());
+            done = (*printed_before).max(done);
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(display.data.text().trim_end());
+            text.push('\n');
+        }
+        text.push_str(self.stdout.get(done..).unwrap_or_default());
+        text
+    }
 }
 
 /// How far a command has come.
@@ -441,6 +483,7 @@ impl EvalView {
             display,
             stdout: printed.stdout,
             stderr: printed.stderr,
+            displays: printed.displays,
             output_cut: printed.cut,
             diagnostics,
             error: explain(ending),
@@ -577,17 +620,19 @@ impl MergeView {
 struct Printed {
     stdout: String,
     stderr: String,
+    displays: Vec<DisplayView>,
     cut: bool,
 }
 
 impl Printed {
     /// The outcome with what is not stored of it.
     fn with_live(&mut self, live: Live, outcome: EvalOutcome) -> EvalOutcome {
-        let Live { error, result, printed } = live;
-        for (stream, text) in printed {
-            match stream {
-                OutputStream::Stdout => self.stdout.push_str(&text),
-                OutputStream::Stderr => self.stderr.push_str(&text),
+        let Live { error, result, put_out } = live;
+        for one in put_out {
+            match one {
+                PutOut::Printed(OutputStream::Stdout, text) => self.stdout.push_str(&text),
+                PutOut::Printed(OutputStream::Stderr, text) => self.stderr.push_str(&text),
+                PutOut::Displayed(display) => self.show(*display),
             }
         }
         let ending = match (error, outcome.ending) {
@@ -599,6 +644,15 @@ impl Printed {
         EvalOutcome { ending, value, value_type, bindings, display, diagnostics, ..outcome }
     }
 
+    /// A display under the name of another stands in its place.
+    fn show(&mut self, display: Display) {
+        let is_same = |other: &&mut DisplayView| display.id.is_some() && other.display.id == display.id;
+        match self.displays.iter_mut().find(is_same) {
+            Some(place) => place.display = display,
+            None => self.displays.push(DisplayView { printed_before: self.stdout.len(), display }),
+        }
+    }
+
     fn push(&mut self, job: JobId, event: &Event) {
         let Some((of, part)) = event.body.job_part() else { return };
         if of != job {
@@ -607,6 +661,7 @@ impl Printed {
         match part {
             JobPart::Printed { stream: OutputStream::Stdout, text } => self.stdout.push_str(text),
             JobPart::Printed { stream: OutputStream::Stderr, text } => self.stderr.push_str(text),
+            JobPart::Displayed(display) => self.show(display.clone()),
             JobPart::OutputCut => self.cut = true,
             JobPart::Requested { .. }
             | JobPart::CancelRequested

@@ -59,6 +59,7 @@ macro_rules! conformance_of {
                 reads::sessions_are_found_by_their_asks_and_by_who_sees_them,
                 reads::a_session_is_found_by_its_id_the_end_of_it_or_its_name,
                 entries::a_cell_is_two_entries_once_it_has_ended,
+                entries::a_display_is_an_entry_of_its_cell_and_its_text_is_found,
                 entries::what_is_said_again_is_the_same_entry,
                 entries::large_content_is_an_object_with_a_preview,
                 entries::entries_are_those_that_the_events_come_to,

@@ -177,6 +177,8 @@ fn check(config: &Config) -> Result<(), String> {
     let Limits {
         code_bytes,
         output_bytes_per_job,
+        display_bytes,
+        display_bytes_per_job,
         value_bytes,
         lane_commands,
         commands,
@@ -222,6 +224,8 @@ fn check(config: &Config) -> Result<(), String> {
         ("log-bytes", log_bytes, SIZE),
         ("code-bytes", wide(code_bytes), SIZE),
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
+        ("display-bytes", wide(display_bytes), SIZE),
+        ("display-bytes-per-job", wide(display_bytes_per_job), SIZE),
         ("value-bytes", wide(value_bytes), SIZE),
         ("lane-commands", wide(lane_commands), COUNT),
         ("commands", wide(commands), COUNT),

@@ -21,6 +21,7 @@ use crate::Timestamp;
 use crate::agent::{AgentNotice, QueuedPrompt, Work};
 use crate::ask::Question;
 use crate::command::Command;
+use crate::display::Display;
 use crate::error::Error;
 use crate::eval::{EvalResult, RaisedError, WorkerExit};
 use crate::event::{Blame, Deadline, EventBody, Metadata, OutputStream, QueuedCommand, Source};
@@ -178,6 +179,13 @@ pub enum RunnerNotice {
         stream: OutputStream,
         /// What.
         text: String,
+    },
+    /// Something was shown.
+    Display {
+        /// The job that ran.
+        job: Option<JobId>,
+        /// What.
+        display: Box<Display>,
     },
     /// A job asks, and waits for the answer.
     Asks {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Timestamp;
+use crate::display::Bundle;
 use crate::fingerprint::canonical;
 use crate::id::{Seq, SessionId};
 use crate::message::{BLOCK, CALL, COVERS, TOOL};
@@ -38,7 +39,8 @@ pub struct Entry {
 pub enum Role {
     /// Code that was given to a kernel.
     Input,
-    /// What came of the input before it: what it printed, and what it gave.
+    /// What came of the input before it: what it printed, and what it gave. What it showed are outputs too, each a bundle
+    /// ([`FORMS`]), before that one.
     Output,
     /// What a model is told before anyone speaks, or by the program it runs in.
     System,
@@ -120,7 +122,20 @@ pub const INLINE_BYTES: usize = 10 * 1024;
 /// How many bytes of an object a preview has at most.
 pub const PREVIEW_BYTES: usize = 1024;
 
+/// The metadata of a display: the types of its forms. Its content is the bundle.
+pub const FORMS: &str = "forms";
+
 impl Content {
+    /// The content of this bundle, whose beginning is that of its plain text; the bytes of its object where it is too large.
+    pub fn of_bundle(bundle: &Bundle, json: String) -> (Self, Option<Vec<u8>>) {
+        let (mut content, bytes) = Self::of(json);
+        if let Self::Object { preview, .. } = &mut content {
+            let text = bundle.text();
+            text[..text.floor_char_boundary(PREVIEW_BYTES)].clone_into(preview);
+        }
+        (content, bytes)
+    }
+
     /// The content of this text; the bytes of its object where that is too large to be kept with the entry.
     pub fn of(text: String) -> (Self, Option<Vec<u8>>) {
         if text.len() <= INLINE_BYTES {
@@ -175,8 +190,15 @@ impl Entry {
         self.metadata.get(TOOL).and_then(Value::as_str)
     }
 
-    /// What people see of it, where this is its text: of blocks that are none, what they are.
+    /// What people see of it, where this is its text, or how it begins: of a display its plain text, of blocks that are no text what
+    /// they are.
     pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.metadata.contains_key(FORMS) {
+            return match &self.content {
+                Content::Object { preview, .. } if preview == text => Cow::Borrowed(text),
+                Content::Object { .. } | Content::Text(_) => plain_text_of(text),
+            };
+        }
         let Some(kind) = self.metadata.get(BLOCK).and_then(Value::as_str) else { return Cow::Borrowed(text) };
         let bytes = match &self.content {
             Content::Text(text) => text.len() as u64,
@@ -197,6 +219,14 @@ impl Entry {
     pub fn covers(&self) -> Vec<Segment> {
         let covers = (self.role == Role::Summary).then(|| self.metadata.get(COVERS)).flatten();
         covers.and_then(|covers| Vec::deserialize(covers).ok()).unwrap_or_default()
+    }
+}
+
+/// The plain text of a bundle that is written so.
+fn plain_text_of(json: &str) -> Cow<'_, str> {
+    match serde_json::from_str::<Bundle>(json) {
+        Ok(bundle) => Cow::Owned(bundle.text().to_owned()),
+        Err(_) => Cow::Borrowed(json),
     }
 }
 
@@ -320,6 +350,24 @@ mod tests {
         assert_eq!((object, bytes), (ObjectHash::of(text.as_bytes()), text.len() as u64));
         assert!(text.starts_with(&preview) && preview.len() == PREVIEW_BYTES);
         assert_eq!(Content::of("é".repeat(INLINE_BYTES / 2)).1, None);
+    }
+
+    #[test]
+    fn of_a_display_people_see_its_plain_text() {
+        let bundle: Bundle =
+            serde_json::from_value(json!({ "text/html": "<b>", "text/plain": "b" })).unwrap();
+        let json = serde_json::to_string(&bundle).unwrap();
+        let metadata = [(FORMS.to_owned(), json!(bundle.kinds()))].into();
+        let (content, object) = Content::of_bundle(&bundle, json.clone());
+        let display = Entry { role: Role::Output, content, metadata };
+        assert_eq!((object, &*display.shown(&json)), (None, "b"));
+        let large = Bundle::plain("é".repeat(INLINE_BYTES));
+        let json = serde_json::to_string(&large).unwrap();
+        let (content, object) = Content::of_bundle(&large, json.clone());
+        let display = Entry { content, ..display };
+        assert_eq!(object, Some(json.clone().into_bytes()));
+        assert_eq!(display.shown(display.content.beginning()), "é".repeat(PREVIEW_BYTES / 2));
+        assert_eq!(display.shown(&json), large.text());
     }
 
     #[test]

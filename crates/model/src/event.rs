@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::agent::{AgentState, Delta, Note, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, AskEnding};
+use crate::display::Display;
 use crate::entry::Origin;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
@@ -299,6 +300,15 @@ pub enum EventBody {
         stream: OutputStream,
         /// What; bytes that are no UTF-8 stand as U+FFFD.
         text: String,
+    },
+    /// Code, or a thread it left running, showed something. It stands between what was printed before and after it.
+    OutputDisplayed {
+        /// The running job; none between jobs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        job: Option<JobId>,
+        /// What.
+        #[serde(flatten)]
+        display: Box<Display>,
     },
     /// A job printed more than is kept; what follows is dropped.
     OutputCut {

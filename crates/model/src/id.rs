@@ -177,6 +177,10 @@ fn is_visible(c: char) -> bool {
     !c.is_whitespace() && !c.is_control()
 }
 
+fn is_printable(c: char) -> bool {
+    !c.is_control()
+}
+
 fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-')
 }
@@ -190,6 +194,11 @@ name! {
     /// A client's name for what it wants done once in a session, whatever id it sends it under: scoped by principal and
     /// session. Source: protocol page pi, "idempotencyKey".
     IdempotencyKey, "idempotency key", 256, is_visible, "text without white space or control characters"
+}
+
+name! {
+    /// What code calls something it displays, so that a later display can stand for it.
+    DisplayId, "display id", 256, is_printable, "text without control characters"
 }
 
 name! {

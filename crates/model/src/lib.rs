@@ -12,6 +12,7 @@ pub mod breaker;
 pub mod command;
 pub mod decide;
 pub mod diagnostic;
+pub mod display;
 pub mod entry;
 pub mod error;
 pub mod eval;
@@ -48,6 +49,7 @@ pub use decide::{
     Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
+pub use display::{Bundle, Display, Form};
 pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};
@@ -59,7 +61,8 @@ pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
-    AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind, Version,
+    AskId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind,
+    Version,
 };
 pub use label::{Label, Labels};
 pub use limits::Limits;

@@ -10,6 +10,10 @@ pub struct Limits {
     pub code_bytes: usize,
     /// Output kept of one job, in bytes; the rest is dropped and the job marked.
     pub output_bytes_per_job: usize,
+    /// What is kept of one display, in bytes; the rest is left out, and its text says so.
+    pub display_bytes: usize,
+    /// What is kept of the displays of one job besides their text, which counts as output, in bytes.
+    pub display_bytes_per_job: usize,
     /// Text kept of one value, or of what the prompt would have printed, in bytes.
     pub value_bytes: usize,
     /// Commands that wait in one session's lane.
@@ -95,6 +99,8 @@ impl Default for Limits {
         Self {
             code_bytes: 4 * 1024 * 1024,
             output_bytes_per_job: 1024 * 1024,
+            display_bytes: 1024 * 1024,
+            display_bytes_per_job: 4 * 1024 * 1024,
             value_bytes: 256 * 1024,
             lane_commands: 64,
             commands: 10_000,

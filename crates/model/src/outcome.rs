@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::WorkOutcome;
 use crate::decide::JobEnding;
 use crate::diagnostic::Diagnostic;
+use crate::display::Display;
 use crate::error::Error;
 use crate::eval::{Binding, EvalResult, RaisedError, WorkerExit};
 use crate::event::{OutputStream, Source};
@@ -201,8 +202,17 @@ pub struct Live {
     pub error: Option<RaisedError>,
     /// What it gave.
     pub result: EvalResult,
-    /// What it printed.
-    pub printed: Vec<(OutputStream, String)>,
+    /// What it printed and showed, in order.
+    pub put_out: Vec<PutOut>,
+}
+
+/// What code put out while it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PutOut {
+    /// Text it printed.
+    Printed(OutputStream, String),
+    /// Something it showed.
+    Displayed(Box<Display>),
 }
 
 impl Live {
@@ -211,7 +221,7 @@ impl Live {
             JobEnding::Raised(error) => Some(error.clone()),
             JobEnding::Completed | JobEnding::Rejected | JobEnding::Interrupted { .. } => None,
         };
-        Self { error, result, printed: Vec::new() }
+        Self { error, result, put_out: Vec::new() }
     }
 }
 

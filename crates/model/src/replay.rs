@@ -299,6 +299,7 @@ impl ReplayList {
             | EventBody::CommandLeft { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::OutputProduced { .. }
+            | EventBody::OutputDisplayed { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EnvironmentChanged { .. }

@@ -427,6 +427,7 @@ impl Session {
             EventBody::SessionCreated { .. }
             | EventBody::SessionImported { .. }
             | EventBody::OutputProduced { .. }
+            | EventBody::OutputDisplayed { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CommandLeft { .. } => {}
             EventBody::SessionForked(point) => {

@@ -1,7 +1,7 @@
 //! Transcribing: the entries that a session's events come to.
 //!
-//! A cell's input and its output become entries together, when the job has ended: so no transcript has an input whose
-//! output is still to come. A message's parts, and a summary, are entries at once. What an agent's turn had said of a message that
+//! A cell's input, what it showed, and its output become entries together, when the job has ended: so no transcript has an input
+//! whose output is still to come. A message's parts, and a summary, are entries at once. What an agent's turn had said of a message that
 //! it did not come to add, because it was cut off, becomes entries when the turn has ended.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::Timestamp;
 use crate::agent::{Delta, Prompt, Work, WorkEnding};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::entry::{Content, Entry, Origin, Role};
+use crate::display::Display;
+use crate::entry::{Content, Entry, FORMS, Origin, Role};
 use crate::eval::{EvalResult, Failure, RaisedError};
 use crate::event::{Event, EventBody, JobPart};
 use crate::id::{JobId, Seq, SessionKind};
@@ -71,7 +72,17 @@ struct Cell {
     file: Option<String>,
     origin: Option<Origin>,
     printed: String,
+    shown: Vec<Shown>,
     is_cut: bool,
+}
+
+/// A display of a cell.
+#[derive(Debug)]
+struct Shown {
+    display: Display,
+    at: Timestamp,
+    /// How many bytes had been printed before it.
+    printed: usize,
 }
 
 impl Transcriber {
@@ -94,12 +105,14 @@ impl Transcriber {
                 file: file.map(str::to_owned),
                 origin,
                 printed: String::new(),
+                shown: Vec::new(),
                 is_cut: false,
             });
         }
         let Some(cell) = self.running.as_mut().filter(|cell| cell.job == job) else { return Vec::new() };
         match part {
             JobPart::Printed { text, .. } => cell.printed.push_str(text),
+            JobPart::Displayed(display) => cell.show(display, event.at),
             JobPart::OutputCut => cell.is_cut = true,
             JobPart::Requested { .. }
             | JobPart::CancelRequested
@@ -110,7 +123,7 @@ impl Transcriber {
             | JobPart::Interrupted => {}
         }
         match Ending::of(part).and_then(|ending| Some((self.running.take()?, ending))) {
-            Some((cell, ending)) => cell.entries(kind, ending, event).into(),
+            Some((cell, ending)) => cell.entries(kind, ending, event),
             None => Vec::new(),
         }
     }
@@ -195,8 +208,18 @@ fn said(event: &Event) -> Vec<Transcribed> {
 }
 
 impl Cell {
-    fn entries(self, kind: &SessionKind, ending: Ending, end: &Event) -> [Transcribed; 2] {
-        let Self { requested, at, code, file, origin, printed, is_cut, .. } = self;
+    /// Takes in a display; one that is under the name of another stands in its place.
+    fn show(&mut self, display: &Display, at: Timestamp) {
+        let shown = Shown { display: display.clone(), at, printed: self.printed.len() };
+        let is_same = |other: &Shown| display.id.is_some() && other.display.id == display.id;
+        match self.shown.iter().position(is_same) {
+            Some(place) => self.shown[place] = Shown { printed: self.shown[place].printed, ..shown },
+            None => self.shown.push(shown),
+        }
+    }
+
+    fn entries(self, kind: &SessionKind, ending: Ending, end: &Event) -> Vec<Transcribed> {
+        let Self { requested, at, code, file, origin, printed, shown, is_cut, .. } = self;
         let place = |role, text: String, metadata, at| {
             let entry = Entry { role, content: Content::of(text.clone()).0, metadata };
             Transcribed { entry, text, at, first: requested, last: end.seq, origin: None }
@@ -218,7 +241,33 @@ impl Cell {
         }
         output.push_str(&text);
         let input = Transcribed { origin, ..place(Role::Input, code, about_code, at) };
-        [input, place(Role::Output, output, about_output, end.at)]
+        let (first, last) = (requested, end.seq);
+        let display = |shown: Shown| {
+            let at = shown.at;
+            let (entry, text) = shown.entry();
+            Transcribed { entry, text, at, first, last, origin: None }
+        };
+        let output = place(Role::Output, output, about_output, end.at);
+        [input].into_iter().chain(shown.into_iter().map(display)).chain([output]).collect()
+    }
+}
+
+impl Shown {
+    /// The entry, and all that it says.
+    fn entry(self) -> (Entry, String) {
+        let Self { display: Display { id, is_value, data }, at: _, printed } = self;
+        let mut metadata = BTreeMap::from([(FORMS.to_owned(), json!(data.kinds()))]);
+        metadata.extend(id.map(|id| ("display".to_owned(), Value::from(id.as_str()))));
+        if is_value {
+            metadata.insert("isValue".to_owned(), true.into());
+        }
+        if printed > 0 {
+            metadata.insert("printedBefore".to_owned(), printed.into());
+        }
+        // A bundle is JSON that has no keys but texts.
+        let text = serde_json::to_string(&data).unwrap_or_default();
+        let content = Content::of_bundle(&data, text.clone()).0;
+        (Entry { role: Role::Output, content, metadata }, text)
     }
 }
 
@@ -244,6 +293,7 @@ impl Ending {
             JobPart::Interrupted => Some(Self::cut_off("interrupted")),
             JobPart::Requested { .. }
             | JobPart::Printed { .. }
+            | JobPart::Displayed(_)
             | JobPart::OutputCut
             | JobPart::CancelRequested
             | JobPart::TimedOut => None,

@@ -176,6 +176,7 @@ impl Records {
             | EventBody::EvalRequested { .. }
             | EventBody::EvalTimedOut { .. }
             | EventBody::OutputProduced { .. }
+            | EventBody::OutputDisplayed { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EvalCancelled { .. }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
+use mainstay_model::outcome::PutOut;
 use mainstay_model::{Action, AgentNotice, Delta, Error, JobId, Notice, RunnerNotice, WorkerExit};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -108,6 +109,10 @@ impl SessionTask {
                 let pieces = self.output.push(job, stream, &text);
                 self.record_output(pieces);
             }
+            FromWorker::Notice(Notice::Runner(RunnerNotice::Display { job, display })) => {
+                let pieces = self.output.show(job, *display);
+                self.record_output(pieces);
+            }
             FromWorker::Notice(
                 notice @ (Notice::WarmedUp { .. } | Notice::Runner(RunnerNotice::Finished { .. })),
             ) => {
@@ -197,13 +202,16 @@ impl SessionTask {
         let withheld = self.session.running().filter(|running| running.withheld).map(|running| running.job);
         for piece in pieces {
             let notice = match piece {
-                Piece::Chunk(RunnerNotice::Output { job: Some(job), stream, text })
-                    if Some(job) == withheld =>
-                {
-                    self.unstored.push((stream, text));
+                Piece::Chunk(job, put_out) if job.is_some() && job == withheld => {
+                    self.unstored.push(put_out);
                     continue;
                 }
-                Piece::Chunk(output) => Notice::Runner(output),
+                Piece::Chunk(job, PutOut::Printed(stream, text)) => {
+                    Notice::Runner(RunnerNotice::Output { job, stream, text })
+                }
+                Piece::Chunk(job, PutOut::Displayed(display)) => {
+                    Notice::Runner(RunnerNotice::Display { job, display })
+                }
                 Piece::Cut(job) => {
                     Notice::OutputCut { job, limit: self.shared.limits.output_bytes_per_job as u64 }
                 }

@@ -30,6 +30,23 @@ async fn an_eval_has_its_outcome_and_leaves_its_events_in_order() {
 }
 
 #[tokio::test]
+async fn what_code_shows_stands_where_it_was_shown_and_not_again_in_a_replay() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let before = session.now().await;
+    session.eval("print one\nshow a\nprint two\nshow b\ndefine x").await;
+    let shown = |text: &str| format!("shows text/html text/plain: {text}");
+    let story = session.story_after(before).await;
+    assert_eq!(story[1..5], ["Stdout one".to_owned(), shown("a"), "Stdout two".to_owned(), shown("b")]);
+    let before = session.now().await;
+    session.eval("exit 0").await;
+    session.eval("names").await;
+    let story = session.story_after(before).await;
+    assert!(story.contains(&"ready, 1 replayed".to_owned()), "{story:?}");
+    assert!(!story.iter().any(|told| told.starts_with("shows")), "{story:?}");
+}
+
+#[tokio::test]
 async fn code_that_fails_leaves_the_session_ready() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;

@@ -32,11 +32,11 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Binding, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
+    AskId, Binding, Blame, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
     Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice, SessionKind, Severity,
     TextPosition, WorkerExit,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -395,6 +395,7 @@ impl Process {
             "names" => report.result.value = Some(self.names.join(" ")),
             "pure" => report.result.value = Some(rest.to_owned()),
             "print" => self.print(job, OutputStream::Stdout, rest).await,
+            "show" => self.show(job, rest).await,
             "error" => self.print(job, OutputStream::Stderr, rest).await,
             "loop" => {
                 interrupted.notified().await;
@@ -471,6 +472,14 @@ impl Process {
 
     async fn print(&self, job: JobId, stream: OutputStream, text: &str) {
         self.say(RunnerNotice::Output { job: Some(job), stream, text: text.to_owned() }).await;
+    }
+
+    /// Shows text, in bold too.
+    async fn show(&self, job: JobId, text: &str) {
+        let forms = json!({ "text/plain": text, "text/html": format!("<b>{text}</b>") });
+        let data = serde_json::from_value(forms).unwrap();
+        let display = Box::new(Display { id: None, is_value: false, data });
+        self.say(RunnerNotice::Display { job: Some(job), display }).await;
     }
 
     async fn say(&self, notice: RunnerNotice) {

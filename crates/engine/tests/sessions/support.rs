@@ -349,6 +349,9 @@ fn told(body: &EventBody) -> String {
         EventBody::EvalTimedOut { limit_ms, .. } => format!("timed out after {limit_ms} ms"),
         EventBody::EvalRequested { code, .. } => format!("eval {}", code.replace('\n', "; ")),
         EventBody::OutputProduced { stream, text, .. } => format!("{stream:?} {text}"),
+        EventBody::OutputDisplayed { display, .. } => {
+            format!("shows {}: {}", display.data.kinds().join(" "), display.data.text())
+        }
         EventBody::OutputCut { limit, .. } => format!("output cut at {limit}"),
         EventBody::CancelRequested { .. } => "cancel".to_owned(),
         EventBody::EvalCompleted { .. } => "completed".to_owned(),

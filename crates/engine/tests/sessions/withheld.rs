@@ -1,5 +1,6 @@
 //! Code that is stored nowhere.
 
+use mainstay_model::outcome::PutOut;
 use mainstay_model::{
     Admission, Command, DivergenceKind, Error, EvalOutcome, EventBody, Outcome, Response, Seq, SessionCommand,
 };
@@ -24,13 +25,25 @@ async fn stored(daemon: &Daemon, session: &Client) -> String {
 async fn who_asked_is_told_what_the_log_does_not_have() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    let sent =
-        || command(id("mine"), Admission::Now, withheld("print secret\nerror secret too\npure secret"));
+    let sent = || {
+        command(
+            id("mine"),
+            Admission::Now,
+            withheld("print secret\nerror secret too\nshow secret\npure secret"),
+        )
+    };
     let first = evaluated(session.give(sent()).await);
     let live = first.live.as_ref().unwrap();
     assert_eq!(live.result.value.as_deref(), Some("secret"));
-    let printed: String = live.printed.iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(printed, "secretsecret too");
+    let printed: String = live
+        .put_out
+        .iter()
+        .map(|put_out| match put_out {
+            PutOut::Printed(_, text) => text.as_str(),
+            PutOut::Displayed(display) => display.data.text(),
+        })
+        .collect();
+    assert_eq!(printed, "secretsecret toosecret");
     assert!(first.withheld && first.value.is_none());
     assert!(!serde_json::to_string(&first).unwrap().contains("secret"));
     assert!(!format!("{first:?}").contains("secret"));

@@ -1,6 +1,6 @@
 //! `send_fsharp_code`: running code, telling what it prints meanwhile, and stopping it when the client cancels the call.
 
-use std::fmt::{Display, Formatter};
+use std::fmt::{self, Formatter};
 use std::pin::pin;
 
 use mainstay_engine::Followed;
@@ -14,8 +14,13 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
 use super::text::{TEXT_BYTES, shortened};
-use super::tool::{Answer, Effect, Tool};
-use crate::view::EvalView;
+use super::tool::{Answer, Effect, PictureBlock, Tool};
+use crate::view::{DisplayView, EvalView};
+
+/// Types of pictures that models look at.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// How much all pictures of one answer have at most, in base64: what models take, at most.
+const PICTURE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Runs code.
 #[derive(Deserialize, JsonSchema)]
@@ -43,6 +48,8 @@ pub(super) struct EvalAnswer {
     output: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     error_output: String,
+    #[serde(skip)]
+    pictures: Vec<PictureBlock>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     output_cut: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -170,10 +177,17 @@ async fn next_output(printed: &mut Option<Followed>, eval: &CommandId) -> Option
     let printed = printed.as_mut()?;
     loop {
         let event = printed.next().await.ok()?;
-        if let EventBody::OutputProduced { text, .. } = &event.body
-            && event.metadata.correlation.as_ref() == Some(eval)
+        let text = if let EventBody::OutputProduced { text, .. } = &event.body {
+            text
+        } else if let EventBody::OutputDisplayed { display, .. } = &event.body
+            && !display.is_value
         {
-            return Some(text.clone());
+            display.data.text()
+        } else {
+            continue;
+        };
+        if event.metadata.correlation.as_ref() == Some(eval) {
+            return Some(text.to_owned());
         }
     }
 }
@@ -190,6 +204,7 @@ impl EvalAnswer {
             value_type: None,
             output: String::new(),
             error_output: String::new(),
+            pictures: Vec::new(),
             output_cut: false,
             bindings: Vec::new(),
             diagnostics: Vec::new(),
@@ -201,7 +216,8 @@ impl EvalAnswer {
 
 impl From<EvalView> for EvalAnswer {
     fn from(view: EvalView) -> Self {
-        let is_long = view.stdout.len() > TEXT_BYTES || view.stderr.len() > TEXT_BYTES;
+        let output = view.put_out();
+        let is_long = output.len() > TEXT_BYTES || view.stderr.len() > TEXT_BYTES;
         let text = |text| shortened(text, TEXT_BYTES);
         Self {
             session_id: view.session.short(),
@@ -209,8 +225,9 @@ impl From<EvalView> for EvalAnswer {
             seq: view.seq.0,
             value: view.value.map(text),
             value_type: view.value_type,
-            output: text(view.stdout),
+            output: text(output),
             error_output: text(view.stderr),
+            pictures: pictures(&view.displays),
             output_cut: view.output_cut || is_long,
             bindings: view.bindings.into_iter().map(BindingLine::from).collect(),
             diagnostics: view
@@ -223,6 +240,21 @@ impl From<EvalView> for EvalAnswer {
             rebuilt: None,
         }
     }
+}
+
+/// The pictures that a model can look at, as far as they are not too much for it; those that are larger it is told of in words.
+fn pictures(displays: &[DisplayView]) -> Vec<PictureBlock> {
+    let mut room = PICTURE_BYTES;
+    let mut pictures = Vec::new();
+    for view in displays {
+        let Some(picture) = view.display.data.picture() else { continue };
+        let data = picture.data.as_str();
+        if PICTURES.contains(&picture.kind.as_str()) && data.len() <= room {
+            room -= data.len();
+            pictures.push(PictureBlock { kind: picture.kind.to_string(), data: data.to_owned() });
+        }
+    }
+    pictures
 }
 
 impl From<Binding> for BindingLine {
@@ -243,10 +275,14 @@ impl Answer for EvalAnswer {
     fn is_failure(&self) -> bool {
         !self.success
     }
+
+    fn pictures(&mut self) -> Vec<PictureBlock> {
+        std::mem::take(&mut self.pictures)
+    }
 }
 
-impl Display for EvalAnswer {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for EvalAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(rebuilt) = &self.rebuilt {
             writeln!(f, "note: {rebuilt}")?;
         }

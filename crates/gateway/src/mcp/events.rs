@@ -150,6 +150,7 @@ fn summary(body: &EventBody) -> String {
         EventBody::EvalRequested { code, .. } => code.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),
+        EventBody::OutputDisplayed { display, .. } => display.data.text().to_owned(),
         EventBody::OutputCut { limit, .. } => format!("after {limit} bytes"),
         EventBody::EvalCompleted { result, .. } => given(result),
         EventBody::EvalFailed { failure: Failure::Rejected, result, .. } => first_error(&result.diagnostics),

@@ -145,7 +145,9 @@ async fn idle(call: &Call<'_>, session: SessionId, limit: Duration) -> Result<()
         let mut events = client.subscribe(session, now.last_seq).await?;
         let mut present = now;
         while is_busy(&present) {
-            while let EventBody::OutputProduced { .. } = events.next().await?.body {}
+            while let EventBody::OutputProduced { .. } | EventBody::OutputDisplayed { .. } =
+                events.next().await?.body
+            {}
             present = client.status(session).await?.session;
         }
         Ok(())

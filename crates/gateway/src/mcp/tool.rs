@@ -49,6 +49,20 @@ pub(super) trait Answer: Serialize + JsonSchema + Display {
     fn is_failure(&self) -> bool {
         false
     }
+
+    /// What it has to look at besides; taken out of it.
+    fn pictures(&mut self) -> Vec<PictureBlock> {
+        Vec::new()
+    }
+}
+
+/// A picture for a model.
+#[derive(Debug, PartialEq)]
+pub(super) struct PictureBlock {
+    /// Its MIME type.
+    pub(super) kind: String,
+    /// Its bytes, in base64.
+    pub(super) data: String,
 }
 
 /// What a call may change.
@@ -120,7 +134,14 @@ async fn answer<T: Tool>(arguments: JsonObject, call: &Call<'_>) -> Result<CallT
     let tool: T = serde_json::from_value(Value::Object(arguments))
         .map_err(|error| ErrorData::invalid_params(format!("{}: {error}", T::NAME), None))?;
     match tool.carry_out(call).await {
-        Ok(answer) => result(&answer, answer.is_failure()),
+        Ok(mut answer) => {
+            let pictures = answer.pictures();
+            let mut result = result(&answer, answer.is_failure())?;
+            result
+                .content
+                .extend(pictures.into_iter().map(|picture| ContentBlock::image(picture.data, picture.kind)));
+            Ok(result)
+        }
         Err(error) => result(&error::explain(call, &error).await, true),
     }
 }

@@ -151,6 +151,7 @@ impl Teller {
             | EventBody::JobRequested { .. }
             | EventBody::EvalRequested { .. }
             | EventBody::OutputProduced { .. }
+            | EventBody::OutputDisplayed { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EvalTimedOut { .. }

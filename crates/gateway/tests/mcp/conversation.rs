@@ -102,6 +102,17 @@ async fn long_output_keeps_its_ends() {
 }
 
 #[tokio::test]
+async fn what_code_shows_is_told_as_text_and_pictures_are_shown() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let reply = agent.send("show \"a table\"").await;
+    assert_eq!(reply.structured["output"], json!("a table\n[image/png, 4 bytes]\n"));
+    assert!(reply.text.starts_with("a table\n[image/png, 4 bytes]\nok "), "{}", reply.text);
+    assert_eq!(reply.pictures, [("image/png".to_owned(), "iVBORw==".to_owned())]);
+    assert_eq!(agent.send("1 + 1").await.pictures, []);
+}
+
+#[tokio::test]
 async fn completions_are_counted_where_there_are_too_many() {
     let home = Home::new().await;
     let agent = home.agent().await;

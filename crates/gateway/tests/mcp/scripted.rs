@@ -6,6 +6,7 @@
 //! | `let NAME = 3` | defines a name |
 //! | `names` | gives the names that are defined |
 //! | `printfn "TEXT"`, `eprintfn "TEXT"` | prints a line |
+//! | `show "TEXT"` | shows a text, and a picture that has none |
 //! | `flood BYTES` | prints so many `x`, then ` end` |
 //! | `wait` | prints `waiting`, and runs until it is interrupted |
 //! | `stdin.ReadLine()` | asks for a line, and gives it |
@@ -26,10 +27,10 @@ use mainstay_engine::runner::{
     StartedRunner, Submission,
 };
 use mainstay_model::{
-    AskId, Binding, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, Question,
-    RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
+    AskId, Binding, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
+    Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
@@ -184,6 +185,11 @@ impl Worker {
                 self.print(job, OutputStream::Stderr, &format!("{quoted}\n")).await;
                 completed(EvalResult::default())
             }
+            "show" => {
+                self.show(job, json!({ "text/plain": quoted, "text/html": "<b>" })).await;
+                self.show(job, json!({ "image/png": "iVBORw==" })).await;
+                completed(EvalResult::default())
+            }
             "flood" => {
                 let bytes = code.split(' ').nth(1).unwrap().parse().unwrap();
                 self.print(job, OutputStream::Stdout, &format!("{} end", "x".repeat(bytes))).await;
@@ -208,6 +214,12 @@ impl Worker {
                 EvalResult { diagnostics: vec![undefined(name)], ..EvalResult::default() },
             ),
         }
+    }
+
+    async fn show(&self, job: JobId, forms: Value) {
+        let data = serde_json::from_value(forms).unwrap();
+        let display = Box::new(Display { id: None, is_value: false, data });
+        self.notices.send(RunnerNotice::Display { job: Some(job), display }).await.ok();
     }
 
     async fn print(&self, job: JobId, stream: OutputStream, text: &str) {

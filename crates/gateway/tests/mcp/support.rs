@@ -14,7 +14,7 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, SessionId, Timestamp};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    Implementation, ProgressNotificationParam, ServerResult,
+    ContentBlock, Implementation, ProgressNotificationParam, ServerResult,
 };
 use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
@@ -250,13 +250,20 @@ pub(crate) struct Reply {
     pub(crate) structured: Value,
     pub(crate) text: String,
     pub(crate) is_error: bool,
+    /// Each with its type.
+    pub(crate) pictures: Vec<(String, String)>,
 }
 
 impl From<CallToolResult> for Reply {
     fn from(result: CallToolResult) -> Self {
-        let [text] = result.content.as_slice() else { panic!("{:?}", result.content) };
+        let [text, pictures @ ..] = result.content.as_slice() else { panic!("{:?}", result.content) };
+        let picture = |content: &ContentBlock| {
+            let picture = content.as_image().unwrap_or_else(|| panic!("{content:?}"));
+            (picture.mime_type.clone(), picture.data.clone())
+        };
         Self {
             text: text.as_text().unwrap().text.clone(),
+            pictures: pictures.iter().map(picture).collect(),
             structured: result.structured_content.unwrap(),
             is_error: result.is_error == Some(true),
         }

@@ -85,7 +85,7 @@ const NEXT_EVENTS: &str = "
            session.id, session.number, session.kind, length(body)
     FROM event CROSS JOIN session ON session.number = event.session
     WHERE position > (SELECT position FROM transcribed)
-        AND event.kind IN ('evalRequested', 'outputProduced', 'outputCut',
+        AND event.kind IN ('evalRequested', 'outputProduced', 'outputDisplayed', 'outputCut',
                            'evalCompleted', 'evalFailed', 'evalCancelled', 'evalInterrupted',
                            'jobRequested', 'messageStreamed', 'jobEnded', 'messageAdded', 'transcriptCompacted')
     ORDER BY position LIMIT ?1";
@@ -219,7 +219,7 @@ impl Scribe<'_> {
             .insert(params![hash.as_bytes(), role.name(), inline, object, bytes, preview, metadata])?;
         statements
             .get("INSERT INTO entry_text (rowid, text) VALUES (?1, ?2)")?
-            .execute(params![number, text])?;
+            .execute(params![number, entry.shown(text)])?;
         Ok(number)
     }
 }

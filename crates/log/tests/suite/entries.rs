@@ -2,7 +2,7 @@
 
 use mainstay_log::Log;
 use mainstay_model::transcribe::Transcriber;
-use mainstay_model::{Content, ObjectHash, Placed};
+use mainstay_model::{Bundle, Content, ObjectHash, Placed, Role};
 
 use super::{Store, begun, events};
 use crate::support::{Line, kind};
@@ -22,6 +22,33 @@ pub async fn a_cell_is_two_entries_once_it_has_ended(store: &dyn Store) {
     assert_eq!(log.own_entries(line.id, 2, 9).await.unwrap(), []);
     drop(log);
     assert_eq!(own(&*store.open().await, &line).await, entries);
+}
+
+pub async fn a_display_is_an_entry_of_its_cell_and_its_text_is_found(store: &dyn Store) {
+    let log = store.open().await;
+    let mut line = begun(&*log, 1, 0).await;
+    log.append(line.request("chart")).await.unwrap();
+    log.append(line.show("a peculiar table", 10)).await.unwrap();
+    log.append(line.show("an enormous table", 20_000)).await.unwrap();
+    log.append(line.finish("val it : unit = ()")).await.unwrap();
+    let entries = own(&*log, &line).await;
+    let roles: Vec<_> = entries.iter().map(|placed| placed.entry.role).collect();
+    assert_eq!(roles, [Role::Input, Role::Output, Role::Output, Role::Output]);
+    let shown: Vec<_> =
+        entries[1..3].iter().map(|placed| placed.entry.shown(placed.entry.content.beginning())).collect();
+    assert_eq!(shown, ["a peculiar table", "an enormous table"]);
+    assert!(matches!(entries[1].entry.content, Content::Text(_)));
+    let Content::Object { object, .. } = &entries[2].entry.content else { panic!("it is inline") };
+    let whole: Bundle = serde_json::from_slice(&log.object(object).await.unwrap()).unwrap();
+    assert_eq!((whole.text(), whole.form_bytes()), ("an enormous table", 20_000));
+    for (words, numbers) in [("peculiar", vec![1]), ("table", vec![1, 2]), ("hhhh*", vec![])] {
+        let found = log.search(super::search::words(words)).await.unwrap();
+        assert_eq!(
+            found.into_iter().map(|(_, placed)| placed.number).collect::<Vec<_>>(),
+            numbers,
+            "{words}"
+        );
+    }
 }
 
 pub async fn what_is_said_again_is_the_same_entry(store: &dyn Store) {

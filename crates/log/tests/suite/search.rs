@@ -13,7 +13,7 @@ async fn say(log: &dyn Log, line: &mut Line, code: &str, prints: &str, display: 
     log.append(line.finish(display)).await.unwrap();
 }
 
-fn words(text: &str) -> EntryFilter {
+pub(super) fn words(text: &str) -> EntryFilter {
     EntryFilter {
         words: Words::parse(text).unwrap(),
         roles: Vec::new(),

@@ -1,7 +1,8 @@
 //! Cells of a line: code that is accepted, prints and ends.
 
 use mainstay_log::Append;
-use mainstay_model::{CommandFingerprint, EvalResult, EventBody, JobId, OutputStream, Seq};
+use mainstay_model::{CommandFingerprint, Display, EvalResult, EventBody, JobId, OutputStream, Seq};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{Line, command_id};
@@ -28,6 +29,14 @@ impl Line {
     pub fn print(&mut self, text: &str) -> Append {
         let (job, text) = (self.requested.map(job), text.to_owned());
         self.append(vec![EventBody::OutputProduced { job, stream: OutputStream::Stdout, text }])
+    }
+
+    /// What it shows: plain text, and HTML of so many bytes.
+    pub fn show(&mut self, text: &str, bytes: usize) -> Append {
+        let forms = json!({ "text/plain": text, "text/html": "h".repeat(bytes) });
+        let data = serde_json::from_value(forms).expect("a bundle");
+        let (job, display) = (self.requested.map(job), Display { id: None, is_value: false, data });
+        self.append(vec![EventBody::OutputDisplayed { job, display: Box::new(display) }])
     }
 
     /// Its end.

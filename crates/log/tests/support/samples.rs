@@ -6,15 +6,15 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Delta, Diagnostic, Divergence,
-    DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure,
-    ForkPoint, Hears, IdempotencyKey, JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata,
-    Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question,
-    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Response, RunningJob, Segment,
-    Seq, Session, SessionCommand, Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version,
-    WaitReason, WarmUpReason, Work, WorkEnding, WorkerExit,
+    Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Delta, Diagnostic, Display,
+    DisplayId, Divergence, DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult,
+    EventBody, EventKind, Failure, ForkPoint, Hears, IdempotencyKey, JobId, JobKind, Kept, Labels, Life,
+    MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
+    PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference,
+    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition,
+    Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, Work, WorkEnding, WorkerExit,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{answer, command_id, created, fingerprint, output, session_id, warm_up};
@@ -71,6 +71,7 @@ pub fn bodies() -> Vec<EventBody> {
             stream: OutputStream::Stderr,
             text: "\u{1b}[31mred\n".to_owned(),
         },
+        EventBody::OutputDisplayed { job: Some(job()), display: Box::new(display()) },
         EventBody::OutputCut { job: job(), limit: u64::MAX },
         EventBody::CancelRequested { job: job() },
         EventBody::EvalCompleted { job: job(), result: result(), changes_state: true, duration_ms: 12 },
@@ -323,6 +324,16 @@ fn failed(failure: Failure) -> EventBody {
 fn references() -> References {
     let reference = Reference { path: Some("/p/a.dll".to_owned()), hash: Some("ab12".to_owned()) };
     BTreeMap::from([("a.dll".to_owned(), reference)])
+}
+
+fn display() -> Display {
+    let forms =
+        json!({ "text/plain": "\u{1b}[31m", "image/png": "iVBORw==", "application/json": { "a": null } });
+    Display {
+        id: Some(DisplayId::new("é").unwrap()),
+        is_value: true,
+        data: serde_json::from_value(forms).unwrap(),
+    }
 }
 
 fn result() -> EvalResult {

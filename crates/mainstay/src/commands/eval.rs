@@ -19,7 +19,7 @@ use super::questions::Questions;
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, BegunLine, Paint, eval_summary};
+use crate::terminal::{self, BegunLine, Paint, columns, display_text, eval_summary, value_text};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -98,7 +98,14 @@ impl Eval {
             (false, false) => Show::OutputAndDisplay,
         };
         let run =
-            Run { source, withheld: self.withheld, show, has_begun: false, begun: BegunLine::default() };
+            Run {
+            source,
+            withheld: self.withheld,
+            show,
+            has_begun: false,
+            begun: BegunLine::default(),
+            is_inside_line: false,
+        };
         let mut eval = Awaited::new(run, &session, self.sent.named(), "the code")?;
         let answer = match eval.answer(home, connection).await {
             Ok((answer, client)) => eval.shown.finish(&client, answer).await?,
@@ -167,6 +174,8 @@ struct Run {
     has_begun: bool,
     /// What it has printed last, where that is on the screen.
     begun: BegunLine,
+    /// Whether what it has printed last has no end of line.
+    is_inside_line: bool,
 }
 
 /// What came of an eval.
@@ -219,6 +228,14 @@ impl Shown for Run {
         {
             self.print(*stream, text);
         }
+        if let EventBody::OutputDisplayed { display, .. } = &event.body
+            && self.has_begun
+            && !display.is_value
+        {
+            let text = display_text(display, columns());
+            let start = if self.is_inside_line { "\n" } else { "" };
+            self.print(OutputStream::Stdout, &format!("{start}{text}"));
+        }
     }
 
     fn hear(&mut self, _: &Live) {}
@@ -228,12 +245,17 @@ impl Run {
     /// Shows what has not been shown of what came of it.
     async fn finish(&mut self, client: &Client, eval: EvalView) -> Result<Answer, Error> {
         if !self.has_begun || eval.withheld {
-            self.print(OutputStream::Stdout, &eval.stdout);
+            self.print(OutputStream::Stdout, &eval.put_out());
             self.print(OutputStream::Stderr, &eval.stderr);
         }
         let own_exit = own_exit_code(client, &eval).await?;
         if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
             println!("{}", eval.display.trim_end());
+        }
+        // Whoever reads this from a pipe wants the value as the language prints it.
+        if self.show == Show::OutputAndDisplay && columns().is_some() {
+            let displays = eval.displays.iter().map(|view| &view.display);
+            print!("{}", value_text(displays, &eval.display, columns()));
         }
         if self.show != Show::Nothing {
             eprint!("{}", eval_summary(&eval, own_exit, &self.source.code, Paint::stderr()));
@@ -246,7 +268,11 @@ impl Run {
             return;
         }
         match stream {
-            OutputStream::Stdout => print!("{text}"),
+            OutputStream::Stdout => {
+                print!("{text}");
+                self.is_inside_line =
+                    text.chars().next_back().map_or(self.is_inside_line, |last| last != '\n');
+            }
             OutputStream::Stderr => eprint!("{text}"),
         }
         std::io::stdout().flush().ok();

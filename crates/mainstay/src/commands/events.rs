@@ -267,6 +267,13 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::OutputProduced { text, .. } => {
             (Some(Tone::Faint), format!("printed {}", first_line(text)))
         }
+        EventBody::OutputDisplayed { display, .. } => {
+            let what = if display.is_value { "has the value as" } else { "showed" };
+            (
+                Some(Tone::Faint),
+                format!("{what} {}: {}", display.data.kinds().join(", "), first_line(display.data.text())),
+            )
+        }
         EventBody::OutputCut { limit, .. } => (Some(Tone::Warning), format!("output cut at {limit} bytes")),
         EventBody::CancelRequested { .. } => (None, "cancel".to_owned()),
         EventBody::EvalCompleted { result, duration_ms, .. } => {

@@ -138,7 +138,7 @@ pub(crate) fn inserted_text(entries: u64, at: u64, asked: Option<u64>) -> String
 pub(crate) fn show_merged(merged: &MergeView) {
     for BroughtView { index, eval } in &merged.ran {
         note(&format!("entry {}:", index + 1));
-        print!("{}", printable(&eval.stdout));
+        print!("{}", printable(&eval.put_out()));
         eprint!("{}", printable(&eval.stderr));
         if !eval.display.trim().is_empty() {
             println!("{}", printable(eval.display.trim_end()));

@@ -78,6 +78,7 @@ impl Story {
             | EventBody::AskEnded { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::EvalRequested { .. }
+            | EventBody::OutputDisplayed { .. }
             | EventBody::OutputCut { .. }
             | EventBody::EvalCompleted { .. }
             | EventBody::EvalFailed { .. }

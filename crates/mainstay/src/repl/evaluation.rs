@@ -21,7 +21,9 @@ use super::{Repl, is_loss};
 use crate::asking::{News, OwnAsks};
 use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
-use crate::terminal::{BegunLine, Paint, RewrittenLine, Tone, eval_summary, note, printable};
+use crate::terminal::{
+    BegunLine, Paint, RewrittenLine, Tone, columns, display_text, eval_summary, note, printable, value_text,
+};
 
 /// Code that has not begun after this long is said to wait.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -169,7 +171,7 @@ impl Repl {
         if eval.replayed {
             note("it has run already, and what it gave is not known any more");
         }
-        progress.print(OutputStream::Stdout, &eval.stdout);
+        progress.print(OutputStream::Stdout, &eval.put_out());
         progress.print(OutputStream::Stderr, &eval.stderr);
         progress.end_line();
         show(eval, own_exit, code, progress.was_killed);
@@ -283,6 +285,10 @@ impl Repl {
         match &event.body {
             EventBody::EvalRequested { .. } => progress.has_begun = true,
             EventBody::OutputProduced { stream, text, .. } => progress.print(*stream, text),
+            EventBody::OutputDisplayed { display, .. } if !display.is_value => {
+                progress.end_line();
+                progress.print(OutputStream::Stdout, &display_text(display, columns()));
+            }
             EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => progress.was_killed = true,
             _ => {}
         }
@@ -460,6 +466,8 @@ fn show(mut eval: EvalView, own_exit: Option<i32>, code: &str, was_killed: bool)
     if !eval.display.trim().is_empty() {
         println!("{}", printable(eval.display.trim_end()));
     }
+    let displays = eval.displays.iter().map(|view| &view.display);
+    print!("{}", value_text(displays, &eval.display, columns()));
     let paint = Paint::stderr();
     if eval.ending == EvalEnding::Cancelled.name() {
         eval.error = None;

@@ -10,7 +10,7 @@ use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
 use crate::telling::{Teller, Told};
-use crate::terminal::{Paint, Tone, diagnostic_text, printable};
+use crate::terminal::{Paint, Tone, diagnostic_text, display_text, printable};
 
 /// Follows the jobs of others.
 pub(super) struct Guests {
@@ -55,6 +55,15 @@ impl Guests {
             EventBody::OutputProduced { job: Some(job), text, .. } => self.printed(*job, text),
             // A thread that code left running prints as if it were ours: it belongs to the session.
             EventBody::OutputProduced { job: None, text, .. } => text.clone(),
+            EventBody::OutputDisplayed { job, display } if !display.is_value => {
+                let text = display_text(display, None);
+                match job {
+                    Some(job) => self.shown(*job, &text),
+                    None => text,
+                }
+            }
+            // It is told of as the language prints it.
+            EventBody::OutputDisplayed { .. } => String::new(),
             EventBody::OutputCut { job, limit } => {
                 self.said(*job, Tone::Warning, &format!("output over {limit} bytes was dropped"))
             }
@@ -195,6 +204,12 @@ impl Guests {
         let lines = std::mem::replace(&mut guest.begun, rest);
         let name = guest.name.clone();
         self.marked(&name, '│', &lines)
+    }
+
+    /// Whole lines; what was begun before them is one as well.
+    fn shown(&mut self, job: JobId, text: &str) -> String {
+        let is_begun = self.jobs.get(&job).is_some_and(|guest| !guest.begun.is_empty());
+        self.printed(job, &if is_begun { format!("\n{text}") } else { text.to_owned() })
     }
 
     fn said(&self, job: JobId, tone: Tone, text: &str) -> String {

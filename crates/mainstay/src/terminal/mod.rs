@@ -6,6 +6,7 @@
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first; only what user code itself prints does not.
 
 mod begun;
+mod displays;
 mod rewritten;
 
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
+pub(crate) use self::displays::{columns, display_text, value_text};
 pub(crate) use self::rewritten::RewrittenLine;
 
 /// A colour by its meaning.

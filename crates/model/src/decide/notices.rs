@@ -7,6 +7,7 @@ use super::{Draft, Effect, LastWords, Notice, RunnerInfo, RunnerNotice, millisec
 use crate::eval::WorkerExit;
 use crate::event::{EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::Reference;
+use crate::id::JobId;
 use crate::session::Life;
 use crate::state::SessionState;
 
@@ -79,15 +80,23 @@ impl Draft<'_> {
         }
     }
 
+    /// Records what the worker put out while this job ran; of code that is withheld nothing.
+    fn output(&mut self, job: Option<JobId>, body: EventBody) {
+        let metadata = match self.session.running() {
+            Some(running) if job == Some(running.job) && running.withheld => return,
+            Some(running) if job == Some(running.job) => of_job(Source::Worker, running),
+            Some(_) | None => of(Source::Worker),
+        };
+        self.record(metadata, body);
+    }
+
     fn runner_notice(&mut self, notice: RunnerNotice) {
         match notice {
             RunnerNotice::Output { job, stream, text } => {
-                let metadata = match self.session.running() {
-                    Some(running) if job == Some(running.job) && running.withheld => return,
-                    Some(running) if job == Some(running.job) => of_job(Source::Worker, running),
-                    Some(_) | None => of(Source::Worker),
-                };
-                self.record(metadata, EventBody::OutputProduced { job, stream, text });
+                self.output(job, EventBody::OutputProduced { job, stream, text });
+            }
+            RunnerNotice::Display { job, display } => {
+                self.output(job, EventBody::OutputDisplayed { job, display });
             }
             RunnerNotice::Asks { job, ask, question, timeout_ms } => {
                 self.job_asks(job, ask, question, timeout_ms);

@@ -85,6 +85,7 @@ kinds! {
     AskEnded => "askEnded",
     EvalRequested => "evalRequested",
     OutputProduced => "outputProduced",
+    OutputDisplayed => "outputDisplayed",
     OutputCut => "outputCut",
     CancelRequested => "cancelRequested",
     EvalTimedOut => "evalTimedOut",

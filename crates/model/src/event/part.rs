@@ -2,6 +2,7 @@
 
 use super::{CancelEnding, EventBody, OutputStream};
 use crate::agent::WorkEnding;
+use crate::display::Display;
 use crate::entry::Origin;
 use crate::eval::{EvalResult, Failure};
 use crate::id::JobId;
@@ -41,6 +42,8 @@ pub enum JobPart<'a> {
         /// What.
         text: &'a str,
     },
+    /// It showed something.
+    Displayed(&'a Display),
     /// What it prints further is dropped.
     OutputCut,
     /// Someone asked for it to stop.
@@ -76,6 +79,7 @@ impl EventBody {
             Self::OutputProduced { job, stream, text } => {
                 job.map(|job| (job, JobPart::Printed { stream: *stream, text }))
             }
+            Self::OutputDisplayed { job, display } => job.map(|job| (job, JobPart::Displayed(display))),
             Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
             Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
             Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
@@ -151,6 +155,7 @@ impl EventBody {
             | Self::EntryLabeled { .. }
             | Self::EvalRequested { .. }
             | Self::OutputProduced { .. }
+            | Self::OutputDisplayed { .. }
             | Self::OutputCut { .. }
             | Self::CancelRequested { .. }
             | Self::EvalTimedOut { .. }
@@ -180,6 +185,7 @@ impl EventBody {
             JobPart::Interrupted => JobEnd::Interrupted,
             JobPart::Requested { .. }
             | JobPart::Printed { .. }
+            | JobPart::Displayed(_)
             | JobPart::OutputCut
             | JobPart::CancelRequested
             | JobPart::TimedOut => return None,

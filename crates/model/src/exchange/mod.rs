@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 mod claude_code;
+mod displayed;
 mod foreign;
 mod format;
 mod import;
@@ -418,6 +419,7 @@ fn imported(body: EventBody, session: SessionId) -> EventBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::display::{Bundle, Display};
     use crate::eval::{EvalResult, Failure, RaisedError};
     use crate::event::OutputStream;
     use crate::fingerprint::CommandFingerprint;
@@ -568,6 +570,90 @@ mod tests {
         items.push(coded("f ()", vec![printed, failed(Failure::Raised { error: raised })]));
         items.push(coded("let x = 1\n", vec![events.last().unwrap().body.clone()]));
         items
+    }
+
+    /// A cell that prints, shows a bar twice and a picture, prints, and has a value in two forms.
+    fn showing() -> Vec<Said> {
+        let job = JobId::from_uuid(uuid::Uuid::from_u128(1));
+        let shows = |id: Option<&str>, is_value, forms: serde_json::Value| {
+            let id = id.map(|id| crate::id::DisplayId::new(id).unwrap());
+            let data: Bundle = serde_json::from_value(forms).unwrap();
+            EventBody::OutputDisplayed { job: Some(job), display: Box::new(Display { id, is_value, data }) }
+        };
+        let mut said = bodies();
+        let (before, completed) = (said[3].clone(), said[5].clone());
+        let table = serde_json::json!({ "schema": { "fields": [{ "name": "x" }] }, "data": [{ "x": 1 }] });
+        let shown = [
+            shows(Some("bar"), false, serde_json::json!({ "text/plain": "10 %" })),
+            shows(None, false, serde_json::json!({ "image/png": "iVBORw==" })),
+            before.body.clone(),
+            shows(Some("bar"), false, serde_json::json!({ "text/plain": "100 %\ndone" })),
+            shows(
+                None,
+                true,
+                serde_json::json!({ "application/vnd.dataresource+json": table, "text/plain": "x" }),
+            ),
+        ];
+        said.truncate(4);
+        said.extend(shown.map(|body| Said { at: before.at, body }));
+        said.push(completed);
+        said
+    }
+
+    #[test]
+    fn displays_come_back_from_a_file() {
+        let first = file(&showing());
+        let imported = read(&first).unwrap();
+        assert_eq!(imported.items[0].entries(), 5);
+        let events = placed(imported.items, OF_THE_FILE, Seq(3));
+        let bodies: Vec<Said> =
+            events.into_iter().map(|event| Said { at: event.at, body: event.body }).collect();
+        assert_eq!(file(&bodies), first);
+    }
+
+    #[test]
+    fn people_see_displays_in_markdown_where_they_were_shown() {
+        insta::assert_snapshot!(markdown(&header(), &read(&file(&showing())).unwrap().items), @"
+        # lab
+
+        ```fsharp
+        1 + 1
+        ```
+
+        ```text
+        hello
+        ```
+
+        ```text
+        100 %
+        done
+        ```
+
+        ![image/png, 4 bytes](data:image/png;base64,iVBORw==)
+
+        ```text
+        hello
+        val it : int = 2
+        ```
+
+        | x |
+        | --- |
+        | 1 |
+        ");
+    }
+
+    #[test]
+    fn a_notebook_has_displays_as_jupyter_has_them() {
+        let notebook = notebook(&header(), &read(&file(&showing())).unwrap().items);
+        let outputs: Vec<String> =
+            notebook["cells"][0]["outputs"].as_array().unwrap().iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(outputs.join("\n"), @r#"
+        {"name":"stdout","output_type":"stream","text":["hello\n"]}
+        {"data":{"text/plain":["100 %\n","done"]},"metadata":{},"output_type":"display_data"}
+        {"data":{"image/png":"iVBORw==","text/plain":["[image/png, 4 bytes]"]},"metadata":{},"output_type":"display_data"}
+        {"name":"stdout","output_type":"stream","text":["hello\n"]}
+        {"data":{"application/vnd.dataresource+json":{"data":[{"x":1}],"schema":{"fields":[{"name":"x"}]}},"text/plain":["val it : int = 2"]},"execution_count":1,"metadata":{},"output_type":"execute_result"}
+        "#);
     }
 
     fn header() -> Header {

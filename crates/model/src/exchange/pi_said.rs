@@ -272,7 +272,7 @@ fn cell(run: &[Shown<'_>], at: Timestamp) -> Said {
         let language = placed.entry.metadata.get("language").and_then(Value::as_str).unwrap_or_default();
         match placed.entry.role {
             Role::Input => fenced(text, language),
-            _ => format!("Output:\n{}", fenced(text, "")),
+            _ => format!("Output:\n{}", fenced(&placed.entry.shown(text), "")),
         }
     });
     let words = told.collect::<Vec<_>>().join("\n\n");

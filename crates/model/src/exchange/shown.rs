@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::displayed::{self, lines};
 use super::said::Conversation;
 use super::{Header, Item, Said};
+use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
 use crate::event::{JobPart, OutputStream};
 use crate::transcribe::result_text;
@@ -13,11 +15,19 @@ use crate::transcribe::result_text;
 /// A cell as it is shown.
 struct Shown<'a> {
     code: &'a str,
-    printed: String,
-    errors_printed: String,
+    /// In order; what was printed to both streams between two displays stands together.
+    put_out: Vec<PutOut<'a>>,
+    /// The value in more forms than the language prints.
+    value: Option<&'a Display>,
     /// What it gave, or why it did not run to its end.
     given: String,
     ending: Ending<'a>,
+}
+
+/// What a cell put out while it ran.
+enum PutOut<'a> {
+    Printed { stdout: String, stderr: String },
+    Displayed(&'a Display),
 }
 
 enum Ending<'a> {
@@ -29,23 +39,16 @@ enum Ending<'a> {
 impl<'a> Shown<'a> {
     fn of(events: &'a [Said]) -> Self {
         let ending = Ending::Failed("interrupted");
-        let mut shown = Self {
-            code: "",
-            printed: String::new(),
-            errors_printed: String::new(),
-            given: String::new(),
-            ending,
-        };
+        let mut shown = Self { code: "", put_out: Vec::new(), value: None, given: String::new(), ending };
         for Said { body, .. } in events {
             let Some((_, part)) = body.job_part() else { continue };
             shown.given.extend(result_text(part));
             match part {
                 JobPart::Requested { withheld: true, .. } => shown.code = "// this code was withheld",
                 JobPart::Requested { code, .. } => shown.code = code,
-                JobPart::Printed { stream: OutputStream::Stdout, text } => shown.printed.push_str(text),
-                JobPart::Printed { stream: OutputStream::Stderr, text } => {
-                    shown.errors_printed.push_str(text)
-                }
+                JobPart::Printed { stream, text } => shown.print(stream, text),
+                JobPart::Displayed(display) if display.is_value => shown.value = Some(display),
+                JobPart::Displayed(display) => shown.display(display),
                 JobPart::Completed { .. } => shown.ending = Ending::Completed,
                 JobPart::Failed { failure, .. } => {
                     shown.ending = match failure {
@@ -69,16 +72,59 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// All that came of it, in one text.
-    fn output(&self) -> String {
-        let mut output = String::new();
-        for part in [&self.printed, &self.errors_printed, &self.given] {
-            if !output.is_empty() && !output.ends_with('\n') && !part.is_empty() {
-                output.push('\n');
-            }
-            output.push_str(part);
+    fn print(&mut self, stream: OutputStream, text: &str) {
+        if !matches!(self.put_out.last(), Some(PutOut::Printed { .. })) {
+            self.put_out.push(PutOut::Printed { stdout: String::new(), stderr: String::new() });
         }
+        if let Some(PutOut::Printed { stdout, stderr }) = self.put_out.last_mut() {
+            match stream {
+                OutputStream::Stdout => stdout.push_str(text),
+                OutputStream::Stderr => stderr.push_str(text),
+            }
+        }
+    }
+
+    /// A display under the name of another stands in its place.
+    fn display(&mut self, display: &'a Display) {
+        let is_same = |other: &&mut PutOut<'a>| matches!(other, PutOut::Displayed(other) if display.id.is_some() && other.id == display.id);
+        match self.put_out.iter_mut().find(is_same) {
+            Some(place) => *place = PutOut::Displayed(display),
+            None => self.put_out.push(PutOut::Displayed(display)),
+        }
+    }
+
+    /// All that came of it as Markdown: text in fences, displays between them.
+    fn output(&self) -> String {
+        let (mut output, mut text) = (String::new(), String::new());
+        for put_out in &self.put_out {
+            match put_out {
+                PutOut::Printed { stdout, stderr } => {
+                    [stdout, stderr].iter().for_each(|part| append(&mut text, part))
+                }
+                PutOut::Displayed(display) => {
+                    push_text(&mut output, &std::mem::take(&mut text));
+                    displayed::markdown(&mut output, &display.data);
+                }
+            }
+        }
+        append(&mut text, &self.given);
+        push_text(&mut output, &text);
+        self.value.iter().for_each(|value| displayed::markdown(&mut output, &value.data));
         output
+    }
+}
+
+/// Adds text that begins on a line of its own.
+fn append(text: &mut String, part: &str) {
+    if !text.is_empty() && !text.ends_with('\n') && !part.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(part);
+}
+
+fn push_text(markdown: &mut String, text: &str) {
+    if !text.trim().is_empty() {
+        push_fenced(markdown, "text", text);
     }
 }
 
@@ -94,9 +140,8 @@ pub fn markdown(header: &Header, items: &[Item]) -> String {
                 let shown = Shown::of(events);
                 push_fenced(&mut text, header.kind.as_str(), shown.code);
                 let output = shown.output();
-                if !output.trim().is_empty() {
-                    push_fenced(&mut text, "text", &output);
-                } else if let Some(why) = shown.failed() {
+                text.push_str(&output);
+                if let (true, Some(why)) = (output.is_empty(), shown.failed()) {
                     push_fenced(&mut text, "text", why);
                 }
             }
@@ -178,20 +223,16 @@ pub fn notebook(header: &Header, items: &[Item]) -> Value {
 }
 
 fn notebook_cell(shown: &Shown<'_>, number: u64) -> Value {
-    let mut outputs = Vec::new();
-    for (name, text) in [("stdout", &shown.printed), ("stderr", &shown.errors_printed)] {
-        if !text.is_empty() {
-            outputs.push(json!({ "output_type": "stream", "name": name, "text": lines(text) }));
-        }
-    }
+    let mut outputs: Vec<Value> = shown.put_out.iter().flat_map(notebook_outputs).collect();
     match &shown.ending {
-        Ending::Completed if shown.given.trim().is_empty() => {}
-        Ending::Completed => outputs.push(json!({
-            "output_type": "execute_result",
-            "execution_count": number,
-            "data": { "text/plain": lines(&shown.given) },
-            "metadata": {},
-        })),
+        Ending::Completed if shown.given.trim().is_empty() && shown.value.is_none() => {}
+        Ending::Completed => {
+            let mut data = shown.value.map(|value| displayed::notebook(&value.data)).unwrap_or_default();
+            data.insert("text/plain".to_owned(), json!(lines(&shown.given)));
+            outputs.push(json!({
+                "output_type": "execute_result", "execution_count": number, "data": data, "metadata": {},
+            }));
+        }
         Ending::Raised(RaisedError { kind, message, stack }) => {
             let traceback: Vec<&str> = stack.iter().flat_map(|stack| stack.lines()).collect();
             outputs.push(
@@ -212,7 +253,16 @@ fn notebook_cell(shown: &Shown<'_>, number: u64) -> Value {
     })
 }
 
-/// A text as notebooks have it: its lines, with their ends.
-fn lines(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n').collect()
+fn notebook_outputs(put_out: &PutOut<'_>) -> Vec<Value> {
+    match put_out {
+        PutOut::Printed { stdout, stderr } => [("stdout", stdout), ("stderr", stderr)]
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| json!({ "output_type": "stream", "name": name, "text": lines(text) }))
+            .collect(),
+        PutOut::Displayed(display) => {
+            let data = displayed::notebook(&display.data);
+            vec![json!({ "output_type": "display_data", "data": data, "metadata": {} })]
+        }
+    }
 }

@@ -63,6 +63,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::CommandLeft { .. }
         | EventBody::EvalTimedOut { .. }
         | EventBody::OutputProduced { .. }
+        | EventBody::OutputDisplayed { .. }
         | EventBody::OutputCut { .. }
         | EventBody::CancelRequested { .. }
         | EventBody::MessageStreamed(_)

@@ -1,18 +1,20 @@
 //! Arbitrary values of the vocabulary. Jobs, seqs and texts come from small sets, so that they often meet.
 
+use std::collections::BTreeMap;
+
 use crate::agents::{any_agent_body, any_queued_prompt, any_work};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Ask, AskEnding, AskId, Binding, Blame, CommandFingerprint, CommandId, Compaction, CreateSession,
-    Deadline, Diagnostic, Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding,
-    EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Kept,
-    Labels, Life, MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
-    PendingAsk, Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference,
-    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
-    SessionState, Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason,
-    WorkerExit,
+    Action, Ask, AskEnding, AskId, Binding, Blame, Bundle, CommandFingerprint, CommandId, Compaction,
+    CreateSession, Deadline, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment,
+    EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint,
+    IdempotencyKey, JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata, ObjectHash, Origin,
+    Outcome, OutputStream, Part, PartRole, PendingAsk, Position, Principal, Question, QueuedCommand,
+    RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq, Session,
+    SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
+    Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -325,6 +327,18 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
     ]
 }
 
+/// A display: maybe one of few names, with or without plain text.
+fn any_display() -> impl Strategy<Value = Display> {
+    let id = option::of("[ab]".prop_map(|id| DisplayId::new(id).unwrap()));
+    let forms = (option::of(any_text()), option::of(any_text()), option::of(0..9));
+    (id, any::<bool>(), forms).prop_map(|(id, is_value, (plain, html, json))| {
+        let text = |name: &str, text: Option<String>| text.map(|text| (name.to_owned(), Value::from(text)));
+        let json = json.map(|json| ("application/json".to_owned(), Value::from(json)));
+        let forms = [text("text/plain", plain), text("text/html", html), json];
+        Display { id, is_value, data: Bundle::from(forms.into_iter().flatten().collect::<BTreeMap<_, _>>()) }
+    })
+}
+
 fn any_job_body() -> impl Strategy<Value = EventBody> {
     let said = (any_command_id(), any_fingerprint(), option::of(any_key()), option::of(any_deadline()));
     let requested = (any_job(), said, any_text(), option::of(any_text())).prop_map(
@@ -344,6 +358,8 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         .prop_map(|(principal, command, error)| EventBody::CommandLeft { principal, command, error });
     let output = (option::of(any_job()), any_stream(), any_text())
         .prop_map(|(job, stream, text)| EventBody::OutputProduced { job, stream, text });
+    let displayed = (option::of(any_job()), any_display())
+        .prop_map(|(job, display)| EventBody::OutputDisplayed { job, display: Box::new(display) });
     let completed = (any_job(), any_result(), any::<bool>(), any_count()).prop_map(
         |(job, result, changes_state, duration_ms)| EventBody::EvalCompleted {
             job,
@@ -370,6 +386,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         2 => (any_ask_id(), any_ask_ending()).prop_map(|(ask, ending)| EventBody::AskEnded { ask, ending }),
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => output,
+        1 => displayed,
         1 => (any_job(), any_count()).prop_map(|(job, limit)| EventBody::OutputCut { job, limit }),
         1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
         1 => completed,

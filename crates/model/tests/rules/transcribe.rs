@@ -2,14 +2,16 @@
 
 use crate::agents::{any_prompt, any_work_ending};
 use crate::support::{any_history, any_message, client, command_id, creation, job_id, second, session_id};
+use mainstay_model::entry::FORMS;
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::{
-    CommandFingerprint, Delta, Diagnostic, EvalResult, Event, EventBody, Failure, Message, Metadata,
-    OutputStream, Part, PartRole, Position, RaisedError, Role, Seq, SessionKind, Severity, TextPosition,
-    Work, WorkEnding, WorkerExit,
+    Bundle, CommandFingerprint, Delta, Diagnostic, Display, DisplayId, EvalResult, Event, EventBody, Failure,
+    Message, Metadata, OutputStream, Part, PartRole, Position, RaisedError, Role, Seq, SessionKind, Severity,
+    TextPosition, Work, WorkEnding, WorkerExit,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::json;
 
 fn requested(code: &str) -> EventBody {
     EventBody::EvalRequested {
@@ -124,6 +126,41 @@ fn a_cell_that_failed_says_why() {
     "#);
 }
 
+fn shown(id: Option<&str>, text: &str) -> EventBody {
+    let id = id.map(|id| DisplayId::new(id).unwrap());
+    let forms = json!({ "text/html": format!("<b>{text}</b>"), "text/plain": text });
+    let data: Bundle = serde_json::from_value(forms).unwrap();
+    EventBody::OutputDisplayed {
+        job: Some(job_id(1)),
+        display: Box::new(Display { id, is_value: false, data }),
+    }
+}
+
+#[test]
+fn what_a_cell_shows_stands_between_its_input_and_its_output() {
+    let out = |text: &str| printed(OutputStream::Stdout, text);
+    let told = told(vec![
+        out("one\n"),
+        shown(None, "a"),
+        shown(Some("bar"), "10 %"),
+        out("two\n"),
+        shown(Some("bar"), "100 %"),
+        completed("val it : unit = ()", Vec::new()),
+    ]);
+    insta::assert_snapshot!(told, @r#"
+    Input #2–#8 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#8 1970-01-01T00:00:04Z {"forms":["text/html","text/plain"],"printedBefore":4}
+    {"text/html":"<b>a</b>","text/plain":"a"}
+    Output #2–#8 1970-01-01T00:00:07Z {"display":"bar","forms":["text/html","text/plain"],"printedBefore":4}
+    {"text/html":"<b>100 %</b>","text/plain":"100 %"}
+    Output #2–#8 1970-01-01T00:00:08Z {"ending":"completed","printedBytes":8,"type":"int"}
+    one
+    two
+    val it : unit = ()
+    "#);
+}
+
 #[test]
 fn what_is_printed_between_cells_is_nobodys() {
     let stray = EventBody::OutputProduced { job: None, stream: OutputStream::Stdout, text: "x".to_owned() };
@@ -164,10 +201,15 @@ proptest! {
         let mut transcriber = Transcriber::default();
         let entries: Vec<_> =
             history.iter().flat_map(|event| transcriber.push(&SessionKind::fsharp(), event)).collect();
-        for cell in entries.chunks(2) {
-            let [input, output] = cell else { panic!("half a cell") };
-            prop_assert_eq!((input.entry.role, output.entry.role), (Role::Input, Role::Output));
-            prop_assert_eq!((input.first, input.last), (output.first, output.last));
+        for cell in entries.chunk_by(|_, next| next.entry.role != Role::Input) {
+            let [input, shown @ .., output] = cell else { panic!("half a cell") };
+            prop_assert_eq!(input.entry.role, Role::Input);
+            prop_assert!(output.entry.metadata.contains_key("ending"));
+            prop_assert!(shown.iter().all(|shown| shown.entry.metadata.contains_key(FORMS)));
+            for answer in &cell[1..] {
+                prop_assert_eq!(answer.entry.role, Role::Output);
+                prop_assert_eq!((input.first, input.last), (answer.first, answer.last));
+            }
             let begins = &history[input.first.0 as usize - 1].body;
             let is_its_request =
                 matches!(begins, EventBody::EvalRequested { code, .. } if *code == input.text);

@@ -11,13 +11,13 @@ use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Ask, AskEnding, Binding, Blame, CommandFingerprint, Compaction, CreateSession, Deadline, Delta,
-    Diagnostic, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody,
-    Failure, ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, MergePoint, Message, Metadata, Note,
-    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, Prompt, Question, QueuedCommand,
-    QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session, SessionCommand,
-    SessionKind, SessionState, Setting, Source, ThinkingLevel, TokenUsage, Transcript, Version, WarmUpReason,
-    Work, WorkEnding, WorkerExit, YieldReason,
+    Ask, AskEnding, Binding, Blame, Bundle, CommandFingerprint, Compaction, CreateSession, Deadline, Delta,
+    Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult,
+    Event, EventBody, Failure, ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, MergePoint, Message,
+    Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, Prompt, Question,
+    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
+    SessionCommand, SessionKind, SessionState, Setting, Source, ThinkingLevel, TokenUsage, Transcript,
+    Version, WarmUpReason, Work, WorkEnding, WorkerExit, YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -279,6 +279,17 @@ fn references(hash: &str) -> References {
     [("a.dll".to_owned(), reference)].into()
 }
 
+fn display() -> Display {
+    let forms = json!({
+        "text/plain": "Name  Age\nAda   36",
+        "text/html": "<table></table>",
+        "image/png": "iVBORw==",
+        "application/vnd.vegalite.v5+json": { "mark": "line" },
+    });
+    let data: Bundle = serde_json::from_value(forms).unwrap();
+    Display { id: Some(DisplayId::new("table").unwrap()), is_value: true, data }
+}
+
 fn result() -> EvalResult {
     EvalResult {
         value: Some("3".to_owned()),
@@ -407,6 +418,7 @@ fn event_examples() -> Vec<EventBody> {
             error: Some(Error::Cancelled),
         },
         EventBody::OutputProduced { job: Some(job), stream: OutputStream::Stdout, text: text("hello\n") },
+        EventBody::OutputDisplayed { job: Some(job), display: Box::new(display()) },
         EventBody::OutputCut { job, limit: 1_048_576 },
         EventBody::CancelRequested { job },
         EventBody::EvalTimedOut { job, limit_ms: 5_000 },

@@ -1,0 +1,490 @@
+//! Displays: what code shows besides the text it prints, in as many forms as it has, each under its MIME type.
+//!
+//! A form is text, a picture or other bytes (in base64, as Jupyter sends them), or JSON. One of them always is plain text, so
+//! whoever can show nothing else has something to show. Nothing here draws or renders: that is whoever shows it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::DisplayId;
+
+/// Something that code showed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Display {
+    /// What code calls it; a later display of the session with the same name stands for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<DisplayId>,
+    /// Whether it is the value of the code's last expression, in more forms than the language prints.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_value: bool,
+    /// What.
+    pub data: Bundle,
+}
+
+/// One thing in several forms.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, Value>", into = "BTreeMap<String, Value>")]
+pub struct Bundle {
+    text: String,
+    /// None of them is plain text.
+    forms: BTreeMap<MimeType, Form>,
+}
+
+/// One form of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Binary(Base64),
+    /// A description that a program draws, or data.
+    Json(Value),
+}
+
+/// Names a form: `text/html`, `image/png`. In lower case, without parameters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MimeType(String);
+
+/// Bytes in base64, padded, without white space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base64(String);
+
+/// A picture among the forms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture<'a> {
+    /// Of which type.
+    pub kind: &'a MimeType,
+    /// Its bytes.
+    pub data: &'a Base64,
+}
+
+/// The form that is always there.
+pub const PLAIN: &str = "text/plain";
+/// A picture that is text.
+pub const SVG: &str = "image/svg+xml";
+/// A web page's part.
+pub const HTML: &str = "text/html";
+/// Rows with named columns.
+pub const TABLE: &str = "application/vnd.dataresource+json";
+
+impl Bundle {
+    /// Text alone.
+    pub const fn plain(text: String) -> Self {
+        Self { text, forms: BTreeMap::new() }
+    }
+
+    /// It as plain text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The forms besides the plain text.
+    pub fn forms(&self) -> impl Iterator<Item = (&MimeType, &Form)> {
+        self.forms.iter()
+    }
+
+    /// The form of this type.
+    pub fn form(&self, kind: &str) -> Option<&Form> {
+        self.forms.get(&MimeType(kind.to_owned()))
+    }
+
+    /// The names of all its forms.
+    pub fn kinds(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = self.forms.keys().map(MimeType::as_str).chain([PLAIN]).collect();
+        kinds.sort_unstable();
+        kinds
+    }
+
+    /// A picture that is bytes.
+    pub fn picture(&self) -> Option<Picture<'_>> {
+        self.forms.iter().find_map(|(kind, form)| match form {
+            Form::Binary(data) if kind.as_str().starts_with("image/") => Some(Picture { kind, data }),
+            Form::Binary(_) | Form::Text(_) | Form::Json(_) => None,
+        })
+    }
+
+    /// How many bytes the forms besides the plain text have.
+    pub fn form_bytes(&self) -> usize {
+        self.forms.values().map(Form::bytes).sum()
+    }
+
+    /// It in at most this many bytes: forms are left out, the largest first, and the text says which. Of text that is too large by
+    /// itself the beginning stays.
+    #[must_use]
+    pub fn cut(mut self, limit: usize) -> Self {
+        if self.text.len() > limit {
+            self.text.truncate(self.text.floor_char_boundary(limit));
+            self.text.push_str(" … (cut)");
+        }
+        let room = limit.saturating_sub(self.text.len());
+        self.keep_forms(room, |kind, bytes| {
+            format!("{kind} left out: {}, over the limit", bytes_in_words(bytes))
+        })
+    }
+
+    /// It with so much of the forms as this job may still show.
+    #[must_use]
+    pub fn within(self, room: usize) -> Self {
+        self.keep_forms(room, |kind, bytes| {
+            format!("{kind} left out: {}, and the job has shown as much as is kept", bytes_in_words(bytes))
+        })
+    }
+
+    /// It with only the beginning of the text, of at most this many bytes.
+    #[must_use]
+    pub fn with_text_of(mut self, bytes: usize) -> Self {
+        self.text.truncate(self.text.floor_char_boundary(bytes));
+        self
+    }
+
+    fn keep_forms(mut self, room: usize, note: impl Fn(&MimeType, usize) -> String) -> Self {
+        let mut bytes = self.form_bytes();
+        while bytes > room {
+            let largest = self.forms.iter().max_by_key(|(_, form)| form.bytes());
+            let Some((kind, form)) = largest.map(|(kind, form)| (kind.clone(), form.bytes())) else { break };
+            self.forms.remove(&kind);
+            self.note(&note(&kind, form));
+            bytes -= form;
+        }
+        self
+    }
+
+    /// Says something of it, on a line of its own.
+    fn note(&mut self, note: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(&format!("[{note}]"));
+    }
+}
+
+/// What is no form of its type, or has no type, is left out, and the text says so. Without a plain text one is made.
+impl From<BTreeMap<String, Value>> for Bundle {
+    fn from(data: BTreeMap<String, Value>) -> Self {
+        let (mut text, mut forms, mut left_out) = (None, BTreeMap::new(), Vec::new());
+        for (name, value) in data {
+            let Some(kind) = MimeType::new(&name) else {
+                left_out.push(format!("a form left out: `{}` is no MIME type", name.escape_debug()));
+                continue;
+            };
+            match Form::of(&kind, value) {
+                Some(Form::Text(plain)) if kind.as_str() == PLAIN => text = Some(plain),
+                Some(form) => {
+                    forms.insert(kind, form);
+                }
+                None => left_out.push(format!("{kind} left out: it is not of this type")),
+            }
+        }
+        let mut bundle = Self { text: String::new(), forms };
+        bundle.text = match text {
+            Some(text) => text,
+            None => made_text(&bundle),
+        };
+        left_out.iter().for_each(|note| bundle.note(note));
+        bundle
+    }
+}
+
+/// A plain text for forms that came without: the most readable of them, or what they are.
+fn made_text(bundle: &Bundle) -> String {
+    if let Some(Form::Text(text)) = bundle.form("text/markdown").or_else(|| bundle.form("text/latex")) {
+        return text.clone();
+    }
+    if let Some(picture) = bundle.picture() {
+        return format!("[{picture}]");
+    }
+    let of = |(kind, form): (&MimeType, &Form)| format!("[{kind}, {}]", bytes_in_words(form.bytes()));
+    bundle.forms().map(of).collect::<Vec<_>>().join("\n")
+}
+
+impl From<Bundle> for BTreeMap<String, Value> {
+    fn from(Bundle { text, forms }: Bundle) -> Self {
+        let forms = forms.into_iter().map(|(kind, form)| (kind.0, form.into_value()));
+        forms.chain([(PLAIN.to_owned(), Value::String(text))]).collect()
+    }
+}
+
+impl Form {
+    /// A form of this type; none where it is not of it. A text may come as its lines, as in a notebook.
+    fn of(kind: &MimeType, value: Value) -> Option<Self> {
+        if kind.is_json() {
+            return Some(Self::Json(value));
+        }
+        let text = match value {
+            Value::String(text) => text,
+            Value::Array(lines) => {
+                lines.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|lines| lines.concat())?
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+        };
+        match kind.is_binary() {
+            true => Base64::new(&text).map(Self::Binary),
+            false => Some(Self::Text(text)),
+        }
+    }
+
+    /// As JSON has it.
+    pub fn into_value(self) -> Value {
+        match self {
+            Self::Text(text) | Self::Binary(Base64(text)) => Value::String(text),
+            Self::Json(value) => value,
+        }
+    }
+
+    /// How many bytes it has, as it is kept.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) | Self::Binary(Base64(text)) => text.len(),
+            Self::Json(value) => value.to_string().len(),
+        }
+    }
+}
+
+impl MimeType {
+    const MAX_BYTES: usize = 127;
+
+    /// A type as a worker names it; none where it is not one.
+    pub fn new(name: &str) -> Option<Self> {
+        let name = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let is_token = |part: &str| {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || "!#$&^_.+-".contains(c);
+            !part.is_empty() && part.chars().all(is_part)
+        };
+        let is_type = name.split_once('/').is_some_and(|(kind, form)| is_token(kind) && is_token(form));
+        (is_type && name.len() <= Self::MAX_BYTES).then_some(Self(name))
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn is_json(&self) -> bool {
+        self.0.ends_with("/json") || self.0.ends_with("+json")
+    }
+
+    fn is_binary(&self) -> bool {
+        let is_bytes = ["image/", "audio/", "video/", "font/"].iter().any(|start| self.0.starts_with(start));
+        is_bytes && !self.0.ends_with("+xml")
+            || ["application/pdf", "application/octet-stream", "application/zip"].contains(&self.0.as_str())
+    }
+}
+
+impl fmt::Display for MimeType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Base64 {
+    /// Text that is base64; white space in it, as notebooks have it, goes.
+    fn new(text: &str) -> Option<Self> {
+        let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+        let digits = text.trim_end_matches('=');
+        let is_padded = text.len().is_multiple_of(4) && text.len() - digits.len() <= 2;
+        (is_padded && digits.bytes().all(|byte| digit(byte).is_some())).then_some(Self(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How many bytes it stands for.
+    pub fn len(&self) -> usize {
+        self.0.len() / 4 * 3 - (self.0.len() - self.0.trim_end_matches('=').len())
+    }
+
+    /// Whether it stands for none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first so many bytes.
+    fn beginning(&self, count: usize) -> Vec<u8> {
+        let digits: Vec<u8> = self.0.bytes().take(count.div_ceil(3) * 4).map_while(digit).collect();
+        let bytes = digits.chunks(4).flat_map(|four| {
+            let whole = four.iter().fold(0_u32, |whole, digit| whole << 6 | u32::from(*digit))
+                << (6 * (4 - four.len()));
+            let [_, bytes @ ..] = whole.to_be_bytes();
+            bytes.into_iter().take(four.len() * 6 / 8)
+        });
+        bytes.take(count).collect()
+    }
+}
+
+const fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
+impl Picture<'_> {
+    /// Its width and height, where its first bytes tell.
+    pub fn size(&self) -> Option<(u32, u32)> {
+        let bytes = self.data.beginning(24);
+        let big_endian =
+            |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_be_bytes);
+        let little_endian = |at: usize| {
+            bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map(u16::from_le_bytes).map(u32::from)
+        };
+        if bytes.starts_with(b"\x89PNG") {
+            Some((big_endian(16)?, big_endian(20)?))
+        } else if bytes.starts_with(b"GIF8") {
+            Some((little_endian(6)?, little_endian(8)?))
+        } else {
+            None
+        }
+    }
+}
+
+/// What it is: `image/png, 640×480, 12 KB`.
+impl fmt::Display for Picture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, ", self.kind)?;
+        if let Some((width, height)) = self.size() {
+            write!(f, "{width}×{height}, ")?;
+        }
+        f.write_str(&bytes_in_words(self.data.len()))
+    }
+}
+
+/// How much this is, as people say it.
+fn bytes_in_words(bytes: usize) -> String {
+    const KIB: usize = 1024;
+    const MIB: usize = KIB * KIB;
+    match bytes {
+        0..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{} KB", bytes.div_ceil(KIB)),
+        MIB.. => format!("{:.1} MB", bytes as f64 / MIB as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The first 24 bytes of a PNG of 640 by 480, and some of its rest.
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA=";
+
+    fn bundle(data: Value) -> Bundle {
+        serde_json::from_value(data).unwrap()
+    }
+
+    #[test]
+    fn a_bundle_without_plain_text_gets_one() {
+        for (data, text) in [
+            (json!({}), ""),
+            (json!({ "text/html": "<b>" }), "[text/html, 3 bytes]"),
+            (json!({ "text/html": "<b>", "text/markdown": "**b**" }), "**b**"),
+            (json!({ "image/png": PNG, "image/svg+xml": "<svg/>" }), "[image/png, 640×480, 29 bytes]"),
+            (json!({ "application/json": 1, "text/plain": "one" }), "one"),
+        ] {
+            assert_eq!(bundle(data.clone()).text(), text, "{data}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_its_type_is_left_out_and_named() {
+        let given = json!({ "image/png": "no base64!", "text/html": 3, "html": "<b>", "text/plain": "it" });
+        let read = bundle(given);
+        assert_eq!(read.kinds(), ["text/plain"]);
+        insta::assert_snapshot!(read.text(), @"
+        it
+        [a form left out: `html` is no MIME type]
+        [image/png left out: it is not of this type]
+        [text/html left out: it is not of this type]
+        ");
+    }
+
+    #[test]
+    fn forms_are_read_as_notebooks_have_them() {
+        let read = bundle(json!({
+            "TEXT/HTML; charset=utf-8": ["<b>\n", "</b>"],
+            "image/png": "iVBO\nRw==\n",
+            "text/plain": ["a\n", "b"],
+        }));
+        assert_eq!(
+            serde_json::to_value(&read).unwrap(),
+            json!({ "image/png": "iVBORw==", "text/html": "<b>\n</b>", "text/plain": "a\nb" })
+        );
+        assert_eq!(read.picture().unwrap().data.len(), 4);
+    }
+
+    #[test]
+    fn what_is_too_large_is_cut_down_with_a_note() {
+        let page = "x".repeat(5000);
+        let given = bundle(json!({ "text/html": page, "image/svg+xml": "<svg/>", "text/plain": "it" }));
+        assert_eq!(given.clone().cut(6000), given);
+        let cut = given.cut(100);
+        assert_eq!(cut.kinds(), ["image/svg+xml", "text/plain"]);
+        assert_eq!(cut.text(), "it\n[text/html left out: 5 KB, over the limit]");
+        assert_eq!(Bundle::plain("é".repeat(10)).cut(3).text(), "é … (cut)");
+    }
+
+    #[test]
+    fn pictures_tell_their_size() {
+        let gif = bundle(json!({ "image/gif": "R0lGODlhIAAQAIAA" }));
+        assert_eq!(gif.picture().unwrap().size(), Some((32, 16)));
+        let unknown = bundle(json!({ "image/webp": "AAAA" }));
+        assert_eq!(unknown.picture().unwrap().to_string(), "image/webp, 3 bytes");
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            ".{0,40}".prop_map(Value::from),
+            "[A-Za-z0-9+/]{0,12}={0,2}".prop_map(Value::from),
+            proptest::collection::vec(".{0,9}", 0..4).prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            Just(Value::Null),
+        ]
+    }
+
+    fn any_map() -> impl Strategy<Value = BTreeMap<String, Value>> {
+        let name = prop_oneof![
+            ".{0,8}",
+            Just(PLAIN.to_owned()),
+            Just("image/png".to_owned()),
+            Just("application/json".to_owned()),
+            "text/[a-z]{1,3}",
+        ];
+        proptest::collection::btree_map(name, any_value(), 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_again(data in any_map()) {
+            let read = Bundle::from(data);
+            let written = serde_json::to_string(&read).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Bundle>(&written).unwrap(), read);
+        }
+
+        #[test]
+        fn what_is_cut_has_no_more_than_it_may_and_says_what_is_gone(data in any_map(), limit in 0_usize..60) {
+            let whole = Bundle::from(data);
+            let cut = whole.clone().cut(limit);
+            prop_assert!(cut.form_bytes() <= limit);
+            for (kind, form) in whole.forms() {
+                match cut.form(kind.as_str()) {
+                    Some(kept) => prop_assert_eq!(kept, form),
+                    None => prop_assert!(cut.text().contains(kind.as_str())),
+                }
+            }
+            if whole.text().len() + whole.form_bytes() <= limit {
+                prop_assert_eq!(cut, whole);
+            }
+        }
+    }
+}
