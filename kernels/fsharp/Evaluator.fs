@@ -20,6 +20,9 @@ open Mainstay.Worker.Turns
 /// The stack of a thread that parses, checks or runs client code, in bytes. Only what is used of it takes memory.
 let stackSize = 256 * 1024 * 1024
 
+/// What every session has besides the language's own: the module `Mainstay`.
+let private preloaded = "-r:" + typeof<MainstayDisplay.Bounds>.Assembly.Location
+
 let private announced definition =
     match definition with
     | DefinedValue value -> Printed.Named(value.ShownName, value.Content.IsSome)
@@ -31,6 +34,8 @@ type private Ran =
       Display: string
       Value: string option
       ValueType: string option
+      /// The value itself.
+      Content: obj option
       Bindings: Binding list
       Diagnostics: Diagnostic list
       /// What it touched of the session's surroundings; None where that cannot be told.
@@ -42,6 +47,7 @@ let private nothingRan =
       Display = ""
       Value = None
       ValueType = None
+      Content = None
       Bindings = []
       Diagnostics = []
       Touched = Some []
@@ -91,7 +97,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let session =
         let references = hello.References |> List.map (fun path -> "-r:" + path)
-        createSession (references @ hello.Arguments) printed complaints definitions.Add
+        createSession (preloaded :: references @ hello.Arguments) printed complaints definitions.Add
 
     let surroundings = Surroundings session
 
@@ -120,11 +126,11 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// What a trailing expression gave, which the session defines as `it`.
     let lastValue (valued: (DefinedValue * string option) list) (lone: (obj * Type) option) =
         match valued |> List.tryFindBack (fun (defined, _) -> defined.LogicalName = "it") with
-        | Some (it, _) when it.TypeText = "unit" -> None, Some it.TypeText
+        | Some (it, _) when it.TypeText = "unit" -> None, Some it.TypeText, None
         | Some (it, shown) ->
             let content = if it.Content.IsSome then it.Content else lone
-            (if shown.IsSome then shown else formatted content), Some it.TypeText
-        | _ -> None, None
+            (if shown.IsSome then shown else formatted content), Some it.TypeText, content |> Option.map fst
+        | _ -> None, None, None
 
     /// What the submission defined, with the values it printed.
     let valuesIn (display: string) : (DefinedValue * string option) list =
@@ -157,6 +163,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         definitions.Clear()
         let named = if own.HasOthers then surroundings.Before submission.Text else None
         let analysis = analyse own session submission.Text
+        MainstayDisplay.Sink.hasRunCode <- false
         let result, messages = runInterruptibly job file submission
         UserOutput.flush ()
         let display = take printed
@@ -166,15 +173,16 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error"))
         // What a failed submission printed as defined is not: the session goes back to where it was before.
         let valued = if outcome = Completed then valuesIn display else []
-        let value, valueType = lastValue valued (match result with Ok lone -> lone | Error _ -> None)
+        let value, valueType, content = lastValue valued (match result with Ok lone -> lone | Error _ -> None)
         let bindings =
             valued
             |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
             |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column)
             |> List.map bindingOf
         // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
-        // Printing a sequence evaluates the beginning of it, which may be the session's own code.
-        let changesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && (changes || isLazy valueType)
+        // Printing a sequence evaluates the beginning of it, and showing one too, which may be the session's own code.
+        let mayChange = changes || isLazy valueType || MainstayDisplay.Sink.hasRunCode
+        let changesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && mayChange
         let touched =
             if own.HasOthers then
                 let run = { Display = display; Changes = changesState; GivesValue = valueType.IsSome; IsComplete = (outcome = Completed) }
@@ -184,6 +192,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Display = display
           Value = value
           ValueType = valueType
+          Content = content
           Bindings = bindings
           Diagnostics =
             (match messages |> Seq.map (diagnosticOf file submission) |> List.ofSeq with
@@ -240,6 +249,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let submissions = split code
         let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> Input.during job (fun () -> runIn job file submissions)))
         let last = match List.tryLast ran with Some last -> last | None -> nothingRan
+        if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
         { Outcome = last.Outcome
           Kept = (if last.Outcome = Interrupted then keptOf code submissions ran else 0)
           Value = last.Value

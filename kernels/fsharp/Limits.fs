@@ -26,6 +26,25 @@ let private cutAt (limit: int) (text: string) : string =
 /// A text that stands alone in its answer, cut where it is too long.
 let cut (text: string) : string = cutAt textLimit text
 
+let private sizeOf (data: MainstayDisplay.Data) =
+    match data with
+    | MainstayDisplay.Text text
+    | MainstayDisplay.Json text -> text.Length
+    | MainstayDisplay.Bytes bytes -> bytes.Length
+
+/// The forms of something that fit one message: those that do not are left out, the largest first, and a text says so.
+let rec boundedBundle (bundle: MainstayDisplay.Bundle) : MainstayDisplay.Bundle =
+    if bundle |> Seq.sumBy (snd >> sizeOf >> int64) <= int64 answerLimit then bundle
+    else
+        let kind, data = bundle |> List.maxBy (snd >> sizeOf)
+        let rest = bundle |> List.filter (fun (other, _) -> other <> kind)
+        match data with
+        | MainstayDisplay.Text text when kind = "text/plain" -> boundedBundle ((kind, MainstayDisplay.Text(cut text)) :: rest)
+        | data ->
+            let note = sprintf "[%s left out: it is too large to be sent, %d bytes]" kind (sizeOf data)
+            let plain = match rest |> List.tryPick (function "text/plain", MainstayDisplay.Text text -> Some text | _ -> None) with Some text -> text + "\n" + note | None -> note
+            boundedBundle (("text/plain", MainstayDisplay.Text plain) :: (rest |> List.filter (fun (other, _) -> other <> "text/plain")))
+
 /// The room for texts in one answer. Those taken first are cut last.
 type Room() =
     let mutable left = answerLimit

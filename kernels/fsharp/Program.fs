@@ -100,6 +100,7 @@ type private Worker(channel: Channel) =
             try
                 reportingExit id complaints (fun () -> Evaluator(wanted, complaints))
             with e -> raise (Exception(explained complaints e.Message, e))
+        Displays.install channel.Send (fun value kind -> opened.Session.FormatValue(value, kind).Trim('\n'))
         hello <- Some wanted
         evaluator <- Some opened
         isWarm <- false
@@ -189,6 +190,7 @@ type private Worker(channel: Channel) =
         | Explore name -> post checks id (fun () -> inSession id (explore id name))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text
+        | Displayed mark -> Displays.arrived mark
 
     member _.Run() =
         startThread "evaluations" (fun () -> work evaluations warmUp Timeout.InfiniteTimeSpan)

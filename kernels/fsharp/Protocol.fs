@@ -87,6 +87,8 @@ type Request =
     | Interrupt of eval: int64
     /// The answer to an ask; none where nobody gives one.
     | Answer of ask: Guid * text: string option
+    /// What was shown with this mark has arrived.
+    | Displayed of mark: int64
     | Reset
 
 type FailureCode =
@@ -138,6 +140,10 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         match Guid.TryParse(defaultArg (text "ask") "") with
         | true, ask -> Ok(Answer(ask, decodeAnswer element))
         | false, _ -> Error "`answer` needs the id `ask`"
+    | "displayed" ->
+        match tryInteger "mark" element with
+        | Some mark -> Ok(Displayed mark)
+        | None -> Error "`displayed` needs the integer `mark`"
     | "reset" -> Ok Reset
     | other -> Error("unknown message type `" + other + "`")
 
@@ -303,6 +309,24 @@ let encodeAsks (ask: Guid) (job: string) (prompt: string) =
         writeText "job" job
         writeText "prompt" prompt
         writeObject "schema" (writeText "type" "string")
+    ]
+
+let private writeForm (kind: string, data: MainstayDisplay.Data) (writer: Utf8JsonWriter) =
+    match data with
+    | MainstayDisplay.Text text -> writeText kind text writer
+    | MainstayDisplay.Bytes bytes -> writer.WriteBase64String(kind, ReadOnlySpan<byte> bytes)
+    | MainstayDisplay.Json text ->
+        use document = JsonDocument.Parse text
+        writer.WritePropertyName kind
+        document.RootElement.WriteTo writer
+
+/// Shows the forms of something, maybe under a name.
+let encodeDisplay (mark: int64 option) (name: string option) (isValue: bool) (bundle: MainstayDisplay.Bundle) =
+    message "display" [
+        (match mark with Some mark -> writeInteger "mark" mark | None -> ignore)
+        writeOptionalText "name" name
+        (if isValue then writeFlag "isValue" true else ignore)
+        writeObject "data" (fun writer -> for form in boundedBundle bundle do writeForm form writer)
     ]
 
 let encodeEnding (job: string) (reason: string) = message "ending" [ writeText "job" job; writeText "reason" (cut reason) ]

@@ -59,9 +59,11 @@ let private plainOperators =
         "op_Dereference"; "op_Range"; "op_RangeStep"; "op_Amp"; "op_AmpAmp"; "op_BarBar"
     ]
 
-/// Static methods that change nothing but the console, by type; an empty list means every one.
+/// Static methods that change nothing but the console, and functions that only show something, by type or module; an empty list means
+/// every one. What of the session's code runs when something is shown, is noticed when it does.
 let private staticMethods =
     dict [
+        "Mainstay", []
         "Console", [ "Write"; "WriteLine" ]
         "Out", [ "Write"; "WriteLine"; "Flush" ]
         "Error", [ "Write"; "WriteLine"; "Flush" ]

@@ -118,6 +118,7 @@ pub(crate) async fn greet(
             | FromWorker::Completions { .. }
             | FromWorker::Members { .. }
             | FromWorker::Asks { .. }
+            | FromWorker::Display { .. }
             | FromWorker::Interrupted { .. }
             | FromWorker::Ending { .. } => {}
         }

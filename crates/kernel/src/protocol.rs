@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use mainstay_engine::runner::{CompletionItem, Member};
 use mainstay_model::{
-    AskId, Binding, Diagnostic, Error, JobId, Question, RaisedError, Reference, References, TextPosition,
+    AskId, Binding, Bundle, Diagnostic, Error, JobId, Question, RaisedError, Reference, References,
+    TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +43,8 @@ pub(crate) enum ToWorker {
     Interrupt { id: u64, eval: u64 },
     /// Take the answer to an ask; without a value there is none, and why.
     Answer { id: u64, ask: AskId, value: Option<Value>, refused: Option<String> },
+    /// What was shown with this mark is behind all that was printed before it.
+    Displayed { id: u64, mark: u64 },
     /// Start afresh.
     Reset { id: u64 },
 }
@@ -78,6 +81,14 @@ pub(crate) enum FromWorker {
         #[serde(flatten)]
         question: Question,
         timeout_ms: Option<u64>,
+    },
+    /// Code shows something. With a mark it waits until it is told that this has arrived.
+    Display {
+        mark: Option<u64>,
+        name: Option<String>,
+        #[serde(default)]
+        is_value: bool,
+        data: Bundle,
     },
     /// The interrupt was tried.
     Interrupted { id: u64 },
@@ -184,7 +195,11 @@ impl FromWorker {
     /// The request it answers, where it answers one.
     pub(crate) fn answers(&self) -> Option<u64> {
         match self {
-            Self::Attach { .. } | Self::Progress { .. } | Self::Asks { .. } | Self::Ending { .. } => None,
+            Self::Attach { .. }
+            | Self::Progress { .. }
+            | Self::Asks { .. }
+            | Self::Display { .. }
+            | Self::Ending { .. } => None,
             Self::Ready { id, .. }
             | Self::Diagnostics { id, .. }
             | Self::Completions { id, .. }

@@ -17,8 +17,8 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Blame, Diagnostic, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream, RaisedError,
-    RunnerInfo, RunnerNotice, TextPosition,
+    AskId, Blame, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId, JobReport,
+    OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
 };
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
@@ -66,8 +66,10 @@ pub async fn launch(
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Error::WorkerFailed { reason: "its output is not captured".to_owned() });
     };
+    let outgoing = Arc::new(tokio::sync::Mutex::new(outgoing));
     let reader = Reader {
         incoming,
+        outgoing: Arc::clone(&outgoing),
         stdout: Pipe::new(stdout),
         stderr: Pipe::new(stderr),
         child,
@@ -77,7 +79,7 @@ pub async fn launch(
         last_words: None,
     };
     tokio::spawn(reader.run());
-    let worker = Worker { info, outgoing: tokio::sync::Mutex::new(outgoing), calls, group };
+    let worker = Worker { info, outgoing, calls, group };
     Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
 }
 
@@ -132,18 +134,25 @@ impl Calls {
     }
 }
 
+/// Frames to the worker, from whoever has something to say.
+type SharedOutgoing = Arc<tokio::sync::Mutex<Outgoing>>;
+
+async fn send(outgoing: &SharedOutgoing, message: &ToWorker) -> Result<(), Error> {
+    let frame = encode(message)?;
+    let sent = outgoing.lock().await.send(frame).await;
+    sent.map_err(|error| Error::WorkerFailed { reason: format!("it takes no more requests: {error}") })
+}
+
 struct Worker {
     info: RunnerInfo,
-    outgoing: tokio::sync::Mutex<Outgoing>,
+    outgoing: SharedOutgoing,
     calls: Arc<Calls>,
     group: Group,
 }
 
 impl Worker {
     async fn send(&self, message: &ToWorker) -> Result<(), Error> {
-        let frame = encode(message)?;
-        let sent = self.outgoing.lock().await.send(frame).await;
-        sent.map_err(|error| Error::WorkerFailed { reason: format!("it takes no more requests: {error}") })
+        send(&self.outgoing, message).await
     }
 
     async fn query(&self, request: impl FnOnce(u64) -> ToWorker + Send) -> Result<FromWorker, Error> {
@@ -291,6 +300,7 @@ impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
 /// Reads all that comes from a worker, until it is gone.
 struct Reader {
     incoming: Incoming,
+    outgoing: SharedOutgoing,
     stdout: Pipe<ChildStdout>,
     stderr: Pipe<ChildStderr>,
     child: Child,
@@ -330,6 +340,15 @@ impl Reader {
                 self.drain_pipes().await;
                 self.tell(RunnerNotice::Asks { job, ask, question, timeout_ms }).await;
             }
+            Ok(FromWorker::Display { mark, name, is_value, data }) => {
+                self.drain_pipes().await;
+                // What cannot be a name names nothing.
+                let id = name.and_then(|name| DisplayId::new(name).ok());
+                let job = self.calls.running().map(|(_, job)| job);
+                let display = Box::new(Display { id, is_value, data });
+                self.tell(RunnerNotice::Display { job, display }).await;
+                self.acknowledge(mark).await;
+            }
             Ok(message) => match message.answers() {
                 Some(id) => self.calls.answer(id, message),
                 None => tracing::debug!(?message, "a worker says"),
@@ -338,6 +357,15 @@ impl Reader {
                 tracing::error!(%error, "a worker is killed");
                 self.group.kill();
             }
+        }
+    }
+
+    /// What is printed from now on comes behind what was shown.
+    async fn acknowledge(&self, mark: Option<u64>) {
+        let Some(mark) = mark else { return };
+        let id = self.calls.next_id();
+        if let Err(error) = send(&self.outgoing, &ToWorker::Displayed { id, mark }).await {
+            tracing::warn!(%error, "a worker cannot be told that what it showed has arrived");
         }
     }
 

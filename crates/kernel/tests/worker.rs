@@ -10,6 +10,9 @@
 
 mod support;
 
+#[path = "worker/displays.rs"]
+mod displays;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use super::icu::Cultures;
 use super::progress::{OnProgress, Progress};
 use super::recipe::{self, Recipe};
 use super::sdk::{Sdk, Unusable};
-use super::sources::{self, SourceFile};
+use super::sources::{SOURCES, SourceFile, Sources};
 use super::version::SdkVersion;
 use crate::command::{self, CommandError};
 use crate::folder::{FileError, Lock, Staging, failed};
@@ -64,11 +64,11 @@ pub enum BuildError {
 /// # Errors
 /// [`BuildError`]; its text says what to do.
 pub async fn build(home: &Path, sdk: &Sdk, progress: OnProgress<'_>) -> Result<WorkerProgram, BuildError> {
-    build_from(sources::WORKER, home, sdk, progress).await
+    build_from(SOURCES, home, sdk, progress).await
 }
 
 async fn build_from(
-    sources: &[SourceFile],
+    sources: Sources,
     home: &Path,
     sdk: &Sdk,
     progress: OnProgress<'_>,
@@ -135,7 +135,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Everything in the worker's folder. Tells how the worker gets its cultures.
-    async fn make(&self, sources: &[SourceFile]) -> Result<Cultures, BuildError> {
+    async fn make(&self, sources: Sources) -> Result<Cultures, BuildError> {
         for file in self.recipe.beside() {
             self.link(&file)?;
         }
@@ -146,14 +146,21 @@ impl<'a> Workshop<'a> {
         Ok(cultures)
     }
 
-    async fn worker(&self, sources: &[SourceFile]) -> Result<(), BuildError> {
-        let mut files = Vec::new();
-        for source in sources {
+    /// The worker refers to the module that shows values, and so comes behind it.
+    async fn worker(&self, sources: Sources) -> Result<(), BuildError> {
+        let files = self.written(sources.display)?;
+        self.compile(recipe::DISPLAY, |output| self.recipe.display(&files, output)).await?;
+        let files = self.written(sources.worker)?;
+        let display = self.product.join(format!("{}.dll", recipe::DISPLAY));
+        self.compile(recipe::WORKER, |output| self.recipe.worker(&files, &display, output)).await
+    }
+
+    fn written(&self, sources: &[SourceFile]) -> Result<Vec<PathBuf>, FileError> {
+        let write_one = |source: &SourceFile| {
             let file = self.bench.join(source.name);
-            write(&file, source.text)?;
-            files.push(file);
-        }
-        self.compile(recipe::WORKER, |output| self.recipe.worker(&files, output)).await
+            write(&file, source.text).map(|()| file)
+        };
+        sources.iter().map(write_one).collect()
     }
 
     /// What is compiled beside the worker, and tried out. One after the other: memory matters on small machines.
@@ -210,7 +217,10 @@ mod tests {
     use crate::fsharp::sdk::Origin;
     use crate::fsharp::testing::{NET_3_1, NET_8, Tree};
 
-    const SOURCES: &[SourceFile] = &[SourceFile { name: "Program.fs", text: "()" }];
+    const SMALL: Sources = Sources {
+        display: &[SourceFile { name: "Mainstay.fs", text: "module Mainstay" }],
+        worker: &[SourceFile { name: "Program.fs", text: "()" }],
+    };
 
     /// A host that notes that it ran, and writes an empty file for every `-o:`.
     const COMPILES: &str = r#"echo "$@" >> "$(dirname "$0")/runs"
@@ -226,7 +236,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
     }
 
     async fn build_in(tree: &Tree, sdk: &Sdk) -> Result<WorkerProgram, BuildError> {
-        build_from(SOURCES, &tree.path("home"), sdk, &|_| ()).await
+        build_from(SMALL, &tree.path("home"), sdk, &|_| ()).await
     }
 
     fn runs(tree: &Tree) -> usize {
@@ -242,10 +252,10 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
         let (tree, sdk) = machine(NET_8, COMPILES);
         let seen = Mutex::new(Vec::new());
         let progress = |step| seen.lock().unwrap().push(step);
-        let first = build_from(SOURCES, &tree.path("home"), &sdk, &progress).await.unwrap();
+        let first = build_from(SMALL, &tree.path("home"), &sdk, &progress).await.unwrap();
         assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
         let after_first = runs(&tree);
-        assert_eq!(after_first, 2, "the worker, and the probe for cultures");
+        assert_eq!(after_first, 3, "the module, the worker, and the probe for cultures");
         assert_eq!(build_in(&tree, &sdk).await.unwrap(), first);
         assert_eq!(runs(&tree), after_first);
         assert_eq!(first.program, tree.path("dotnet"));
@@ -256,9 +266,13 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
     async fn other_sources_make_another_worker() {
         let (tree, sdk) = machine(NET_8, COMPILES);
         let first = build_in(&tree, &sdk).await.unwrap();
-        let other = [SourceFile { name: "Program.fs", text: "printfn \"\"" }];
-        let second = build_from(&other, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
-        assert_ne!(folder_of(&first), folder_of(&second));
+        for other in [
+            Sources { worker: &[SourceFile { name: "Program.fs", text: "printfn \"\"" }], ..SMALL },
+            Sources { display: &[SourceFile { name: "Mainstay.fs", text: "module Other" }], ..SMALL },
+        ] {
+            let second = build_from(other, &tree.path("home"), &sdk, &|_| ()).await.unwrap();
+            assert_ne!(folder_of(&first), folder_of(&second));
+        }
     }
 
     #[tokio::test]
@@ -279,7 +293,7 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
         let (tree, sdk) = machine(NET_8, COMPILES);
         let (first, second) = tokio::join!(build_in(&tree, &sdk), build_in(&tree, &sdk));
         assert_eq!(first.unwrap(), second.unwrap());
-        assert_eq!(runs(&tree), 2);
+        assert_eq!(runs(&tree), 3);
     }
 
     #[tokio::test]

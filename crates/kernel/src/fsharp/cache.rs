@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::icu::{Cultures, installed_versions};
 use super::recipe::{self, Recipe};
 use super::sdk::Sdk;
-use super::sources::SourceFile;
+use super::sources::Sources;
 use super::version::SdkVersion;
 use crate::folder::{FileError, failed};
 
@@ -64,14 +64,14 @@ struct Manifest {
 impl Cache {
     /// `home` is Mainstay's own folder. SDKs of one version at two places have a worker each, since it is linked to
     /// files of its SDK.
-    pub(super) fn of(home: &Path, sdk: &Sdk, sources: &[SourceFile]) -> Self {
+    pub(super) fn of(home: &Path, sdk: &Sdk, sources: Sources) -> Self {
         let mut hasher = blake3::Hasher::new();
         let mut add = |part: &[u8]| {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         };
         add(&recipe::VERSION.to_le_bytes());
         add(sdk.root.as_os_str().as_encoded_bytes());
-        for source in sources {
+        for source in sources.display.iter().chain(sources.worker) {
             add(source.name.as_bytes());
             add(source.text.as_bytes());
         }

@@ -62,7 +62,7 @@ pub fn examine(search: &Search) -> Report {
 
 fn worker_state(home: &Path, sdk: &Sdk) -> WorkerState {
     let home = absolute(home).unwrap_or_else(|_| home.to_owned());
-    Cache::of(&home, sdk, sources::WORKER).state()
+    Cache::of(&home, sdk, sources::SOURCES).state()
 }
 
 fn problems(error: &NoSdk, tools: &[Tool]) -> Vec<Problem> {

@@ -19,6 +19,9 @@ const POOL_STACK_BYTES: &str = "4000000";
 /// The worker's assembly, without its extension.
 pub(super) const WORKER: &str = "mainstay-fsharp-worker";
 
+/// The assembly of the module `Mainstay`, without its extension.
+pub(super) const DISPLAY: &str = "Mainstay";
+
 /// The file that [`Recipe::stand_in`] compiles: an assembly of nothing.
 pub(super) const EMPTY: &str = "namespace Empty\n";
 
@@ -35,15 +38,24 @@ impl Recipe {
         Self { references: assemblies_in(&parts.references), sdk: sdk.clone(), parts }
     }
 
-    /// The host's arguments that compile `sources` to `output`.
-    pub(super) fn worker(&self, sources: &[PathBuf], output: &Path) -> Vec<OsString> {
+    /// The host's arguments that compile the module `Mainstay` to `output`.
+    pub(super) fn display(&self, sources: &[PathBuf], output: &Path) -> Vec<OsString> {
+        let mut arguments = self.compiler("library");
+        arguments.extend(["--optimize+".into(), option("-o:", output)]);
+        arguments.extend(sources.iter().map(OsString::from));
+        arguments
+    }
+
+    /// The host's arguments that compile the worker to `output`; `display` is the assembly of the module `Mainstay`.
+    pub(super) fn worker(&self, sources: &[PathBuf], display: &Path, output: &Path) -> Vec<OsString> {
         let mut arguments = self.compiler("exe");
         arguments.push("--optimize+".into());
         if matches!(self.parts.library, CompilerLibrary::Service(_)) {
             arguments.push("--define:FCS_NEW".into());
         }
         arguments.extend(
-            [self.parts.library.path(), &self.interactive_settings()].map(|path| option("-r:", path)),
+            [self.parts.library.path(), &self.interactive_settings(), display]
+                .map(|path| option("-r:", path)),
         );
         arguments.push(option("-o:", output));
         arguments.extend(sources.iter().map(OsString::from));
@@ -185,7 +197,11 @@ mod tests {
     #[test]
     fn sdk_8_compiles_against_its_reference_pack_and_the_compiler_service() {
         let tree = Tree::of(&[NET_3_1, NET_8].concat());
-        let arguments = recipe(&tree, "8.0.404").worker(&["A.fs".into(), "B.fs".into()], Path::new("w.dll"));
+        let arguments = recipe(&tree, "8.0.404").worker(
+            &["A.fs".into(), "B.fs".into()],
+            Path::new("Mainstay.dll"),
+            Path::new("w.dll"),
+        );
         let expected = "exec
 sdk/8.0.404/FSharp/fsc.dll
 --target:exe
@@ -200,6 +216,7 @@ sdk/8.0.404/FSharp/fsc.dll
 --define:FCS_NEW
 -r:sdk/8.0.404/FSharp/FSharp.Compiler.Service.dll
 -r:sdk/8.0.404/FSharp/FSharp.Compiler.Interactive.Settings.dll
+-r:Mainstay.dll
 -o:w.dll
 A.fs
 B.fs";
@@ -234,7 +251,7 @@ B.fs";
         ];
         assert_eq!(names(&recipe.beside()), expected);
         assert_eq!(recipe.stand_ins().len(), 4);
-        let arguments = text(&tree, &recipe.worker(&[], Path::new("w.dll")));
+        let arguments = text(&tree, &recipe.worker(&[], Path::new("Mainstay.dll"), Path::new("w.dll")));
         assert!(!arguments.contains("FCS_NEW"), "{arguments}");
     }
 }

@@ -9,14 +9,37 @@ pub(super) struct SourceFile {
     pub(super) text: &'static str,
 }
 
+/// What the worker is made of. The files of each assembly stand in the order of compilation, which the `sources.txt` beside them sets.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sources {
+    /// The module `Mainstay`, which code of sessions uses and the worker too.
+    pub(super) display: &'static [SourceFile],
+    /// The worker.
+    pub(super) worker: &'static [SourceFile],
+}
+
+/// The sources that this program carries.
+pub(super) const SOURCES: Sources = Sources { display: DISPLAY, worker: WORKER };
+
 macro_rules! sources {
-    ($($name:literal)*) => {
-        &[$(SourceFile { name: $name, text: include_str!(concat!("../../../../kernels/fsharp/", $name)) }),*]
+    ($folder:literal: $($name:literal)*) => {
+        &[$(SourceFile { name: $name, text: include_str!(concat!("../../../../kernels/fsharp/", $folder, $name)) }),*]
     };
 }
 
-/// The files in the order of compilation, which `kernels/fsharp/sources.txt` sets.
-pub(super) const WORKER: &[SourceFile] = sources![
+const DISPLAY: &[SourceFile] = sources!["display/":
+    "Bundle.fs"
+    "Cells.fs"
+    "Table.fs"
+    "Numbers.fs"
+    "Plot.fs"
+    "Forms.fs"
+    "Sink.fs"
+    "Mainstay.fs"
+    "Host.fs"
+];
+
+const WORKER: &[SourceFile] = sources!["":
     "Compat.fs"
     "Json.fs"
     "Limits.fs"
@@ -34,6 +57,7 @@ pub(super) const WORKER: &[SourceFile] = sources![
     "Faults.fs"
     "Blame.fs"
     "Input.fs"
+    "Displays.fs"
     "Sha256.fs"
     "Surroundings.fs"
     "Evaluator.fs"
@@ -48,11 +72,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_and_their_order_are_those_of_the_list_beside_them() {
-        let list = include_str!("../../../../kernels/fsharp/sources.txt");
-        assert_eq!(
-            WORKER.iter().map(|source| source.name).collect::<Vec<_>>(),
-            list.split_whitespace().collect::<Vec<_>>()
-        );
+    fn the_files_and_their_order_are_those_of_the_lists_beside_them() {
+        let display = include_str!("../../../../kernels/fsharp/display/sources.txt");
+        for (sources, list) in
+            [(WORKER, include_str!("../../../../kernels/fsharp/sources.txt")), (DISPLAY, display)]
+        {
+            assert_eq!(
+                sources.iter().map(|source| source.name).collect::<Vec<_>>(),
+                list.split_whitespace().collect::<Vec<_>>()
+            );
+        }
     }
 }

@@ -1,0 +1,136 @@
+/// Shows values as more than text: tables, charts, pictures, HTML. What is shown is part of what the code put out.
+[<RequireQualifiedAccess>]
+module Mainstay
+
+open System
+open MainstayDisplay
+
+/// A value that says how it looks as HTML. `Mainstay.display` asks it.
+type IHtml =
+    abstract Html: string
+
+/// Something that looks as it was told to.
+[<Sealed; StructuredFormatDisplay("{Words}")>]
+type Rich internal (bundle: Bundle) =
+    member internal _.Bundle = bundle
+
+    /// What it is, in words.
+    member _.Words: string =
+        match bundle |> List.tryPick (function "text/plain", Text text -> Some text | _ -> None), bundle with
+        | Some text, _ -> text
+        | None, (kind, Text text) :: _ -> sprintf "%s, %d characters" kind text.Length
+        | None, (kind, Json text) :: _ -> sprintf "%s, %d characters" kind text.Length
+        | None, (kind, Bytes bytes) :: _ -> sprintf "%s, %d bytes" kind bytes.Length
+        | None, [] -> "nothing"
+
+    override this.ToString() = this.Words
+
+/// How a chart marks its points.
+type Mark =
+    | Line
+    | Bar
+    | Scatter
+
+/// A chart; `{ Mainstay.line xs ys with Title = "speed" }` is the same one with a title.
+[<StructuredFormatDisplay("{Words}")>]
+type Chart =
+    { Mark: Mark
+      Title: string
+      /// What stands at the x axis.
+      X: string
+      /// What stands at the y axis.
+      Y: string
+      /// Each a number, or something else that is written there, and how high it is.
+      Points: (obj * float) list }
+
+    member internal chart.Plot: Plot.Plot =
+        let place (x: obj) =
+            match x with
+            | null -> Plot.Named ""
+            | x when Cells.isNumeric (x.GetType()) -> Plot.At(Cells.toFloat x)
+            | x -> Plot.Named(Cells.ofValue (Closely Sink.noteCode) x)
+        { Mark = (match chart.Mark with Line -> Plot.Line | Bar -> Plot.Bar | Scatter -> Plot.Scatter)
+          Title = chart.Title
+          X = chart.X
+          Y = chart.Y
+          Points = chart.Points |> List.map (fun (x, y) -> place x, y) }
+
+    /// What it is, in words.
+    member chart.Words: string =
+        match Plot.bundle chart.Plot with
+        | (_, Text text) :: _ -> text
+        | _ -> ""
+
+    override chart.ToString() = chart.Words
+
+/// How many rows of a table are shown at most.
+let mutable maxRows = 100
+
+/// How many columns of a table are shown at most.
+let mutable maxColumns = 20
+
+/// How many numbers, and points of a chart, are looked at at most.
+let mutable maxPoints = 10000
+
+let internal bounds () : Bounds = { Rows = max 0 maxRows; Columns = max 1 maxColumns; Points = max 1 maxPoints }
+
+let internal own (looking: Looking) (value: obj) : Bundle option =
+    match value, looking with
+    | (:? Rich as rich), _ -> Some rich.Bundle
+    | (:? Chart as chart), _ -> Some(Plot.bundle chart.Plot)
+    | (:? IHtml as html), Closely noted ->
+        noted ()
+        Some [ "text/html", Text html.Html ]
+    | _ -> None
+
+let private bundleOf (value: 'a) : Bundle =
+    let looking = Closely Sink.noteCode
+    match Forms.ofValue (own looking) (bounds ()) looking (box value) with
+    | Some bundle -> bundle
+    | None ->
+        match box value with
+        | :? string as text -> [ "text/plain", Text text ]
+        | other -> [ "text/plain", Text(Sink.format other typeof<'a>) ]
+
+/// Shows a value in all the forms that its type has: sequences of records or tuples, maps and data tables as tables, sequences of
+/// numbers as a line, bytes of a picture as the picture, charts drawn, all else as text.
+let display (value: 'a) : unit = Sink.show None (bundleOf value)
+
+/// The longest name of a display, in bytes.
+let private longestName = 256
+
+/// Shows a value under a name: what was shown under it before is replaced.
+let displayAs (name: string) (value: 'a) : unit =
+    if String.IsNullOrEmpty name || Seq.exists Char.IsControl name || Text.Encoding.UTF8.GetByteCount name > longestName then
+        invalidArg "name" (sprintf "it must have 1 to %d bytes, and no control characters" longestName)
+    Sink.show (Some name) (bundleOf value)
+
+/// HTML. It is shown apart from the page around it.
+let html (markup: string) : Rich = Rich [ "text/html", Text markup ]
+
+/// A drawing in SVG.
+let svg (markup: string) : Rich = Rich [ "image/svg+xml", Text markup ]
+
+/// Text in Markdown.
+let markdown (text: string) : Rich = Rich [ "text/plain", Text text; "text/markdown", Text text ]
+
+/// The bytes of a picture: PNG, JPEG, GIF, WebP or SVG.
+let image (bytes: byte[]) : Rich =
+    match Forms.ofImage bytes with
+    | Some bundle -> Rich bundle
+    | None -> invalidArg "bytes" "they are no PNG, JPEG, GIF, WebP or SVG"
+
+let private chartOf (mark: Mark) (xs: seq<'x>) (ys: seq<'y>) : Chart =
+    let isThere (items: obj) = items :? Array || items.GetType().IsGenericType && items.GetType().GetGenericTypeDefinition() = typedefof<list<_>>
+    if not (isThere (box xs) && isThere (box ys)) then Sink.noteCode ()
+    let points = Seq.zip xs ys |> Seq.truncate (bounds ()).Points |> Seq.map (fun (x, y) -> box x, Cells.toFloat (box y))
+    { Mark = mark; Title = ""; X = ""; Y = ""; Points = List.ofSeq points }
+
+/// A line through points.
+let line (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Line xs ys
+
+/// A bar for each name.
+let bar (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Bar xs ys
+
+/// Points.
+let scatter (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Scatter xs ys
