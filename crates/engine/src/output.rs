@@ -10,6 +10,9 @@ use mainstay_model::{Bundle, Display, JobId, Limits, OutputStream};
 /// A chunk is written out at this size, or when the flush interval ends.
 const CHUNK_BYTES: usize = 4 * 1024;
 
+/// What a display counts for beside its text, in bytes: so much its event and its entry cost, however little it shows.
+const DISPLAY_BYTES: usize = 256;
+
 /// Collects output until it is worth an event.
 #[derive(Debug)]
 pub(crate) struct OutputBuffer {
@@ -74,16 +77,17 @@ impl OutputBuffer {
     pub(crate) fn show(&mut self, job: Option<JobId>, display: Display) -> Vec<Piece> {
         let mut ready = self.turn_to(job);
         ready.extend(self.flush());
+        if self.cut {
+            return ready;
+        }
+        self.kept.text += DISPLAY_BYTES;
         let data =
             display.data.cut(self.limits.display).within(self.limits.forms.saturating_sub(self.kept.forms));
         let (text, taken) = (data.text().len(), self.take(data.text()));
         let data = if taken < text { Bundle::with_text_of(data, taken) } else { data };
-        // What has neither text nor form left is nothing.
-        if text == 0 || taken > 0 || data.form_bytes() > 0 {
-            self.kept.forms += data.form_bytes();
-            ready.push(Piece::Chunk(job, PutOut::Displayed(Box::new(Display { data, ..display }))));
-        }
-        if taken < text {
+        self.kept.forms += data.form_bytes();
+        ready.push(Piece::Chunk(job, PutOut::Displayed(Box::new(Display { data, ..display }))));
+        if taken < text || self.kept.text >= self.limits.text {
             ready.extend(self.cut());
         }
         ready
@@ -193,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_display_stands_between_what_was_printed_before_and_after_it() {
-        let mut buffer = buffer(100, 100, 100);
+        let mut buffer = buffer(1000, 100, 100);
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "one ").is_empty());
         assert_eq!(
             buffer.show(Some(job(1)), display("it", "<b>")),
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn displays_over_the_limits_keep_their_text_and_say_what_is_gone() {
-        let mut buffer = buffer(1000, 20, 10);
+        let mut buffer = buffer(10_000, 20, 10);
         let told = |pieces: Vec<Piece>| match pieces.as_slice() {
             [Piece::Chunk(_, PutOut::Displayed(display))] => {
                 format!("{:?} {}", display.data.kinds(), display.data.text())
@@ -223,20 +227,18 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_displays_counts_as_printed() {
-        let mut buffer = buffer(5, 100, 100);
+    fn the_text_of_displays_counts_as_printed_and_their_number_too() {
+        let mut buffer = buffer(5 + 2 * DISPLAY_BYTES, 100, 100);
         assert_eq!(buffer.show(Some(job(1)), display("abc", "<b>")), [shown("abc", "<b>")]);
         assert_eq!(
             buffer.show(Some(job(1)), display("def", "<b>")),
             [shown("de", "<b>"), Piece::Cut(job(1))]
         );
         assert!(buffer.push(Some(job(1)), OutputStream::Stdout, "more").is_empty());
-        assert_eq!(buffer.show(Some(job(1)), display("ghi", "<b>")), [shown("", "<b>")]);
-        assert!(
-            buffer
-                .show(Some(job(1)), Display { data: Bundle::plain("j".to_owned()), ..display("", "") })
-                .is_empty()
-        );
+        assert!(buffer.show(Some(job(1)), display("ghi", "<b>")).is_empty());
+        let mut of_another = || buffer.show(Some(job(2)), display("", "")).len();
+        let pieces: Vec<usize> = (0..5).map(|_| of_another()).collect();
+        assert_eq!(pieces, [1, 1, 2, 0, 0], "the third is cut as well, and the mark follows it");
     }
 
     proptest! {

@@ -29,6 +29,31 @@ let contentOf (kind: Type) : Type = if isOption kind then kind.GetGenericArgumen
 
 let isWhole (kind: Type) = isNumeric kind && not (List.contains kind [ typeof<float32>; typeof<float>; typeof<decimal> ])
 
+/// How many columns of a terminal a character takes: those of East Asian scripts, and pictures, take two, marks on others none.
+let private widthAt (text: string) (index: int) : int =
+    let point = if Char.IsSurrogatePair(text, index) then Char.ConvertToUtf32(text, index) else int text.[index]
+    match CharUnicodeInfo.GetUnicodeCategory(text, index) with
+    | UnicodeCategory.NonSpacingMark
+    | UnicodeCategory.EnclosingMark
+    | UnicodeCategory.Format -> 0
+    | _ when point >= 0x1100 && (point <= 0x115F || point >= 0x2E80 && point <= 0xA4CF || point >= 0xAC00 && point <= 0xD7A3 || point >= 0xF900 && point <= 0xFAFF
+                                 || point >= 0xFE30 && point <= 0xFE6F || point >= 0xFF00 && point <= 0xFF60 || point >= 0xFFE0 && point <= 0xFFE6
+                                 || point >= 0x1F300 && point <= 0x1FAFF || point >= 0x20000 && point <= 0x3FFFD) -> 2
+    | _ -> 1
+
+/// The beginning of a text that takes at most so many columns, and how many it takes.
+let fitting (limit: int) (text: string) : string * int =
+    let rec go index width =
+        if index >= text.Length then text, width
+        else
+            let next = width + widthAt text index
+            if next > limit then text.Substring(0, index), width
+            else go (index + (if Char.IsSurrogatePair(text, index) then 2 else 1)) next
+    go 0 0
+
+/// How many columns a text takes.
+let width (text: string) : int = snd (fitting Int32.MaxValue text)
+
 /// A number of any type.
 let toFloat (value: obj) : float =
     match value with

@@ -72,7 +72,7 @@ let ofValue (own: obj -> Bundle option) (bounds: Bounds) (looking: Looking) (val
             | :? (byte[]) as bytes -> ofImage bytes
             | :? DataTable as table -> Some(Table.bundle looking (Table.ofDataTable bounds table))
             | :? IEnumerable as items ->
-                match Table.ofPairs bounds value with
+                match Table.ofPairs bounds looking value with
                 | Some table -> Some(Table.bundle looking table)
                 | None -> sequence items
             | _ -> None

@@ -63,16 +63,21 @@ let ofItems (bounds: Bounds) (element: Type) (isLazy: bool) (items: seq<obj>) : 
             let first = items |> Seq.truncate (bounds.Rows + 1) |> Array.ofSeq
             ofRows bounds rows first (if first.Length > bounds.Rows then None else Some first.Length))
 
-/// A map or a dictionary.
-let ofPairs (bounds: Bounds) (value: obj) : Table option =
+/// A map or a dictionary. Of a type that is not known to hold all it has, only where the look may run code.
+let ofPairs (bounds: Bounds) (looking: Looking) (value: obj) : Table option =
     let kind = value.GetType()
-    let isOwn = kind.IsGenericType && List.contains (kind.GetGenericTypeDefinition()) [ typedefof<Map<_, _>>; typedefof<Dictionary<_, _>>; typedefof<SortedDictionary<_, _>> ]
-    match genericInterface typedefof<IReadOnlyDictionary<_, _>> kind with
-    | Some face when isOwn ->
+    let holdsAll = kind.IsGenericType && List.contains (kind.GetGenericTypeDefinition()) [ typedefof<Map<_, _>>; typedefof<Dictionary<_, _>>; typedefof<SortedDictionary<_, _>> ]
+    let tableOf (face: Type) =
         let types = face.GetGenericArguments()
         let items = (value :?> IEnumerable) |> Seq.cast<obj>
-        Some(ofRows bounds (pairRowsOf types.[0] types.[1]) items (Some(Seq.length items)))
-    | _ -> None
+        ofRows bounds (pairRowsOf types.[0] types.[1]) items (Some(Seq.length items))
+    match genericInterface typedefof<IReadOnlyDictionary<_, _>> kind, looking with
+    | Some face, _ when holdsAll -> Some(tableOf face)
+    | Some face, Closely noted ->
+        noted ()
+        Some(tableOf face)
+    | Some _, AtWhatIsThere
+    | None, _ -> None
 
 let ofDataTable (bounds: Bounds) (table: DataTable) : Table =
     let columns = table.Columns |> Seq.cast<DataColumn> |> Seq.map (fun column -> { Name = column.ColumnName; Kind = column.DataType }) |> List.ofSeq
@@ -94,16 +99,18 @@ let private rest (table: Table) : string option =
 
 let private oneLine (text: string) = text.Replace("\r", "").Replace('\n', '⏎').Replace('\t', ' ')
 
-let private fitted (text: string) = if text.Length <= cellWidth then text else text.Substring(0, cellWidth - 1) + "…"
+let private fitted (text: string) = if Cells.width text <= cellWidth then text else fst (Cells.fitting (cellWidth - 1) text) + "…"
 
 let private plain (cells: string[] list) (table: Table) : string =
     let cells = cells |> List.map (Array.map (oneLine >> fitted))
     let names = table.Columns |> List.map (fun column -> fitted (oneLine column.Name))
-    let widths = names |> List.mapi (fun index name -> (name :: (cells |> List.map (fun row -> row.[index]))) |> Seq.map String.length |> Seq.max)
+    let widths = names |> List.mapi (fun index name -> (name :: (cells |> List.map (fun row -> row.[index]))) |> Seq.map Cells.width |> Seq.max)
     let line (texts: seq<string>) =
         let aligned =
             Seq.zip (List.ofSeq texts) (List.zip widths table.Columns)
-            |> Seq.map (fun (text, (width, column)) -> if Cells.isNumeric column.Kind then text.PadLeft width else text.PadRight width)
+            |> Seq.map (fun (text, (width, column)) ->
+                let blanks = String(' ', width - Cells.width text)
+                if Cells.isNumeric column.Kind then blanks + text else text + blanks)
         (String.concat "  " aligned).TrimEnd()
     let ruler = widths |> Seq.map (fun width -> String('─', width)) |> String.concat "  "
     let lines = line names :: ruler :: (cells |> List.map line)

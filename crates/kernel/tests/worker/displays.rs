@@ -94,6 +94,9 @@ async fn records_are_a_table() {
 async fn tuples_maps_dictionaries_and_data_tables_are_tables() {
     let mut session = Session::start().await;
     session.eval(PEOPLE).await;
+    let readonly = session.display("Mainstay.display (dict [ 1, 2 ])").await;
+    assert_eq!(readonly.data.text(), "Key  Value\n───  ─────\n  1      2");
+    assert_eq!(session.value_display("dict [ 1, 2 ]").await, None, "its type may do anything");
     for (code, text) in [
         ("[| 1, \"one\"; 2, null |]", "Item1  Item2\n─────  ─────\n    1  one\n    2"),
         ("Map.ofList [ \"a\", 1.5; \"b\", nan ]", "Key  Value\n───  ─────\na      1.5\nb      NaN"),
@@ -119,6 +122,20 @@ async fn tuples_maps_dictionaries_and_data_tables_are_tables() {
             "{code}"
         );
     }
+}
+
+#[tokio::test]
+async fn cells_that_are_wide_or_long_leave_the_columns_straight() {
+    let mut session = Session::start().await;
+    let rows = "[ \"漢字\", 1; \"e\\u0301\\n\", 2; String.replicate 50 \"🙂\", 3 ]";
+    let shown = session.display(&format!("Mainstay.display {rows}")).await;
+    insta::assert_snapshot!(shown.data.text(), @"
+    Item1                                    Item2
+    ───────────────────────────────────────  ─────
+    漢字                                         1
+    é⏎                                           2
+    🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂🙂…      3
+    ");
 }
 
 #[tokio::test]
