@@ -243,6 +243,25 @@ mod tests {
 
     proptest! {
         #[test]
+        fn what_was_printed_and_shown_keeps_its_order(outputs: Vec<(bool, String)>) {
+            let mut buffer = buffer(usize::MAX / 2, usize::MAX, usize::MAX);
+            let put_out = |(is_shown, text): &(bool, String)| match is_shown {
+                true => buffer.show(Some(job(1)), display(text, "<b>")),
+                false => buffer.push(Some(job(1)), OutputStream::Stdout, text),
+            };
+            let mut pieces: Vec<Piece> = outputs.iter().flat_map(put_out).collect();
+            pieces.extend(buffer.flush());
+            let mark = |text: &str| format!("<{text}>");
+            let told = pieces.into_iter().map(|piece| match piece {
+                Piece::Chunk(_, PutOut::Printed(_, text)) => text,
+                Piece::Chunk(_, PutOut::Displayed(display)) => mark(display.data.text()),
+                Piece::Cut(_) => "cut".to_owned(),
+            });
+            let expected = outputs.iter().map(|(is_shown, text)| if *is_shown { mark(text) } else { text.clone() });
+            prop_assert_eq!(told.collect::<String>(), expected.collect::<String>());
+        }
+
+        #[test]
         fn what_is_kept_is_a_prefix_of_what_was_printed(limit in 0_usize..200, writes: Vec<String>) {
             let mut buffer = buffer(limit, 0, 0);
             let mut kept = String::new();

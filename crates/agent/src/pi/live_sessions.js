@@ -42,7 +42,7 @@ export default async function (pi) {
 async function carryOut(name, given, signal) {
   const { content, structuredContent, isError } = await ask("tools/call", { name, arguments: given }, signal);
   // What a tool of pi's throws is what its model is told as a failure.
-  if (isError) throw new Error(content.map((part) => part.text).join("\n"));
+  if (isError) throw new Error(content.flatMap((part) => part.text ?? []).join("\n"));
   return { content, details: structuredContent };
 }
 

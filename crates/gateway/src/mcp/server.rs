@@ -26,7 +26,8 @@ share them. `sessionId` is a session's id, the end of it, or its name; without i
 last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
 its state: check get_fsi_status; a refused call says what is offered instead and what to do next. Definitions stay \
 until a reset. Give the `seq` or `cursor` of your last answer as `since` to get_recent_fsi_events to see only what \
-happened after it. Lines and columns count from 1.";
+happened after it. Lines and columns count from 1. In F# code `Mainstay.display` shows people tables, charts \
+(`Mainstay.line xs ys`) and pictures; you see its text, and pictures.";
 
 /// MCP for one connection, or for all that come over HTTP.
 #[derive(Clone)]
