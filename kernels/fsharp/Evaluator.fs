@@ -278,6 +278,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         turns.Evaluate(fun () ->
             runSubmission session None 0 "let _ = sprintf \"%d\" (List.length [1])" |> ignore
             session.FormatValue([ 1 ], typeof<int list>) |> ignore
+            MainstayDisplay.Host.ofValue (box [ 1, "a" ]) |> ignore
             Purity.changesState own (parse session) "1 + 1" |> ignore)
         definitions.Clear()
         forgetPrinted ()

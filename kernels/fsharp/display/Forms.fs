@@ -59,7 +59,10 @@ let ofValue (own: obj -> Bundle option) (bounds: Bounds) (looking: Looking) (val
         | Some element, Closely noted ->
             noted ()
             ofSequence bounds looking element true (Seq.cast<obj> value)
-        | None, _
+        | None, Closely noted ->
+            // The language enumerates it to print it.
+            noted ()
+            None
         | _, AtWhatIsThere -> None
     match value with
     | null -> None

@@ -293,7 +293,17 @@ async fn showing_changes_no_state_unless_it_runs_code() {
         let (_, report) = session.outputs(pure).await;
         assert_eq!((report.ending, report.changes_state), (JobEnding::Completed, false), "{pure}");
     }
-    for impure in ["Mainstay.display lazies", "Mainstay.line lazies lazies", "Mainstay.maxRows <- 5"] {
+    let bare = "type Bare() =
+    interface System.Collections.IEnumerable with
+        member _.GetEnumerator() = looked <- looked + 1; ([] :> System.Collections.IEnumerable).GetEnumerator()";
+    assert_eq!(session.eval(bare).await.report.ending, JobEnding::Completed);
+    session.eval("let bare = Bare()").await;
+    for impure in [
+        "Mainstay.display bare",
+        "Mainstay.display lazies",
+        "Mainstay.line lazies lazies",
+        "Mainstay.maxRows <- 5",
+    ] {
         assert!(session.outputs(impure).await.1.changes_state, "{impure}");
     }
 }
