@@ -26,8 +26,8 @@ let private left, right, top, bottom = 64., 16., 36., 48.
 
 /// How many ticks an axis has, about.
 let private tickCount = 6
-/// How many names fit under an axis.
-let private nameCount = 12
+/// How wide a letter under an axis is, about, and the room between two names.
+let private letter, gap = 7., 10.
 /// The longest name under an axis.
 let private nameLength = 12
 
@@ -44,6 +44,10 @@ let private ticks (low: float) (high: float) : float list =
     let first, last = floor (low / step + 1e-9), ceil ((if high > low then high else low + span) / step - 1e-9)
     [ for index in 0 .. int (last - first) -> (first + float index) * step ]
 
+/// A label that has room beside its axis.
+let private tickLabel (value: float) =
+    if abs value >= 1e7 then value.ToString("0.###e0", CultureInfo.InvariantCulture) else Cells.ofFloat value
+
 /// How an axis goes: where a value lies on it, from 0 to 1, and its ticks with their labels.
 type private Axis = { Of: float -> float; Ticks: (float * string) list }
 
@@ -53,13 +57,15 @@ let private axisOf (values: float list) (fromZero: bool) : Axis =
     let low, high = if fromZero then min 0. low, max 0. high else low, high
     let ticks = ticks low high
     let first, last = List.head ticks, List.last ticks
-    { Of = (fun value -> (value - first) / (last - first)); Ticks = ticks |> List.map (fun tick -> tick, Cells.ofFloat tick) }
+    { Of = (fun value -> (value - first) / (last - first)); Ticks = ticks |> List.map (fun tick -> tick, tickLabel tick) }
 
 /// The names stand side by side, each in the middle of its share.
 let private nameAxis (names: string list) : Axis =
     let count = max 1 (List.length names)
-    let every = (count + nameCount - 1) / nameCount
-    let short (name: string) = if name.Length <= nameLength then name else name.Substring(0, nameLength - 1) + "…"
+    let short (name: string) = if Cells.width name <= nameLength then name else fst (Cells.fitting (nameLength - 1) name) + "…"
+    let widest = names |> Seq.map (short >> Cells.width) |> Seq.append [ 1 ] |> Seq.max
+    let fitting = max 1 (int ((width - left - right) / (float widest * letter + gap)))
+    let every = (count + fitting - 1) / fitting
     { Of = (fun index -> (index + 0.5) / float count)
       Ticks = names |> List.mapi (fun index name -> float index, short name) |> List.filter (fun (index, _) -> int index % every = 0) }
 

@@ -257,6 +257,8 @@ async fn charts_are_described_and_drawn() {
     assert_eq!(form(&bars, "image/svg+xml").matches("<rect ").count(), 2);
     let points = session.display("Mainstay.scatter [ 1.0; 2.0; nan ] [ 3; 4; 5 ] |> Mainstay.display").await;
     assert_eq!(form(&points, "image/svg+xml").matches("<circle ").count(), 2);
+    let large = session.display("Mainstay.line [ 1; 2 ] [ 0.0; 2e9 ] |> Mainstay.display").await;
+    assert!(form(&large, "image/svg+xml").contains(">1.5e9</text>"));
     let none = session.display("Mainstay.display (Mainstay.line ([] : int list) ([] : int list))").await;
     assert!(form(&none, "image/svg+xml").ends_with("</svg>"));
 }
