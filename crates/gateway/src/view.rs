@@ -353,7 +353,7 @@ pub struct EvalView {
 }
 
 /// Something that an eval showed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DisplayView {
     /// How many bytes it had printed to standard output before.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::id::DisplayId;
 
 /// Something that code showed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Display {
     /// What code calls it; a later display of the session with the same name stands for this one.
@@ -26,7 +26,7 @@ pub struct Display {
 }
 
 /// One thing in several forms.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(from = "BTreeMap<String, Value>", into = "BTreeMap<String, Value>")]
 pub struct Bundle {
     text: String,

@@ -177,7 +177,10 @@ impl Conversation {
                     | AgentNotice::Noted(_) => {}
                 },
                 Out::Tell(
-                    RunnerNotice::Output { .. } | RunnerNotice::Finished { .. } | RunnerNotice::Exited { .. },
+                    RunnerNotice::Output { .. }
+                    | RunnerNotice::Display { .. }
+                    | RunnerNotice::Finished { .. }
+                    | RunnerNotice::Exited { .. },
                 ) => {
                     panic!("a notice of no agent");
                 }

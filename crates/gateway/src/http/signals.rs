@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use mainstay_engine::runner::Completions;
 use mainstay_model::agent::Work;
 use mainstay_model::{
-    Action, Binding, CommandId, Delta, Diagnostic, EvalResult, Event, EventBody, EventKind, Failure, JobPart,
-    Message, OutputStream, Principal, Seq, Session, Source, Timestamp, WorkEnding,
+    Action, Binding, CommandId, Delta, Diagnostic, Display, EvalResult, Event, EventBody, EventKind, Failure,
+    JobPart, Message, OutputStream, Principal, Seq, Session, Source, Timestamp, WorkEnding,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,6 +35,9 @@ pub(super) struct EvalSignals<'a> {
     /// What it printed next.
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_output: Option<OutputSignal<'a>>,
+    /// What it showed next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_display: Option<DisplaySignal<'a>>,
     /// What the eval came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_result: Option<EvalResultSignal<'a>>,
@@ -246,6 +249,7 @@ struct EvalSignal<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 enum JobState {
+    Idle,
     Running,
     Cancelling,
     Ended,
@@ -259,6 +263,17 @@ struct OutputSignal<'a> {
     seq: Seq,
     stream: OutputStream,
     text: &'a str,
+}
+
+/// Something that code showed: it stands behind what was printed before it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DisplaySignal<'a> {
+    command_id: Option<&'a CommandId>,
+    seq: Seq,
+    /// It, in its forms by MIME type.
+    #[serde(flatten)]
+    display: &'a Display,
 }
 
 /// What an eval came to.
@@ -328,6 +343,7 @@ pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
     Some(match part {
         JobPart::Requested { code, file, .. } => requested(event, code, file),
         JobPart::Printed { stream, text } => printed(event, stream, text),
+        JobPart::Displayed(display) => displayed(event, display),
         JobPart::OutputCut => {
             printed(event, OutputStream::Stderr, "… (what it printed further is not kept)\n")
         }
@@ -348,6 +364,20 @@ pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
             ended_eval(event, "interrupted", None, Some("its worker or the daemon was lost".to_owned()))
         }
     })
+}
+
+/// Before the first job, with this event as the newest.
+pub(super) fn idle(newest: Seq, at: Timestamp) -> EvalSignals<'static> {
+    let eval = EvalSignal {
+        state: JobState::Idle,
+        command_id: None,
+        seq: newest,
+        at,
+        code: None,
+        file: None,
+        by: None,
+    };
+    EvalSignals { eval: Some(eval), ..EvalSignals::default() }
 }
 
 /// How far a job is with an event.
@@ -376,6 +406,12 @@ fn printed<'a>(event: &'a Event, stream: OutputStream, text: &'a str) -> EvalSig
     let command_id = event.metadata.correlation.as_ref();
     let output = OutputSignal { command_id, seq: event.seq, stream, text };
     EvalSignals { eval_output: Some(output), ..EvalSignals::default() }
+}
+
+fn displayed<'a>(event: &'a Event, display: &'a Display) -> EvalSignals<'a> {
+    let command_id = event.metadata.correlation.as_ref();
+    let display = DisplaySignal { command_id, seq: event.seq, display };
+    EvalSignals { eval_display: Some(display), ..EvalSignals::default() }
 }
 
 fn ended_eval<'a>(

@@ -18,7 +18,6 @@ use mainstay_model::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -221,7 +220,8 @@ pub(super) async fn eval(caller: Caller, After(after): After) -> Answer {
     let mut followed =
         caller.client.follow(Cursor::Session { session, after: from }, EventFilter::default()).await?;
     tokio::spawn(async move {
-        if after.is_none() && !stream.tell(Some(from.0), &json!({ "eval": { "state": "idle" } })).await {
+        let idle = signals::idle(from, stored.last_activity);
+        if after.is_none() && !stream.tell(Some(from.0), &idle).await {
             return;
         }
         while let Some(event) = stream.next(&mut followed).await {

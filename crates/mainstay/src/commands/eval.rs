@@ -97,8 +97,7 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let run =
-            Run {
+        let run = Run {
             source,
             withheld: self.withheld,
             show,
