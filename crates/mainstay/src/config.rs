@@ -158,7 +158,11 @@ const ANY: RangeInclusive<u64> = 0..=u64::MAX;
 /// What a size may be, in bytes.
 const SIZE: RangeInclusive<u64> = 1..=1024 * 1024 * 1024;
 /// What a time may be, in milliseconds: a day at most.
-const TIME: RangeInclusive<u64> = 0..=24 * 60 * 60 * 1000;
+const TIME: RangeInclusive<u64> = 0..=DAY_MS;
+/// What a time may be that outlives a day's work, in milliseconds: a year at most.
+const LONG_TIME: RangeInclusive<u64> = 0..=366 * DAY_MS;
+/// A day, in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Refuses settings that nothing could work with, and says which.
 fn check(config: &Config) -> Result<(), String> {
@@ -249,7 +253,7 @@ fn check(config: &Config) -> Result<(), String> {
         ("streams", wide(streams), COUNT),
         ("message-bytes", wide(message_bytes), SIZE),
         ("request-ms", request_ms, TIME),
-        ("browser-ms", browser_ms, TIME),
+        ("browser-ms", browser_ms, LONG_TIME),
         ("cancel-grace-ms", cancel_grace_ms, TIME),
         ("agent-cancel-grace-ms", agent_cancel_grace_ms, TIME),
         ("agent-idle-ms", agent_idle_ms, TIME),
