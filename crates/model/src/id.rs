@@ -121,9 +121,22 @@ counter! {
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $allowed:expr, $form:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let description = concat!("At most ", $max, " bytes of ", $form, ".");
+                schemars::json_schema!({
+                    "type": "string", "minLength": 1, "maxLength": $max, "description": description,
+                })
+            }
+        }
 
         impl $name {
             /// The longest one, in bytes.

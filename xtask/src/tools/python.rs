@@ -1,4 +1,4 @@
-//! A Python with the official MCP client, in a virtual environment.
+//! A Python with the packages that tests speak to the daemon with, in a virtual environment.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,9 +7,9 @@ use super::Shelf;
 use crate::command::{output, run, succeeds};
 use crate::failure::Failure;
 
-const REQUIREMENT: &str = "mcp==2.3.0";
-const PYTHON_REMEDY: &str =
-    "install Python 3.10 or newer with its package manager pip; the tests speak MCP through its client";
+/// The official client of MCP, and what tries the document of the HTTP API.
+const REQUIREMENTS: [&str; 2] = ["mcp==2.3.0", "schemathesis==4.32.5"];
+const PYTHON_REMEDY: &str = "install Python 3.10 or newer with its package manager pip; the tests speak MCP and HTTP through its clients";
 const PIP: &[&str] = &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"];
 
 /// The interpreter to test with.
@@ -18,8 +18,8 @@ pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
         python3().args(["-c", "import sys; print(sys.version_info[:3], sys.base_prefix)"]),
         PYTHON_REMEDY,
     )?;
-    let folder = shelf.provide("python", &format!("{REQUIREMENT} {base}"), |folder| {
-        eprintln!("installing {REQUIREMENT} from PyPI (once)");
+    let folder = shelf.provide("python", &format!("{} {base}", REQUIREMENTS.join(" ")), |folder| {
+        eprintln!("installing {} from PyPI (once)", REQUIREMENTS.join(" and "));
         if succeeds(python3().args(["-c", "import ensurepip"])) {
             install_with_own_pip(folder)
         } else {
@@ -31,7 +31,7 @@ pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
 
 fn install_with_own_pip(folder: &Path) -> Result<(), Failure> {
     run(python3().args(["-m", "venv"]).arg(folder), PYTHON_REMEDY)?;
-    run(Command::new(interpreter(folder)).args(PIP).arg(REQUIREMENT), PYTHON_REMEDY)
+    run(Command::new(interpreter(folder)).args(PIP).args(REQUIREMENTS), PYTHON_REMEDY)
 }
 
 /// Some distributions pack pip apart from Python: an environment made there has none.
@@ -39,7 +39,7 @@ fn install_with_pip_of_system(folder: &Path) -> Result<(), Failure> {
     run(python3().args(["-m", "venv", "--without-pip"]).arg(folder), PYTHON_REMEDY)?;
     let script = "import sysconfig; print(sysconfig.get_path('purelib'))";
     let packages = output(Command::new(interpreter(folder)).args(["-c", script]), PYTHON_REMEDY)?;
-    run(python3().args(PIP).arg("--target").arg(packages).arg(REQUIREMENT), PYTHON_REMEDY)
+    run(python3().args(PIP).arg("--target").arg(packages).args(REQUIREMENTS), PYTHON_REMEDY)
 }
 
 fn python3() -> Command {

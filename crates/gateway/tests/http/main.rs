@@ -8,5 +8,6 @@ mod browsers;
 mod commands;
 mod refusals;
 mod schemas;
+mod schemathesis;
 mod streams;
 mod support;
