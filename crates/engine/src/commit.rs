@@ -13,10 +13,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::accepted::Reply;
 use crate::claims::{Claims, CommandKey};
 use crate::hub::Hub;
+use crate::measures;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::time::Instant;
 
 /// One decision on its way to the disk.
 pub(crate) struct Commit {
+    /// When it was decided.
+    pub(crate) decided: Instant,
     /// Done when the append is durable.
     pub(crate) appended: BoxFuture<'static, Result<Vec<Event>, Error>>,
     /// The session after it.
@@ -59,6 +63,7 @@ pub(crate) async fn commit_in_order(
                 // Before the task forgets them: then they are its own again.
                 commit.ended.iter().for_each(|key| claims.release(key, session));
                 durable.fetch_add(1, Ordering::Release);
+                measures::committed(&commit.after.kind, &events, commit.decided.elapsed());
                 visible.send_replace(commit.after);
                 hub.publish(session, events);
                 for (reply, outcome) in commit.replies {

@@ -24,6 +24,7 @@ mod insertion;
 mod labels;
 mod lane;
 mod lineage;
+mod measures;
 mod merge;
 mod output;
 mod presence;

@@ -566,7 +566,7 @@ impl SessionTask {
         self.accepted.commit_handed_over();
         // The committer outlives this task.
         let after = Arc::new(self.session.clone());
-        self.commits.send(Commit { appended, after, ended, replies, version }).ok();
+        self.commits.send(Commit { decided: Instant::now(), appended, after, ended, replies, version }).ok();
     }
 
     fn carry_out_effect(&mut self, effect: Effect) {

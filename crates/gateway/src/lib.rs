@@ -11,6 +11,7 @@ mod command;
 pub mod fuzzing;
 pub mod http;
 pub mod mcp;
+mod memory;
 pub mod pi;
 pub mod port;
 pub mod rpc;

@@ -17,6 +17,7 @@ use super::{explore, explore_a_part};
 use crate::claims::Claims;
 use crate::commit::{Commit, Heard, commit_in_order};
 use crate::hub::{Cursor, Hub, Subscription};
+use crate::sync::time::Instant;
 
 #[test]
 fn a_follower_of_a_session_gets_every_event_after_its_cursor_once_and_in_order() {
@@ -119,7 +120,9 @@ impl Stage {
                 let appended = log.append(append(session, Seq(number * events + 1), events));
                 let after = Arc::new(projection(session));
                 let (ended, replies, version) = (Vec::new(), Vec::new(), after.version);
-                commits.send(Commit { appended, after, ended, replies, version }).ok();
+                commits
+                    .send(Commit { decided: Instant::now(), appended, after, ended, replies, version })
+                    .ok();
                 yield_now().await;
             }
             drop(commits);

@@ -18,6 +18,7 @@ use crate::claims::{Claims, CommandKey};
 use crate::commit::{Commit, Heard, commit_in_order};
 use crate::dependencies::{Dependant, Waited, Waiter};
 use crate::hub::Hub;
+use crate::sync::time::Instant;
 
 #[test]
 fn of_commands_that_wait_for_each_other_one_is_refused_and_the_others_fail_with_it() {
@@ -152,7 +153,14 @@ impl Stage {
         };
         let appended = self.log.append(Append { outcomes: vec![answer], ..append(session, Seq(1), 0) });
         let (ended, version) = (vec![key], after.version);
-        let commit = Commit { appended, after: Arc::clone(&after), ended, replies: Vec::new(), version };
+        let commit = Commit {
+            decided: Instant::now(),
+            appended,
+            after: Arc::clone(&after),
+            ended,
+            replies: Vec::new(),
+            version,
+        };
         commits.send(commit).ok();
         drop(commits);
         let hub = Arc::new(Hub::new(Default::default()));

@@ -12,6 +12,7 @@ mod checking;
 mod commands;
 mod creating;
 mod endpoint;
+mod metrics;
 mod openapi;
 mod prefer;
 mod problem;
@@ -23,6 +24,7 @@ mod submitting;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::routing::get;
 use mainstay_engine::runner::Completions;
 use tokio::sync::Semaphore;
@@ -50,8 +52,9 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// With places for so many streams at once.
+    /// With places for so many streams at once. The process records metrics from then on.
     pub fn new(streams: usize) -> Self {
+        metrics::record();
         Self {
             checks: Checks::default(),
             links: Links::default(),
@@ -196,10 +199,11 @@ fn endpoints() -> Vec<Endpoint> {
 
 /// Every path but those of other protocols.
 pub(crate) fn routes() -> Router<Daemon> {
-    let router = Router::new().route("/openapi.json", get(openapi::get));
+    let router = Router::new().route("/openapi.json", get(openapi::get)).route("/metrics", get(metrics::get));
     endpoints()
         .into_iter()
         .fold(router, |router, endpoint| endpoint.serve(router))
         .fallback(|| async { Problem::of_path() })
         .method_not_allowed_fallback(|| async { Problem::of_method() })
+        .layer(from_fn(metrics::measure))
 }

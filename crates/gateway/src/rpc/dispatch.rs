@@ -289,7 +289,7 @@ impl Call<'_> {
             pi_port: self.daemon.pi_port,
             started_at: self.daemon.started_at,
             home: self.daemon.home.display().to_string(),
-            resident_bytes: own_resident_bytes(),
+            resident_bytes: crate::memory::own_resident_bytes(),
             limits: engine.limits().clone(),
             commands: engine.commands_under_way(),
             creations: engine.creations_under_way(),
@@ -591,19 +591,6 @@ fn unexpected(outcome: &Outcome) -> Error {
             Error::BadRequest { reason: format!("the command's outcome is {response:?}") }
         }
     }
-}
-
-/// This process's resident memory.
-#[cfg(target_os = "linux")]
-fn own_resident_bytes() -> Option<u64> {
-    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * rustix::param::page_size() as u64)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn own_resident_bytes() -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

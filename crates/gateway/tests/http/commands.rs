@@ -192,3 +192,26 @@ async fn the_daemon_ends_when_it_is_asked_to_and_so_do_its_streams() {
     home.daemon.shut_down().await;
     while status.next().await.is_some() {}
 }
+
+#[tokio::test]
+async fn the_daemon_is_measured() {
+    let home = Home::new().await;
+    home.session("demo").await;
+    answer(home.post("/exec", &json!({ "code": "1 + 1" }))).await;
+    answer(home.post("/exec", &json!({ "code": "failwith \"x\"" }))).await;
+    let (status, told) = answer(home.get("/metrics")).await;
+    assert_eq!(status, StatusCode::OK);
+    let told = told.as_str().unwrap();
+    for line in [
+        "mainstay_jobs_total{kind=\"fsharp\",ending=\"completed\"} 1",
+        "mainstay_jobs_total{kind=\"fsharp\",ending=\"failed\"} 1",
+        "mainstay_job_seconds_count{kind=\"fsharp\"} 2",
+        "mainstay_http_requests_total{method=\"POST\",path=\"/exec\",status=\"200\"} 2",
+        "mainstay_live_sessions 1",
+        "# TYPE mainstay_commit_seconds histogram",
+    ] {
+        assert!(told.lines().any(|there| there == line), "{line} is not in\n{told}");
+    }
+    let hers = home.request(Method::GET, "/metrics").bearer_auth("hers");
+    assert_eq!(answer(hers).await.0, StatusCode::FORBIDDEN);
+}

@@ -1,0 +1,123 @@
+//! What the daemon is doing, in numbers, for Prometheus. Counts and times are recorded where they come about; how much there is of something is
+//! looked up when someone asks.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use mainstay_log::SessionFilter;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use super::caller::Caller;
+use super::problem::Problem;
+
+/// Bounds of times, in seconds: from what is in memory to what people wait for.
+const SECONDS: [f64; 14] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
+
+/// What each metric is.
+const DESCRIPTIONS: [(&str, &str); 6] = [
+    ("mainstay_commit_seconds", "From a decision to its durable commit"),
+    ("mainstay_events_total", "Events committed"),
+    ("mainstay_jobs_total", "Jobs that have ended, by the kind of session and how they ended"),
+    ("mainstay_job_seconds", "How long jobs ran"),
+    ("mainstay_http_requests_total", "Requests over HTTP that were answered"),
+    ("mainstay_http_request_seconds", "From a request over HTTP to the head of its answer"),
+];
+
+/// Where this process records. None where something else in it records elsewhere already.
+fn recorder() -> Option<&'static PrometheusHandle> {
+    static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+    let recorder = RECORDER.get_or_init(|| {
+        let builder = PrometheusBuilder::new();
+        let builder =
+            builder.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS).ok()?;
+        let handle = builder.install_recorder().ok()?;
+        for (name, description) in DESCRIPTIONS {
+            match name.ends_with("_seconds") {
+                true => metrics::describe_histogram!(name, description),
+                false => metrics::describe_counter!(name, description),
+            }
+        }
+        Some(handle)
+    });
+    recorder.as_ref()
+}
+
+/// Begins to record.
+pub(super) fn record() {
+    if recorder().is_none() {
+        tracing::warn!("metrics are recorded elsewhere in this process; /metrics has none");
+    }
+}
+
+/// Counts and times a request.
+pub(super) async fn measure(request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let method = request.method().as_str().to_owned();
+    let response = next.run(request).await;
+    let status = response.status().as_str().to_owned();
+    metrics::counter!("mainstay_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)
+        .increment(1);
+    metrics::histogram!("mainstay_http_request_seconds", "path" => path).record(began.elapsed());
+    response
+}
+
+/// `GET /metrics`.
+pub(super) async fn get(caller: Caller) -> Result<Response, Problem> {
+    // They are of all sessions.
+    caller.client.require_all("read the daemon's metrics")?;
+    let mut text = recorder().map(PrometheusHandle::render).unwrap_or_default();
+    gauges(&caller, &mut text).await?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}
+
+/// How much there is of what comes and goes.
+async fn gauges(caller: &Caller, text: &mut String) -> Result<(), Problem> {
+    let Caller { daemon, client, .. } = caller;
+    let engine = &daemon.engine;
+    let live = client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
+    let waiting: usize = live.iter().map(|session| session.lane.len()).sum();
+    let sessions = client.count_sessions(SessionFilter::default()).await?;
+    let streams = engine.limits().streams.saturating_sub(daemon.http.streams.available_permits());
+    for (name, what, value) in [
+        ("mainstay_sessions", "Sessions that are stored", sessions),
+        ("mainstay_live_sessions", "Sessions that are not at rest", live.len()),
+        ("mainstay_waiting_commands", "Commands that wait for their turn", waiting),
+        ("mainstay_commands_under_way", "Commands without an outcome", engine.commands_under_way()),
+        ("mainstay_asks", "Asks that wait for an answer", client.asks().await?.len()),
+        ("mainstay_subscribers", "Followers of events", engine.subscribers()),
+        ("mainstay_streams", "Open streams of server-sent events", streams),
+    ] {
+        gauge(text, name, what, &[("", value as u64)]);
+    }
+    let store = std::fs::metadata(daemon.home.join("store/mainstay.db")).map_or(0, |file| file.len());
+    gauge(text, "mainstay_log_bytes", "The store's main file", &[("", store)]);
+    if let Some(bytes) = crate::memory::own_resident_bytes() {
+        gauge(text, "mainstay_resident_bytes", "Memory of the daemon", &[("", bytes)]);
+    }
+    let mut workers = Vec::new();
+    for session in &live {
+        if let Some(usage) = client.usage(session.id).await {
+            workers.push((
+                format!("{{session=\"{}\",kind=\"{}\"}}", session.id, session.kind),
+                usage.resident_bytes,
+            ));
+        }
+    }
+    let workers: Vec<(&str, u64)> = workers.iter().map(|(labels, bytes)| (labels.as_str(), *bytes)).collect();
+    gauge(text, "mainstay_worker_resident_bytes", "Memory of each session's worker", &workers);
+    Ok(())
+}
+
+/// Writes a gauge, with its labels as they stand.
+fn gauge(text: &mut String, name: &str, what: &str, values: &[(&str, u64)]) {
+    text.push_str(&format!("# HELP {name} {what}\n# TYPE {name} gauge\n"));
+    for (labels, value) in values {
+        text.push_str(&format!("{name}{labels} {value}\n"));
+    }
+}
