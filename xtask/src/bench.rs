@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 use crate::tools;
 
-/// Runs the benchmarks of whole sessions, agents, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
+/// Runs the benchmarks of whole sessions, agents, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(

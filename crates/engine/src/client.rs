@@ -613,6 +613,16 @@ impl Followed {
         }
     }
 
+    /// The next event, where nothing has to be read or asked for it.
+    pub fn at_hand(&mut self) -> Option<Arc<Event>> {
+        if self.client.access.rights != Rights::All || self.held.is_some() || self.is_over() {
+            return None;
+        }
+        let event = self.subscription.at_hand()?;
+        self.was_deleted = matches!(event.body, EventBody::SessionDeleted);
+        Some(event)
+    }
+
     /// Whether it follows a session that was deleted: nothing comes any more.
     pub fn is_over(&self) -> bool {
         self.was_deleted && matches!(self.cursor(), Cursor::Session { .. })

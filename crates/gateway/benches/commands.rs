@@ -105,7 +105,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
-        http: Arc::new(mainstay_gateway::http::Shared::new(16)),
+        http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
         answering: TaskTracker::new(),
     };
     tokio::spawn(serve(listen(&socket).unwrap(), daemon));

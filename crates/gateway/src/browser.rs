@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_model::{Access, Error, Principal, Timestamp};
 use serde::Deserialize;
@@ -20,8 +20,8 @@ use crate::tokens::Tokens;
 
 /// How long a link may be used.
 const LINK_LIFE: Duration = Duration::from_secs(60);
-/// Links that wait to be used.
-const LINKS: usize = 100;
+/// Links of one principal that wait to be used; then its oldest is void.
+const LINKS: usize = 10;
 /// What the key is for, so that it is no other's.
 const PURPOSE: &str = "mainstay 2026-11 cookie of a browser";
 
@@ -33,11 +33,16 @@ impl Links {
     /// The code of a new link.
     pub(crate) fn issue(&self, principal: Principal) -> String {
         let code = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        let now = Instant::now();
         let mut waiting = self.waiting();
-        waiting.retain(|_, (_, until)| *until > Instant::now());
-        if waiting.len() < LINKS {
-            waiting.insert(code.clone(), (principal, Instant::now() + LINK_LIFE));
+        waiting.retain(|_, (_, until)| *until > now);
+        let own = waiting.iter().filter(|(_, (of, _))| *of == principal);
+        if own.clone().count() >= LINKS
+            && let Some(oldest) = own.min_by_key(|(_, (_, until))| *until).map(|(code, _)| code.clone())
+        {
+            waiting.remove(&oldest);
         }
+        waiting.insert(code.clone(), (principal, now + LINK_LIFE));
         code
     }
 
@@ -68,8 +73,15 @@ pub(crate) struct Entrance {
     to: String,
 }
 
-/// Lets a browser in.
-pub(crate) async fn enter(State(daemon): State<Daemon>, Query(entrance): Query<Entrance>) -> Response {
+/// Lets a browser in. Who only looks what would be answered uses nothing up.
+pub(crate) async fn enter(
+    method: Method,
+    State(daemon): State<Daemon>,
+    Query(entrance): Query<Entrance>,
+) -> Response {
+    if method != Method::GET {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
     let Some(principal) = daemon.http.links.redeem(&entrance.code) else {
         return Problem::from(Error::Unauthorized).into_response();
     };
@@ -194,6 +206,16 @@ mod tests {
         assert_eq!(links.redeem("another"), None);
         assert_eq!(links.redeem(&code), Some(Principal::local()));
         assert_eq!(links.redeem(&code), None);
+    }
+
+    #[test]
+    fn nobody_uses_up_the_links_of_others() {
+        let links = Links::default();
+        let (first, hers) = (links.issue(Principal::local()), ada().principal);
+        let codes: Vec<_> = (0..=LINKS).map(|_| links.issue(hers.clone())).collect();
+        assert_eq!(links.redeem(&codes[0]), None, "her oldest made room");
+        assert_eq!(links.redeem(&codes[LINKS]), Some(hers));
+        assert_eq!(links.redeem(&first), Some(Principal::local()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Commands as clients name them, whatever the protocol.
 
-use mainstay_model::{CommandId, Error};
+use mainstay_engine::{Client, CommandStatus};
+use mainstay_model::{AskId, CommandId, Error, SessionId};
 use uuid::Uuid;
 
 /// The id of a command: the client's own, or one of ours where it gave none.
@@ -17,4 +18,22 @@ pub(crate) fn id_of(given: Option<CommandId>) -> Result<CommandId, Error> {
 /// The id of a command whose client gives none.
 pub(crate) fn anonymous() -> CommandId {
     CommandId::anonymous(Uuid::now_v7())
+}
+
+/// Where an ask is that was answered under this command id before: it waits no more, and the answer is the stored one.
+///
+/// # Errors
+/// [`Error::StoreFailed`].
+pub(crate) async fn answered_before(
+    client: &Client,
+    reference: &str,
+    command: Option<&CommandId>,
+) -> Result<Option<(SessionId, AskId)>, Error> {
+    let (Some(command), Ok(ask)) = (command, reference.parse()) else { return Ok(None) };
+    match client.command(command).await {
+        Ok(CommandStatus::Ended(stored)) => Ok(stored.session.map(|session| (session, ask))),
+        Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => Ok(Some((session, ask))),
+        Err(Error::CommandNotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -6,6 +6,7 @@
 
 mod browser;
 mod command;
+mod connections;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

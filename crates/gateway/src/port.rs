@@ -14,14 +14,13 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::ListenerExt;
 use futures::StreamExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::browser;
+use crate::connections;
 use crate::rpc::server::Daemon;
 use crate::view::ErrorView;
 
@@ -55,21 +54,12 @@ fn refused(port: u16, error: &io::Error) -> Error {
 
 /// Serves the daemon's port until it stops.
 pub async fn serve(listener: TcpListener, daemon: Daemon) {
-    serve_router(listener, daemon.stop.clone(), router(daemon)).await;
+    connections::serve(listener, &daemon, router(daemon.clone())).await;
 }
 
 /// Serves the pi protocol alone, at `/` of a port of its own, until the daemon stops.
 pub async fn serve_pi(listener: TcpListener, port: u16, daemon: Daemon) {
-    serve_router(listener, daemon.stop.clone(), pi_router(daemon, port)).await;
-}
-
-async fn serve_router(listener: TcpListener, stop: CancellationToken, router: Router) {
-    // An answer is several small writes; the last must not wait for the client to acknowledge the first.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
-    if let Err(error) = served {
-        tracing::error!(%error, "the port is no longer served");
-    }
+    connections::serve(listener, &daemon, pi_router(daemon.clone(), port)).await;
 }
 
 /// Every path, behind its checks.

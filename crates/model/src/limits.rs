@@ -56,9 +56,14 @@ pub struct Limits {
     pub connection_subscriptions: usize,
     /// Streams of server-sent events at once.
     pub streams: usize,
+    /// How many of them are compressed, each with a third of a megabyte of its own; further ones are sent as they are.
+    pub compressed_streams: usize,
+    /// Connections to each port at once.
+    pub http_connections: usize,
     /// Bytes of one message from a client.
     pub message_bytes: usize,
-    /// How long the body of a request over HTTP may take to come, in milliseconds.
+    /// How long the head of a request over HTTP may take to come, and then its body, in milliseconds. A connection with no request under
+    /// way is closed after that time.
     pub request_ms: u64,
     /// How long a browser that was let in by a link stays so, in milliseconds.
     pub browser_ms: u64,
@@ -122,6 +127,8 @@ impl Default for Limits {
             connection_requests: 256,
             connection_subscriptions: 64,
             streams: 10_000,
+            compressed_streams: 256,
+            http_connections: 16_384,
             message_bytes: 16 * 1024 * 1024,
             request_ms: 30_000,
             browser_ms: 2_592_000_000,

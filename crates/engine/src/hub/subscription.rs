@@ -71,6 +71,14 @@ impl Subscription {
         }
     }
 
+    /// The next event that is wanted, where it was read already or published lately.
+    pub(crate) fn at_hand(&mut self) -> Option<Arc<Event>> {
+        match &mut self.0 {
+            Of::Session(follower) => follower.at_hand(),
+            Of::Log(follower) => follower.at_hand(),
+        }
+    }
+
     /// How far it has come: past the last event it gave, and past those after it that are known not to be wanted. Another
     /// subscription that begins here goes on where this one is.
     pub(crate) fn cursor(&self) -> Cursor {
@@ -183,6 +191,24 @@ impl<S: Stream> Follower<S> {
                 }
                 Next::Gone => self.is_behind = true,
             }
+        }
+    }
+
+    /// What comes next without a look into the log.
+    fn at_hand(&mut self) -> Option<Arc<Event>> {
+        if let Some(event) = self.take() {
+            return Some(Arc::new(event));
+        }
+        if self.is_behind {
+            return None;
+        }
+        // Not marked as seen: who waits next looks again.
+        match self.live.as_ref()?.borrow().next(self.cursor, &self.sources.filter) {
+            Next::Found(event) => {
+                self.cursor = S::Place::of(&event);
+                Some(event)
+            }
+            Next::Nothing(_) | Next::Gone => None,
         }
     }
 

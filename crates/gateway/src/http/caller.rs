@@ -2,10 +2,11 @@
 
 use axum::extract::{Extension, FromRequestParts};
 use axum::http::request::Parts;
-use mainstay_engine::Client;
+use mainstay_engine::{Client, CommandStatus};
 use mainstay_log::SessionFilter;
-use mainstay_model::{Access, Action, Error, Session, SessionId};
+use mainstay_model::{Access, Action, CommandId, Error, IdempotencyKey, Session, SessionId};
 
+use super::coding;
 use super::problem::Problem;
 use crate::rpc::server::Daemon;
 
@@ -19,6 +20,8 @@ const NAME_HEADER: &str = "mainstay-client";
 pub(super) struct Caller {
     pub(super) daemon: Daemon,
     pub(super) client: Client,
+    /// Whether it takes what is compressed.
+    pub(super) takes_gzip: bool,
     /// What the path, or `?session=`, says.
     reference: Option<String>,
 }
@@ -33,7 +36,8 @@ impl FromRequestParts<Daemon> for Caller {
         let name = parts.headers.get(NAME_HEADER).and_then(|name| name.to_str().ok()).unwrap_or("http");
         let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARACTERS).collect();
         let client = daemon.engine.attach(access, if name.trim().is_empty() { "http" } else { &name });
-        Ok(Self { daemon: daemon.clone(), client, reference: reference_of(parts) })
+        let takes_gzip = coding::takes_gzip(&parts.headers);
+        Ok(Self { daemon: daemon.clone(), client, takes_gzip, reference: reference_of(parts) })
     }
 }
 
@@ -77,6 +81,38 @@ impl Caller {
             (Err(Error::SessionNotFound { .. }), Some(session)) => Ok(session),
             (resolved, _) => resolved,
         }
+    }
+
+    /// Refuses a key where no session is named: it counts in one session, and the most recent may be another the next time.
+    pub(super) fn must_name_session(&self, key: Option<&IdempotencyKey>) -> Result<(), Error> {
+        match (&self.reference, key) {
+            (None, Some(_)) => Err(Error::InvalidArgument {
+                argument: "Idempotency-Key".to_owned(),
+                reason: "a key counts in one session: name it with `?session=` or in the path".to_owned(),
+            }),
+            (Some(_), _) | (None, None) => Ok(()),
+        }
+    }
+
+    /// The session that is meant by a command of this name: where none is named, the one that it was given to before.
+    pub(super) async fn session_of(
+        &self,
+        command: Option<&CommandId>,
+        action: Option<Action>,
+    ) -> Result<SessionId, Error> {
+        if let (None, Some(command)) = (&self.reference, command) {
+            match self.client.command(command).await {
+                Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => return Ok(session),
+                Ok(CommandStatus::Ended(stored)) => {
+                    if let Some(session) = stored.session {
+                        return Ok(session);
+                    }
+                }
+                Err(Error::CommandNotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.session(action).await
     }
 
     /// Whether all sessions are meant.

@@ -3,35 +3,43 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use mainstay_model::{Action, CommandId, Diagnostic, Error, Principal, SessionId, TextPosition};
+use mainstay_model::{Action, CommandId, Diagnostic, Error, Principal, Seq, SessionId, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 
 use super::body::Said;
 use super::caller::Caller;
 use super::prefer::Prefer;
 use super::problem::Problem;
 use super::signals::CompletionsSignal;
-use super::submitting::{Accepted, waited};
+use super::submitting::{AT_ONCE, Accepted, waited};
 use crate::command::id_of;
 
 /// Results that a subscriber may be behind with; then it is told only the newest.
 const BEHIND: usize = 256;
-/// Files whose diagnostics are kept, and sessions.
-const KEPT: usize = 1000;
-/// What is that quick is refused in the answer.
-const AT_ONCE: Duration = Duration::from_millis(100);
+/// Files of a session whose diagnostics are kept.
+const FILES: usize = 200;
+/// Sessions of whose files they are.
+const SESSIONS: usize = 200;
+/// Diagnostics of one file that are kept.
+const DIAGNOSTICS: usize = 500;
+/// Bytes of a file's name. Source: protocols/pi.md, "Limits", has the same for paths.
+const NAME_BYTES: usize = 4096;
+/// Pieces of code that are looked at at once, whoever asks.
+const UNDER_WAY: usize = 256;
 
 /// Whose code it is, and the session in which it was looked at: nobody else is told of it.
 pub(super) type Place = (Principal, SessionId);
 
 /// The diagnostics of each file.
-type Files = BTreeMap<String, Vec<Diagnostic>>;
+pub(super) type Files = BTreeMap<String, Vec<Diagnostic>>;
+
+/// What is found out from now on.
+pub(super) type Findings = broadcast::Receiver<Arc<(Place, Finding)>>;
 
 /// What was found out about code.
 #[derive(Clone, Debug)]
@@ -44,45 +52,59 @@ pub(super) enum Finding {
 
 /// What was found out lately, and who listens.
 pub(super) struct Checks {
-    diagnostics: Mutex<HashMap<Place, Files>>,
+    diagnostics: Mutex<HashMap<Place, Kept>>,
     findings: broadcast::Sender<Arc<(Place, Finding)>>,
+    /// Places for what is being found out.
+    under_way: Arc<Semaphore>,
+}
+
+/// The diagnostics of a session's files, behind its last reset then.
+#[derive(Default)]
+struct Kept {
+    since: Seq,
+    files: Files,
 }
 
 impl Default for Checks {
     fn default() -> Self {
-        Self { diagnostics: Mutex::default(), findings: broadcast::channel(BEHIND).0 }
+        Self {
+            diagnostics: Mutex::default(),
+            findings: broadcast::channel(BEHIND).0,
+            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
+        }
     }
 }
 
 impl Checks {
-    /// The diagnostics there are, and what is found out from now on.
-    pub(super) fn listen(&self, place: &Place) -> (Files, broadcast::Receiver<Arc<(Place, Finding)>>) {
+    /// The diagnostics there are behind this reset, and what is found out from now on.
+    pub(super) fn listen(&self, place: &Place, since: Seq) -> (Files, Findings) {
         let kept = self.kept();
-        (kept.get(place).cloned().unwrap_or_default(), self.findings.subscribe())
+        let files = kept.get(place).filter(|kept| kept.since == since).map(|kept| kept.files.clone());
+        (files.unwrap_or_default(), self.findings.subscribe())
     }
 
-    /// Forgets them: the session was reset.
-    pub(super) fn forget(&self, place: &Place) {
-        self.kept().remove(place);
-    }
-
-    fn found(&self, place: Place, finding: Finding) {
-        let mut kept = self.kept();
+    /// Something was found out, behind this reset.
+    fn found(&self, place: Place, since: Seq, finding: Finding) {
+        let mut all = self.kept();
         if let Finding::Diagnostics { file, diagnostics } = &finding {
-            if kept.len() >= KEPT && !kept.contains_key(&place) {
-                kept.clear();
+            if all.len() >= SESSIONS && !all.contains_key(&place) {
+                all.clear();
             }
-            let files = kept.entry(place.clone()).or_default();
-            if files.len() >= KEPT && !files.contains_key(file) {
-                files.clear();
+            let kept = all.entry(place.clone()).or_default();
+            if kept.since > since {
+                // The session was reset meanwhile.
+                return;
             }
-            files.insert(file.clone(), diagnostics.clone());
+            if kept.since < since || kept.files.len() >= FILES && !kept.files.contains_key(file) {
+                *kept = Kept { since, files: Files::default() };
+            }
+            kept.files.insert(file.clone(), diagnostics.clone());
         }
         // There may be nobody.
         self.findings.send(Arc::new((place, finding))).ok();
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<Place, Files>> {
+    fn kept(&self) -> MutexGuard<'_, HashMap<Place, Kept>> {
         self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,14 +135,20 @@ pub(super) async fn check(
     Said(check): Said<Check>,
 ) -> Result<Response, Problem> {
     let Check { code, file, command_id } = check;
+    if file.as_ref().is_some_and(|file| file.len() > NAME_BYTES) {
+        let reason = format!("it must have at most {NAME_BYTES} bytes");
+        return Err(Error::InvalidArgument { argument: "file".to_owned(), reason }.into());
+    }
     let session = caller.session(Some(Action::Check)).await?;
+    let since = caller.client.status(session).await?.session.definitions_since;
     let id = id_of(command_id)?;
     let (client, shared) = (caller.client.clone(), Arc::clone(&caller.daemon.http));
     let found = async move {
-        let diagnostics = client.check(session, code, file.clone()).await?;
+        let mut diagnostics = client.check(session, code, file.clone()).await?;
+        diagnostics.truncate(DIAGNOSTICS);
         let place = (client.principal().clone(), session);
         let file = file.unwrap_or_default();
-        shared.checks.found(place, Finding::Diagnostics { file, diagnostics: diagnostics.clone() });
+        shared.checks.found(place, since, Finding::Diagnostics { file, diagnostics: diagnostics.clone() });
         Ok(Json(Checked { diagnostics }).into_response())
     };
     answered(&caller, session, id, prefer, found).await
@@ -144,12 +172,24 @@ pub(super) struct Complete {
 }
 
 impl Complete {
-    fn cursor(&self) -> TextPosition {
+    /// The cursor that is meant.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it is not in the code.
+    fn cursor(&self) -> Result<TextPosition, Error> {
+        let outside = |argument: &str, last: usize| Error::InvalidArgument {
+            argument: argument.to_owned(),
+            reason: format!("it must be from 1 to {last} in this code"),
+        };
         let lines: Vec<&str> = self.code.split('\n').collect();
-        let line = self.line.unwrap_or(lines.len() as u32).max(1);
-        let text = lines.get(line as usize - 1).copied().unwrap_or_default();
-        let end = text.encode_utf16().count() as u32;
-        TextPosition { line, column: self.column.unwrap_or(end.saturating_add(1)) }
+        let line = self.line.map_or(lines.len(), |line| line as usize);
+        let text = line.checked_sub(1).and_then(|index| lines.get(index));
+        let last = text.ok_or_else(|| outside("line", lines.len()))?.encode_utf16().count() + 1;
+        let column = self.column.map_or(last, |column| column as usize);
+        if !(1..=last).contains(&column) {
+            return Err(outside("column", last));
+        }
+        Ok(TextPosition { line: line as u32, column: column as u32 })
     }
 }
 
@@ -159,7 +199,7 @@ pub(super) async fn complete(
     Said(complete): Said<Complete>,
 ) -> Result<Response, Problem> {
     let session = caller.session(Some(Action::Complete)).await?;
-    let cursor = complete.cursor();
+    let cursor = complete.cursor()?;
     let id = id_of(complete.command_id)?;
     let (client, shared) = (caller.client.clone(), Arc::clone(&caller.daemon.http));
     let (code, asked) = (complete.code, id.clone());
@@ -167,7 +207,7 @@ pub(super) async fn complete(
         let completions = client.complete(session, code, cursor).await?;
         let signal = CompletionsSignal { command_id: asked, completions };
         let place = (client.principal().clone(), session);
-        shared.checks.found(place, Finding::Completions { signal: signal.clone() });
+        shared.checks.found(place, Seq::ZERO, Finding::Completions { signal: signal.clone() });
         Ok(Json(signal).into_response())
     };
     answered(&caller, session, id, prefer, found).await
@@ -181,9 +221,15 @@ async fn answered(
     Prefer(wait): Prefer,
     found: impl Future<Output = Result<Response, Error>> + Send + 'static,
 ) -> Result<Response, Problem> {
+    let place = Arc::clone(&caller.daemon.http.checks.under_way).try_acquire_owned();
+    let place = place.map_err(|_| Error::TooManyRequests { what: "checks".to_owned(), limit: UNDER_WAY })?;
     let seq = caller.client.status(session).await?.session.last_seq;
     let accepted = Accepted { command_id, session, seq };
-    let found = tokio::spawn(found);
+    let found = tokio::spawn(async move {
+        let found = found.await;
+        drop(place);
+        found
+    });
     match (tokio::time::timeout(wait.unwrap_or_default().max(AT_ONCE), found).await, wait) {
         (Err(_), _) => Ok(accepted.into_response()),
         (Ok(Err(error)), _) => Err(Error::DaemonFailed { reason: error.to_string() }.into()),

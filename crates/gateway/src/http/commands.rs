@@ -1,6 +1,5 @@
 //! What changes a session that is there, and the daemon.
 
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Merge, WaitingAsk};
@@ -11,15 +10,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::asked::Named;
 use super::body::Said;
 use super::caller::Caller;
 use super::prefer::{Key, Prefer};
 use super::problem::Problem;
-use super::submitting::{Terms, submit, waited};
-use crate::command::id_of;
+use super::submitting::{AT_ONCE, Accepted, Terms, submit, waited};
+use crate::command::{answered_before, id_of};
 use crate::view::MergeView;
 
 type Answer = Result<Response, Problem>;
+
+impl Caller {
+    /// The session that a command is for.
+    async fn place(&self, terms: &Terms, Key(key): &Key, action: Option<Action>) -> Result<SessionId, Error> {
+        self.must_name_session(key.as_ref())?;
+        self.session_of(terms.command_id(), action).await
+    }
+}
 
 /// Runs code.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,7 +44,7 @@ pub(super) struct Exec {
 
 pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): Said<Exec>) -> Answer {
     let Exec { code, file, terms } = exec;
-    let session = caller.session(Some(Action::Eval)).await?;
+    let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
     let body = SessionCommand::Eval { code, file, origin: None, withheld: false };
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
@@ -55,7 +63,7 @@ pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Said(load): S
     let Load { file, terms } = load;
     // It is read as the daemon's user.
     caller.client.require_all("read files of the daemon's user")?;
-    let session = caller.session(Some(Action::Eval)).await?;
+    let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
     let limit = caller.daemon.engine.limits().code_bytes;
     let code = read_script(&file, limit).await?;
     let body = SessionCommand::Eval { code, file: Some(file), origin: None, withheld: false };
@@ -95,13 +103,13 @@ pub(super) struct Cancel {
 
 pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Said(cancel): Said<Cancel>) -> Answer {
     let Cancel { target, terms } = cancel;
-    let session = caller.session(None).await?;
+    let session = caller.place(&terms, &key, None).await?;
     submit(&caller, session, SessionCommand::Cancel { target }, terms.sent(key), prefer).await
 }
 
 /// Nothing but under which conditions.
 async fn plain(caller: Caller, prefer: Prefer, key: Key, terms: Terms, body: SessionCommand) -> Answer {
-    let session = caller.session(None).await?;
+    let session = caller.place(&terms, &key, None).await?;
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
@@ -156,14 +164,14 @@ pub(super) struct Say {
 
 pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
     let Say { text, terms, .. } = say;
-    let session = caller.session(Some(Action::Prompt)).await?;
+    let session = caller.place(&terms, &key, Some(Action::Prompt)).await?;
     let body = SessionCommand::Work(Work::Turn { prompt: Prompt::text(text) });
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
 pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
     let Say { text, at_end, terms } = say;
-    let session = caller.session(Some(Action::Steer)).await?;
+    let session = caller.place(&terms, &key, Some(Action::Steer)).await?;
     let hears = if at_end { Hears::AtEnd } else { Hears::Next };
     let body = SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
     submit(&caller, session, body, terms.sent(key), prefer).await
@@ -183,15 +191,34 @@ pub(super) struct MergeFrom {
     command_id: Option<CommandId>,
 }
 
-/// Each input is a command of its own; what comes of the last is the answer.
-pub(super) async fn merge(caller: Caller, Said(merge): Said<MergeFrom>) -> Answer {
+/// Each input is a command of its own, whose names begin with that of the whole; a key is such a name.
+pub(super) async fn merge(
+    caller: Caller,
+    Prefer(wait): Prefer,
+    Key(key): Key,
+    Said(merge): Said<MergeFrom>,
+) -> Answer {
     let MergeFrom { from, entries, command_id } = merge;
+    caller.must_name_session(key.as_ref())?;
     let session = caller.session(None).await?;
+    let keyed = key.map(|key| CommandId::new(format!("merge:{key}"))).transpose()?;
+    let id = id_of(command_id.or(keyed))?;
     let from = caller.client.resolve(&from).await?;
-    let entries = entries.into_iter().map(|(from, to)| from..to).collect();
-    let merged = caller.client.merge(session, id_of(command_id)?, Merge { from, entries }).await?;
-    let view = MergeView::load(&caller.client, session, merged).await?;
-    Ok(waited(axum::Json(view).into_response()))
+    let merge = Merge { from, entries: entries.into_iter().map(|(from, to)| from..to).collect() };
+    let seq = caller.client.status(session).await?.session.last_seq;
+    let (client, command) = (caller.client.clone(), id.clone());
+    let merged = tokio::spawn(async move {
+        let merged = client.merge(session, command, merge).await?;
+        MergeView::load(&client, session, merged).await
+    });
+    let accepted = Accepted { command_id: id, session, seq };
+    match (tokio::time::timeout(wait.unwrap_or_default().max(AT_ONCE), merged).await, wait) {
+        (Err(_), _) => Ok(accepted.into_response()),
+        (Ok(Err(error)), _) => Err(Error::DaemonFailed { reason: error.to_string() }.into()),
+        (Ok(Ok(Err(error))), _) => Err(error.into()),
+        (Ok(Ok(Ok(view))), Some(_)) => Ok(waited(axum::Json(view).into_response())),
+        (Ok(Ok(Ok(_))), None) => Ok(accepted.into_response()),
+    }
 }
 
 /// Answers an ask.
@@ -212,14 +239,18 @@ pub(super) async fn answer(
     caller: Caller,
     prefer: Prefer,
     key: Key,
-    Path(reference): Path<String>,
+    Named(reference): Named,
     Said(answer): Said<AnswerAsk>,
 ) -> Answer {
     let AnswerAsk { value, decline, terms } = answer;
-    let WaitingAsk { session, pending } = caller.client.ask(&reference).await?;
-    let ask = pending.ask.ask;
+    let (session, ask) = match answered_before(&caller.client, &reference, terms.command_id()).await? {
+        Some(before) => before,
+        None => {
+            let WaitingAsk { session, pending } = caller.client.ask(&reference).await?;
+            (session.id, pending.ask.ask)
+        }
+    };
     let body = if decline { SessionCommand::Decline { ask } } else { SessionCommand::Answer { ask, value } };
-    let session: SessionId = session.id;
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 

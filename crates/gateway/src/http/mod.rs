@@ -1,17 +1,19 @@
 //! HTTP for editors, pages and scripts: commands in, streams out. Source: seed 000, "The Tao of Datastar"; protocols/sagefs.md, "HTTP".
 //!
 //! A POST hands a command over and is answered `202` with where to hear of it ([`submitting`]); a GET is a stream of Datastar's events
-//! ([`streams`], [`signals`]) or reads what is there now ([`reading`]). [`endpoint`] is what the router and the document of the API
-//! ([`openapi`]) are made of. [`caller`] says who asks and which session is meant, [`body`] reads
-//! what was sent, [`problem`] is the one table from errors to answers.
+//! ([`streams`], [`signals`], [`flow`]) or reads what is there now ([`reading`]). [`endpoint`] is what the router and the document of the
+//! API ([`openapi`]) are made of. [`caller`] says who asks and which session is meant, [`body`] reads what was sent, [`problem`] is the one
+//! table from errors to answers, and [`coding`] compresses them.
 
 mod asked;
 mod body;
 mod caller;
 mod checking;
+mod coding;
 mod commands;
 mod creating;
 mod endpoint;
+mod flow;
 mod metrics;
 mod openapi;
 mod prefer;
@@ -20,6 +22,7 @@ mod reading;
 mod signals;
 mod streams;
 mod submitting;
+mod written;
 
 use std::sync::Arc;
 
@@ -27,6 +30,7 @@ use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
 use mainstay_engine::runner::Completions;
+use mainstay_model::Limits;
 use tokio::sync::Semaphore;
 
 pub use openapi::schemas;
@@ -35,6 +39,7 @@ pub(crate) use problem::Problem;
 use self::checking::Checks;
 use self::endpoint::{Answer, Endpoint};
 use self::signals::{CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals};
+use self::written::Written;
 use crate::browser::Links;
 use crate::rpc::server::Daemon;
 use crate::view::agent::WorkView;
@@ -49,16 +54,23 @@ pub struct Shared {
     pub(crate) links: Links,
     /// Places for streams.
     streams: Arc<Semaphore>,
+    /// Places for those of them that are compressed.
+    compressed: Arc<Semaphore>,
+    /// What streams tell of events.
+    written: Written,
 }
 
 impl Shared {
-    /// With places for so many streams at once. The process records metrics from then on.
-    pub fn new(streams: usize) -> Self {
+    /// With as many places as the limits give. The process records metrics from then on.
+    pub fn new(limits: &Limits) -> Self {
+        let places = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
         metrics::record();
         Self {
             checks: Checks::default(),
             links: Links::default(),
-            streams: Arc::new(Semaphore::new(streams.min(Semaphore::MAX_PERMITS))),
+            streams: places(limits.streams),
+            compressed: places(limits.compressed_streams),
+            written: Written::default(),
         }
     }
 }
@@ -205,5 +217,6 @@ pub(crate) fn routes() -> Router<Daemon> {
         .fold(router, |router, endpoint| endpoint.serve(router))
         .fallback(|| async { Problem::of_path() })
         .method_not_allowed_fallback(|| async { Problem::of_method() })
+        .layer(from_fn(coding::compress))
         .layer(from_fn(metrics::measure))
 }

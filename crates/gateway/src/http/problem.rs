@@ -64,10 +64,10 @@ impl From<Error> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
+impl Problem {
+    /// Its status and its document.
+    pub(crate) fn written(self) -> (StatusCode, Vec<u8>) {
         let Self { status, error } = self;
-        let retry_after = retry_after(&error);
         let view = ErrorView::from(error);
         let document = ProblemDocument {
             kind: format!("urn:mainstay:error:{}", view.code),
@@ -78,7 +78,14 @@ impl IntoResponse for Problem {
             offered: view.offered.into_iter().map(Action::name).map(str::to_owned).collect(),
             error: serde_json::to_value(view.error).unwrap_or_default(),
         };
-        let body = serde_json::to_vec(&document).unwrap_or_default();
+        (status, serde_json::to_vec(&document).unwrap_or_default())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let retry_after = retry_after(&self.error);
+        let (status, body) = self.written();
         let mut response = (status, Body::from(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

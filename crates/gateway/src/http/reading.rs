@@ -1,14 +1,13 @@
 //! What is there now: sessions, transcripts, asks, outcomes, and what was said anywhere.
 
 use axum::Json;
-use axum::extract::Path;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{CommandId, Role};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::asked::Asked;
+use super::asked::{Asked, Named};
 use super::caller::Caller;
 use super::problem::Problem;
 use crate::view::{AskView, CommandView, EntryView, FoundView, RelativeView, SessionView};
@@ -96,7 +95,7 @@ pub(super) async fn asks(caller: Caller, Asked(list): Asked<ListAsks>) -> Answer
     Ok(Json(asks.into_iter().map(AskView::from).collect()))
 }
 
-pub(super) async fn command(caller: Caller, Path(command): Path<String>) -> Answer<CommandView> {
+pub(super) async fn command(caller: Caller, Named(command): Named) -> Answer<CommandView> {
     let command = CommandId::new(command)?;
     let status = caller.client.command(&command).await?;
     Ok(Json(CommandView::new(command, status)))

@@ -5,31 +5,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use mainstay_engine::{Client, Cursor, Followed};
 use mainstay_model::{
-    Action, Diagnostic, Error, Event, EventFilter, EventKind, Position, Seq, SessionId, Timestamp,
+    Action, Error, Event, EventFilter, EventKind, Position, Seq, Session, SessionId, Timestamp,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::broadcast::error::RecvError;
 
+use super::Shared;
 use super::caller::{Caller, query};
-use super::checking::{Finding, Place};
+use super::checking::{Files, Finding, Findings, Place};
+use super::flow::{self, Tells, patch};
 use super::problem::Problem;
 use super::signals::{self, CompletionsSignals, DiagnosticsSignals, EventSignals};
+use super::written::Telling;
 
-/// How often something is sent where nothing happens, so that nobody on the way takes the connection for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Pieces on their way to a client; then its stream waits.
-const OUTBOX: usize = 16;
 /// Events that are looked through for the last job.
 const LOOKED_BACK: u64 = 10_000;
 /// Events that are read at once.
@@ -59,73 +54,6 @@ impl<S: Sync> FromRequestParts<S> for After {
     }
 }
 
-/// One client's stream, on its side of the daemon.
-struct Stream {
-    outbox: mpsc::Sender<Bytes>,
-    stopped: CancellationToken,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Stream {
-    /// A stream, and what its client is sent.
-    fn open(caller: &Caller) -> Result<(Self, Response), Error> {
-        let limit = caller.daemon.engine.limits().streams;
-        let place = Arc::clone(&caller.daemon.http.streams).try_acquire_owned();
-        let place = place.map_err(|_| Error::TooManyConnections { limit })?;
-        let (outbox, mut pieces) = mpsc::channel(OUTBOX);
-        let body = futures::stream::poll_fn(move |context| {
-            pieces.poll_recv(context).map(|piece| piece.map(Ok::<Bytes, std::convert::Infallible>))
-        });
-        let mut response = Body::from_stream(body).into_response();
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        Ok((Self { outbox, stopped: caller.daemon.stopped.clone(), _place: place }, response))
-    }
-
-    /// Tells signals; false once the client has gone.
-    async fn tell(&self, id: Option<u64>, signals: &impl Serialize) -> bool {
-        self.send(patch(id, signals)).await
-    }
-
-    async fn send(&self, piece: Bytes) -> bool {
-        self.outbox.send(piece).await.is_ok()
-    }
-
-    /// What happens next; none once there is nothing more to tell, or nobody to tell it to.
-    async fn next(&self, followed: &mut Followed) -> Option<Arc<Event>> {
-        loop {
-            tokio::select! {
-                // What has happened is told also while the daemon goes down.
-                biased;
-                event = followed.next() => return event.ok(),
-                () = self.outbox.closed() => return None,
-                () = self.stopped.cancelled() => return None,
-                () = tokio::time::sleep(KEEP_ALIVE) => {
-                    if !self.send(Bytes::from_static(b": \n\n")).await {
-                        return None;
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Signals to merge into what a client has. Source: Datastar, "SSE Events".
-fn patch(id: Option<u64>, signals: &impl Serialize) -> Bytes {
-    let mut text = Vec::with_capacity(256);
-    if let Some(id) = id {
-        text.extend_from_slice(format!("id: {id}\n").as_bytes());
-    }
-    text.extend_from_slice(b"event: datastar-patch-signals\ndata: signals ");
-    // JSON as it is written here has no line breaks. What cannot be written is nothing that a signal could be.
-    if serde_json::to_writer(&mut text, signals).is_err() {
-        text.extend_from_slice(b"{}");
-    }
-    text.extend_from_slice(b"\n\n");
-    text.into()
-}
-
 /// Refuses a cursor that is ahead of what there is.
 fn must_be_known(after: Option<u64>, newest: u64) -> Result<(), Error> {
     match after {
@@ -142,38 +70,45 @@ pub(super) async fn status(caller: Caller, After(after): After) -> Answer {
     let session = caller.session(None).await?;
     let stored = caller.client.status(session).await?.session;
     must_be_known(after, stored.last_seq.0)?;
-    let mut told = Status { session, client: caller.client.clone(), last_eval_ms: None };
-    told.last_eval_ms = last_duration(&told.client, session, stored.last_seq).await?;
-    let (stream, response) = Stream::open(&caller)?;
+    let last_eval_ms = last_duration(&caller.client, session, stored.last_seq).await?;
     let filter = EventFilter { kinds: signals::status_kinds().collect(), ..EventFilter::default() };
     let cursor = Cursor::Session { session, after: stored.last_seq };
-    let mut followed = caller.client.follow(cursor, filter).await?;
-    tokio::spawn(async move {
-        // State, and no history: who comes again is told how things are.
-        while told.tell(&stream).await {
-            match stream.next(&mut followed).await {
-                Some(event) => {
-                    told.last_eval_ms = signals::duration_of(&event).or(told.last_eval_ms);
-                }
-                None => return,
-            }
-        }
-    });
-    Ok(response)
+    let followed = caller.client.follow(cursor, filter).await?;
+    let client = caller.client.clone();
+    Ok(flow::answer(&caller, Status { session, client, followed, last_eval_ms, is_due: true })?)
 }
 
 struct Status {
     session: SessionId,
     client: Client,
+    followed: Followed,
     last_eval_ms: Option<u64>,
+    /// Whether something has happened that was not told yet.
+    is_due: bool,
 }
 
 impl Status {
-    async fn tell(&self, stream: &Stream) -> bool {
-        let Ok(status) = self.client.status(self.session).await else { return false };
+    fn hear(&mut self, event: &Event) {
+        self.last_eval_ms = signals::duration_of(event).or(self.last_eval_ms);
+        self.is_due = true;
+    }
+}
+
+impl Tells for Status {
+    // State, and no history: who comes again, or is slow, is told how things are.
+    async fn next(&mut self) -> Option<Bytes> {
+        if !self.is_due {
+            let event = self.followed.next().await.ok()?;
+            self.hear(&event);
+        }
+        while let Some(event) = self.followed.at_hand() {
+            self.hear(&event);
+        }
+        let status = self.client.status(self.session).await.ok()?;
+        self.is_due = false;
         let resident = status.usage.map(|usage| usage.resident_bytes);
         let signals = signals::status(&status.session, resident, self.last_eval_ms, Timestamp::now());
-        stream.tell(Some(status.session.last_seq.0), &signals).await
+        Some(patch(Some(status.session.last_seq.0), &signals))
     }
 }
 
@@ -204,6 +139,15 @@ async fn last(
     Ok(None)
 }
 
+/// The event that began the job that runs, or the last one; the one that is yet to come where none did lately.
+async fn last_job(client: &Client, session: &Session) -> Result<Seq, Error> {
+    if let Some(running) = session.running() {
+        return Ok(running.requested);
+    }
+    let began = last(client, session.id, session.last_seq, signals::begins_job).await?;
+    Ok(began.map_or(session.last_seq.next(), |began| began.seq))
+}
+
 /// The jobs of a session: the last one from its beginning, then all that come.
 pub(super) async fn eval(caller: Caller, After(after): After) -> Answer {
     let session = caller.session(None).await?;
@@ -211,28 +155,14 @@ pub(super) async fn eval(caller: Caller, After(after): After) -> Answer {
     must_be_known(after, stored.last_seq.0)?;
     let from = match after {
         Some(after) => Seq(after),
-        None => {
-            let began = last(&caller.client, session, stored.last_seq, signals::begins_job).await?;
-            began.map_or(stored.last_seq, |began| Seq(began.seq.0.saturating_sub(1)))
-        }
+        None => Seq(last_job(&caller.client, &stored).await?.0.saturating_sub(1)),
     };
-    let (stream, response) = Stream::open(&caller)?;
-    let mut followed =
-        caller.client.follow(Cursor::Session { session, after: from }, EventFilter::default()).await?;
-    tokio::spawn(async move {
-        let idle = signals::idle(from, stored.last_activity);
-        if after.is_none() && !stream.tell(Some(from.0), &idle).await {
-            return;
-        }
-        while let Some(event) = stream.next(&mut followed).await {
-            if let Some(told) = signals::eval(&event)
-                && !stream.tell(Some(event.seq.0), &told).await
-            {
-                return;
-            }
-        }
-    });
-    Ok(response)
+    let cursor = Cursor::Session { session, after: from };
+    let followed = caller.client.follow(cursor, EventFilter::default()).await?;
+    let idle = || patch(Some(from.0), &signals::idle(from, stored.last_activity));
+    let first = after.is_none().then(idle);
+    let told = Told { first, followed, telling: Telling::Jobs, shared: Arc::clone(&caller.daemon.http) };
+    Ok(flow::answer(&caller, told)?)
 }
 
 /// What happens: in one session, or with `*` in all that may be seen.
@@ -247,18 +177,54 @@ pub(super) async fn events(caller: Caller, After(after): After, Kinds(kinds): Ki
         }
     };
     must_be_known(after, newest)?;
-    let (stream, response) = Stream::open(&caller)?;
-    let of_all = caller.means_all();
-    let mut followed = caller.client.follow(cursor, EventFilter { kinds, ..EventFilter::default() }).await?;
-    tokio::spawn(async move {
-        while let Some(event) = stream.next(&mut followed).await {
-            let id = if of_all { event.position.0 } else { event.seq.0 };
-            if !stream.tell(Some(id), &EventSignals { event: &event }).await {
-                return;
+    let followed = caller.client.follow(cursor, EventFilter { kinds, ..EventFilter::default() }).await?;
+    let telling = if caller.means_all() { Telling::OfAll } else { Telling::OfSession };
+    let told = Told { first: None, followed, telling, shared: Arc::clone(&caller.daemon.http) };
+    Ok(flow::answer(&caller, told)?)
+}
+
+/// What is told of each event.
+struct Told {
+    /// What comes before all events.
+    first: Option<Bytes>,
+    followed: Followed,
+    telling: Telling,
+    shared: Arc<Shared>,
+}
+
+impl Told {
+    /// What is told of one; none where that is nothing.
+    fn of(&self, event: &Event) -> Option<Bytes> {
+        let telling = self.telling;
+        self.shared.written.of(telling, event, || match telling {
+            Telling::Jobs => signals::eval(event).map(|told| patch(Some(event.seq.0), &told)),
+            Telling::OfSession => Some(patch(Some(event.seq.0), &EventSignals { event })),
+            Telling::OfAll => Some(patch(Some(event.position.0), &EventSignals { event })),
+        })
+    }
+}
+
+impl Tells for Told {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            let event = self.followed.next().await.ok()?;
+            if let Some(told) = self.of(&event) {
+                return Some(told);
             }
         }
-    });
-    Ok(response)
+    }
+
+    fn at_hand(&mut self) -> Option<Bytes> {
+        loop {
+            let event = self.followed.at_hand()?;
+            if let Some(told) = self.of(&event) {
+                return Some(told);
+            }
+        }
+    }
 }
 
 /// Which events.
@@ -285,59 +251,89 @@ impl<S: Sync> FromRequestParts<S> for Kinds {
 /// The diagnostics of code that its principal has checked: those there are, then each that are found.
 pub(super) async fn diagnostics(caller: Caller) -> Answer {
     let session = caller.session(Some(Action::Check)).await?;
-    let newest = caller.client.status(session).await?.session.last_seq;
+    let stored = caller.client.status(session).await?.session;
     let place: Place = (caller.client.principal().clone(), session);
     let shared = Arc::clone(&caller.daemon.http);
-    let (stream, response) = Stream::open(&caller)?;
     let kinds = ["sessionReset", "sessionHardReset", "sessionDeleted"].map(str::parse);
     let kinds = kinds.into_iter().collect::<Result<_, Error>>()?;
     let filter = EventFilter { kinds, ..EventFilter::default() };
-    let mut followed = caller.client.follow(Cursor::Session { session, after: newest }, filter).await?;
-    tokio::spawn(async move {
-        let (files, mut findings) = shared.checks.listen(&place);
-        let mut known: BTreeSet<String> = files.keys().cloned().collect();
-        if !stream.tell(None, &kept(files)).await {
-            return;
-        }
-        loop {
-            let told = tokio::select! {
-                found = findings.recv() => match found {
-                    Ok(found) if found.0 == place => match &found.1 {
-                        Finding::Diagnostics { file, diagnostics } => {
-                            known.insert(file.clone());
-                            kept(BTreeMap::from([(file.clone(), diagnostics.clone())]))
-                        }
-                        Finding::Completions { .. } => continue,
-                    },
-                    Ok(_) => continue,
-                    // All that are kept, once more.
-                    Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {
-                        kept(shared.checks.listen(&place).0)
-                    }
-                    Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
-                },
-                event = stream.next(&mut followed) => match event {
-                    Some(event) if signals::clears_diagnostics(&event) => {
-                        shared.checks.forget(&place);
-                        let gone = std::mem::take(&mut known).into_iter().map(|file| (file, None));
-                        DiagnosticsSignals { diagnostics: gone.collect() }
-                    }
-                    Some(_) => continue,
-                    None => return,
-                },
-            };
-            if !stream.tell(None, &told).await {
-                return;
-            }
-        }
-    });
-    Ok(response)
+    let cursor = Cursor::Session { session, after: stored.last_seq };
+    let followed = caller.client.follow(cursor, filter).await?;
+    let since = stored.definitions_since;
+    let (files, findings) = shared.checks.listen(&place, since);
+    let known = files.keys().cloned().collect();
+    let first = Some(patch(None, &kept(files)));
+    Ok(flow::answer(&caller, Diagnostics { place, since, shared, first, known, findings, followed })?)
 }
 
 /// Diagnostics as signals.
-fn kept(files: BTreeMap<String, Vec<Diagnostic>>) -> DiagnosticsSignals {
+fn kept(files: Files) -> DiagnosticsSignals {
     DiagnosticsSignals {
         diagnostics: files.into_iter().map(|(file, diagnostics)| (file, Some(diagnostics))).collect(),
+    }
+}
+
+struct Diagnostics {
+    place: Place,
+    /// The reset behind which they were found.
+    since: Seq,
+    shared: Arc<Shared>,
+    first: Option<Bytes>,
+    /// The files of which something was told.
+    known: BTreeSet<String>,
+    findings: Findings,
+    followed: Followed,
+}
+
+impl Diagnostics {
+    /// What is told of something that was found out.
+    fn of(&mut self, finding: &Finding) -> Option<DiagnosticsSignals> {
+        match finding {
+            Finding::Diagnostics { file, diagnostics } => {
+                self.known.insert(file.clone());
+                Some(kept(BTreeMap::from([(file.clone(), diagnostics.clone())])))
+            }
+            Finding::Completions { .. } => None,
+        }
+    }
+
+    /// All that are kept, once more.
+    fn all(&mut self) -> DiagnosticsSignals {
+        let files = self.shared.checks.listen(&self.place, self.since).0;
+        self.known.extend(files.keys().cloned());
+        kept(files)
+    }
+
+    /// They are out of date.
+    fn cleared(&mut self, event: &Event) -> DiagnosticsSignals {
+        self.since = event.seq;
+        let known = std::mem::take(&mut self.known);
+        DiagnosticsSignals { diagnostics: known.into_iter().map(|file| (file, None)).collect() }
+    }
+}
+
+impl Tells for Diagnostics {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            let told = tokio::select! {
+                found = self.findings.recv() => match found {
+                    Ok(found) if found.0 == self.place => self.of(&found.1),
+                    Ok(_) => None,
+                    Err(RecvError::Lagged(_)) => Some(self.all()),
+                    Err(RecvError::Closed) => return None,
+                },
+                event = self.followed.next() => {
+                    let event = event.ok()?;
+                    signals::clears_diagnostics(&event).then(|| self.cleared(&event))
+                }
+            };
+            if let Some(told) = told {
+                return Some(patch(None, &told));
+            }
+        }
     }
 }
 
@@ -346,38 +342,44 @@ pub(super) async fn completions(caller: Caller) -> Answer {
     let session = caller.session(Some(Action::Complete)).await?;
     let newest = caller.client.status(session).await?.session.last_seq;
     let place: Place = (caller.client.principal().clone(), session);
-    let shared = Arc::clone(&caller.daemon.http);
-    let (stream, response) = Stream::open(&caller)?;
     let kinds = [str::parse::<EventKind>("sessionDeleted")?].into_iter().collect();
     let filter = EventFilter { kinds, ..EventFilter::default() };
-    let mut followed = caller.client.follow(Cursor::Session { session, after: newest }, filter).await?;
-    let (_, mut findings) = shared.checks.listen(&place);
-    tokio::spawn(async move {
-        if !stream.tell(None, &CompletionsSignals { completions: None }).await {
-            return;
+    let followed = caller.client.follow(Cursor::Session { session, after: newest }, filter).await?;
+    let (_, findings) = caller.daemon.http.checks.listen(&place, Seq::ZERO);
+    let first = Some(patch(None, &CompletionsSignals { completions: None }));
+    Ok(flow::answer(&caller, Completions { place, first, findings, followed })?)
+}
+
+struct Completions {
+    place: Place,
+    first: Option<Bytes>,
+    findings: Findings,
+    followed: Followed,
+}
+
+impl Tells for Completions {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
         }
         loop {
-            let told = tokio::select! {
-                found = findings.recv() => match found {
-                    Ok(found) if found.0 == place => match &found.1 {
+            tokio::select! {
+                found = self.findings.recv() => match found {
+                    Ok(found) if found.0 == self.place => match &found.1 {
                         Finding::Completions { signal } => {
-                            CompletionsSignals { completions: Some(signal.clone()) }
+                            let told = CompletionsSignals { completions: Some(signal.clone()) };
+                            return Some(patch(None, &told));
                         }
-                        Finding::Diagnostics { .. } => continue,
+                        Finding::Diagnostics { .. } => {}
                     },
                     // What was missed was asked for before; the newest is to come.
-                    Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => continue,
-                    Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return None,
                 },
-                event = stream.next(&mut followed) => match event {
-                    Some(_) => continue,
-                    None => return,
-                },
-            };
-            if !stream.tell(None, &told).await {
-                return;
+                event = self.followed.next() => {
+                    event.ok()?;
+                }
             }
         }
-    });
-    Ok(response)
+    }
 }

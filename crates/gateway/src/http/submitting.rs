@@ -1,9 +1,11 @@
 //! Commands: handed over, answered once they are accepted, or once they have ended where the client waits for that.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use mainstay_engine::{Cursor, Followed};
+use mainstay_engine::{Client, Cursor, Followed};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EventFilter, Outcome, Response as Done, Seq,
     SessionCommand, SessionId,
@@ -18,6 +20,9 @@ use crate::command::id_of;
 use crate::rpc::api::{Conditions, Sent};
 use crate::view::agent::WorkView;
 use crate::view::{CommandState, CommandView, EvalView};
+
+/// What ends so quickly is refused in the answer.
+pub(super) const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// Under what name and conditions a command is sent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -34,6 +39,11 @@ pub(super) struct Terms {
 }
 
 impl Terms {
+    /// The client's name for the command.
+    pub(super) const fn command_id(&self) -> Option<&CommandId> {
+        self.command_id.as_ref()
+    }
+
     /// With the key that stands in a header.
     pub(super) fn sent(self, Key(key): Key) -> Sent {
         let Self { command_id, depends_on, if_version, timeout_ms } = self;
@@ -76,6 +86,11 @@ pub(super) async fn submit(
         timeout_ms,
         ..Command::new(id.clone(), client.source(), body)
     };
+    if wait.is_none()
+        && let Some(seq) = under_way(client, session, &id).await?
+    {
+        return Ok(Accepted { command_id: id, session, seq }.into_response());
+    }
     // What was deleted is answered what it was answered before.
     let after = client.seen_session(session).await?.map_or(Seq::ZERO, |session| session.last_seq);
     let filter = EventFilter { correlation: Some(id.clone()), ..EventFilter::default() };
@@ -96,6 +111,17 @@ pub(super) async fn submit(
         // It goes on, and its client hears of it elsewhere.
         Err(_) => Ok(accepted(seq).into_response()),
     }
+}
+
+/// Behind which event a command began that is sent again while it waits or runs; none where it does neither.
+async fn under_way(client: &Client, session: SessionId, id: &CommandId) -> Result<Option<Seq>, Error> {
+    let (principal, Some(stored)) = (client.principal(), client.seen_session(session).await?) else {
+        return Ok(None);
+    };
+    let waits = stored.lane.iter().find(|waiting| waiting.principal == *principal && waiting.command == *id);
+    let runs = stored.running().filter(|running| running.answers(principal, id));
+    let first = waits.map(|waiting| waiting.queued).or(runs.map(|running| running.requested));
+    Ok(first.map(|first| Seq(first.0.saturating_sub(1))))
 }
 
 /// The first event of a command: from then on it has exactly one outcome.

@@ -15,19 +15,19 @@ use super::api::{
 use super::codec::Request;
 use super::server::Daemon;
 use crate::browser;
-use crate::command::id_of;
+use crate::command::{answered_before, id_of};
 use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
     StatisticsView,
 };
 use futures::future::try_join_all;
-use mainstay_engine::{Client, CommandStatus, ExportPage, Merge, Outlook, WaitingAsk};
+use mainstay_engine::{Client, ExportPage, Merge, Outlook, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    Admission, AskId, Command, CommandId, Error, HistoryPage, Label, Outcome, QueuedPrompt, Response,
+    Admission, Command, CommandId, Error, HistoryPage, Label, Outcome, QueuedPrompt, Response,
     SessionCommand, SessionId, SessionState, Timestamp,
 };
 use serde::Serialize;
@@ -533,7 +533,7 @@ impl Call<'_> {
     /// Answers an ask.
     async fn answer(&self, answer: AnswerAsk) -> Result<Answered, Error> {
         let AnswerAsk { ask, command, value } = answer;
-        let (session, ask) = match self.answered_before(&ask, command.as_ref()).await? {
+        let (session, ask) = match answered_before(self.client, &ask, command.as_ref()).await? {
             Some(before) => before,
             None => {
                 let WaitingAsk { session, pending } = self.client.ask(&ask).await?;
@@ -545,23 +545,6 @@ impl Call<'_> {
         match self.client.submit(session, command).await?.outcome {
             Outcome::Done { response: Response::Recorded { seq } } => Ok(Answered { ask, session, seq }),
             outcome => Err(unexpected(&outcome)),
-        }
-    }
-
-    /// Where an ask is that was answered under this command id before: it waits no more, and the answer is the stored one.
-    async fn answered_before(
-        &self,
-        reference: &str,
-        command: Option<&CommandId>,
-    ) -> Result<Option<(SessionId, AskId)>, Error> {
-        let (Some(command), Ok(ask)) = (command, reference.parse()) else { return Ok(None) };
-        match self.client.command(command).await {
-            Ok(CommandStatus::Ended(stored)) => Ok(stored.session.map(|session| (session, ask))),
-            Ok(CommandStatus::Waits { session } | CommandStatus::Runs { session }) => {
-                Ok(Some((session, ask)))
-            }
-            Err(Error::CommandNotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 

@@ -15,9 +15,9 @@ use super::connection;
 use crate::tokens::Tokens;
 
 /// How long to leave the listener alone after it failed, as it does while no file can be opened.
-const AFTER_FAILURE: Duration = Duration::from_millis(50);
+pub(crate) const AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// How long what is left to answer may take once every session is at rest.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// What every connection needs to know of the daemon.
 #[derive(Clone)]

@@ -6,6 +6,8 @@ mod scripted;
 
 mod browsers;
 mod commands;
+mod compression;
+mod connections;
 mod refusals;
 mod schemas;
 mod schemathesis;

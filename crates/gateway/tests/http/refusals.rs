@@ -6,7 +6,6 @@ use mainstay_model::Limits;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use crate::support::{Home, answer};
 
@@ -101,12 +100,8 @@ async fn a_body_is_of_bounded_size_and_must_come_in_time() {
     let (status, problem) = answer(home.post("/exec", &large)).await;
     assert_eq!((status, &problem["code"]), (StatusCode::PAYLOAD_TOO_LARGE, &json!("message_too_large")));
 
-    let mut trickle = TcpStream::connect(("127.0.0.1", home.port)).await.unwrap();
-    let head = format!(
-        "POST /exec HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer secret\r\n\
-         Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{{",
-        home.port
-    );
+    let mut trickle = home.connect().await;
+    let head = home.head("POST /exec") + "Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{";
     trickle.write_all(head.as_bytes()).await.unwrap();
     let mut told = String::new();
     let read = trickle.read_to_string(&mut told);

@@ -12,18 +12,22 @@ use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::scripted::Scripted;
 
 /// A test that waits so long hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A daemon.
 pub(crate) struct Home {
     pub(crate) daemon: Daemon,
     pub(crate) port: u16,
+    /// Ends with the daemon's last connection.
+    pub(crate) served: JoinHandle<()>,
     client: reqwest::Client,
     folder: TempDir,
 }
@@ -38,8 +42,7 @@ impl Home {
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let limits = Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits };
-        let streams = limits.streams;
-        let engine = Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits).await.unwrap();
+        let engine = Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits.clone()).await.unwrap();
         let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
         let ada = Access { principal: Principal::new("ada").unwrap(), rights };
         let daemon = Daemon {
@@ -53,12 +56,12 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             pi: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(streams)),
+            http: Arc::new(mainstay_gateway::http::Shared::new(&limits)),
             answering: TaskTracker::new(),
         };
-        tokio::spawn(port::serve(listener, daemon.clone()));
+        let served = tokio::spawn(port::serve(listener, daemon.clone()));
         let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-        Self { daemon, port, client, folder }
+        Self { daemon, port, served, client, folder }
     }
 
     /// The folder in which sessions work.
@@ -94,6 +97,16 @@ impl Home {
         let (status, session) = answer(self.post("/sessions", &create)).await;
         assert_eq!((status, &session["state"]), (StatusCode::CREATED, &json!("Ready")), "{session}");
         session["session"].as_str().unwrap().to_owned()
+    }
+
+    /// A bare connection.
+    pub(crate) async fn connect(&self) -> TcpStream {
+        TcpStream::connect(("127.0.0.1", self.port)).await.unwrap()
+    }
+
+    /// The head of a request over a bare connection, to be followed by other headers and an empty line.
+    pub(crate) fn head(&self, line: &str) -> String {
+        format!("{line} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer secret\r\n", self.port)
     }
 
     /// A stream, from its beginning on.

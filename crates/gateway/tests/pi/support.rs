@@ -68,7 +68,7 @@ impl Home {
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),
             pi: Arc::default(),
-            http: Arc::new(mainstay_gateway::http::Shared::new(16)),
+            http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             answering: TaskTracker::new(),
         };
         Self { daemon, agents, limits, folder }

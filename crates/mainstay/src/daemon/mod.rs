@@ -22,6 +22,7 @@ use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::{http, port, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, Timestamp};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -85,7 +86,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         Arc::new(scripted::ScriptedAgents),
         Arc::new(pi::agents(home, config.pi.clone(), &config.limits, port)),
     ];
-    let streams = config.limits.streams;
+    let shared = http::Shared::new(&config.limits);
     let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
     let record = DaemonRecord {
         pid: std::process::id(),
@@ -105,7 +106,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
         pi: Arc::default(),
-        http: Arc::new(http::Shared::new(streams)),
+        http: Arc::new(shared),
         answering: TaskTracker::new(),
     };
     stop_on_signal(daemon.stop.clone(), options.announce)?;
@@ -117,6 +118,7 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     } else {
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
+    allow_connections();
     let mut doors = JoinSet::new();
     doors.spawn(port::serve(port_listener, daemon.clone()));
     if let Some((listener, port)) = pi_door {
@@ -164,6 +166,14 @@ async fn listen(asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
             }
             listening => listening,
         },
+    }
+}
+
+/// Each connection is an open file, and many systems give a process a thousand where it does not ask for more.
+fn allow_connections() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::debug!(%error, "the number of open files stays as it is");
     }
 }
 
