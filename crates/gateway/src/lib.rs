@@ -2,7 +2,7 @@
 //!
 //! [`rpc`] is JSON-RPC 2.0 over the daemon's local socket: the command line and the terminal client. [`mcp`] is for AI agents,
 //! over streamable HTTP and over the same socket. [`http`] is for editors, pages and scripts. [`port`] is the loopback port: who may come in, and where each path leads.
-//! [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals.
+//! [`web`] is the page in the browser. [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals.
 
 mod browser;
 mod command;
@@ -10,6 +10,7 @@ mod connections;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod highlight;
 pub mod http;
 pub mod mcp;
 mod memory;
@@ -18,3 +19,4 @@ pub mod port;
 pub mod rpc;
 pub mod tokens;
 pub mod view;
+pub mod web;

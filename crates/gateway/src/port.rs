@@ -69,6 +69,7 @@ fn router(daemon: Daemon) -> Router {
         .route_service("/mcp", crate::mcp::http_service(&daemon))
         .merge(crate::pi::routes("/pi").with_state(daemon.clone()))
         .merge(crate::http::routes().with_state(daemon.clone()))
+        .merge(crate::web::routes().with_state(daemon.clone()))
         .layer(limit)
         .layer(from_fn_with_state(daemon.clone(), require_token));
     Router::new()

@@ -64,8 +64,7 @@ struct Flow<T> {
 pub(super) fn answer(caller: &Caller, tells: impl Tells) -> Result<Response, Error> {
     let shared = &caller.daemon.http;
     let limit = caller.daemon.engine.limits().streams;
-    let place = Arc::clone(&shared.streams).try_acquire_owned();
-    let place = place.map_err(|_| Error::TooManyConnections { limit })?;
+    let place = shared.place(limit)?;
     let compressed = || Arc::clone(&shared.compressed).try_acquire_owned().ok();
     let gzip = caller.takes_gzip.then(compressed).flatten().map(Gzip::new);
     let is_compressed = gzip.is_some();

@@ -30,11 +30,11 @@ use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
 use mainstay_engine::runner::Completions;
-use mainstay_model::Limits;
-use tokio::sync::Semaphore;
+use mainstay_model::{Error, Limits};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use openapi::schemas;
-pub(crate) use problem::Problem;
+pub(crate) use problem::{Problem, status_of};
 
 use self::checking::Checks;
 use self::endpoint::{Answer, Endpoint};
@@ -72,6 +72,12 @@ impl Shared {
             compressed: places(limits.compressed_streams),
             written: Written::default(),
         }
+    }
+
+    /// A place for a stream, which has it until it ends. `limit` is how many there are.
+    pub(crate) fn place(&self, limit: usize) -> Result<OwnedSemaphorePermit, Error> {
+        let place = Arc::clone(&self.streams).try_acquire_owned();
+        place.map_err(|_| Error::TooManyConnections { limit })
     }
 }
 

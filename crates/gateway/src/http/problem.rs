@@ -106,7 +106,7 @@ const fn retry_after(error: &Error) -> Option<u64> {
 }
 
 /// HTTP's number for each error.
-fn status_of(error: &Error) -> StatusCode {
+pub(crate) fn status_of(error: &Error) -> StatusCode {
     match error {
         Error::InvalidArgument { .. }
         | Error::AnswerInvalid { .. }

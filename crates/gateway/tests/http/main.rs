@@ -8,6 +8,7 @@ mod browsers;
 mod commands;
 mod compression;
 mod connections;
+mod pages;
 mod refusals;
 mod schemas;
 mod schemathesis;

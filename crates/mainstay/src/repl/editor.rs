@@ -222,7 +222,7 @@ impl Setup {
         line.with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .with_highlighter(match tongue {
-                Tongue::Code => Box::new(FsharpHighlighter::default()) as Box<dyn Highlighter>,
+                Tongue::Code => Box::new(FsharpHighlighter) as Box<dyn Highlighter>,
                 Tongue::Words => Box::new(Plain),
             })
             .with_hinter(Box::new(hints))

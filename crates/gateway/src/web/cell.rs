@@ -1,0 +1,312 @@
+//! Cells as HTML. Everything that was said by someone is escaped; what code shows as HTML stands in a frame of its own ([`display`]).
+
+use mainstay_model::{Diagnostic, OutputStream, PartRole, RaisedError, Severity, Source, Timestamp, Work};
+use maud::{Markup, html};
+
+use super::display;
+use super::page::{Body, Called, Cell, CellPart, Change, End, Ending, Given, Tone, name_of};
+use super::patch::Patch;
+use crate::highlight::{self, Syntax};
+
+/// Where cells stand.
+pub(super) const CELLS: &str = "cells";
+/// Code of more bytes is shown without colours.
+const COLOURED_BYTES: usize = 64 * 1024;
+
+/// What brings a page up to date with a cell that has changed so.
+pub(super) fn patches(cell: &Cell, change: &Change) -> Vec<Patch> {
+    if change.is_new {
+        let (to, id) = (CELLS.to_owned(), format!("cell-{}", cell.seq));
+        return vec![Patch::Add { to, id, html: whole(cell).into_string() }];
+    }
+    let parts = cell.parts.iter().enumerate();
+    let added = change.added_from.unwrap_or(usize::MAX);
+    let replaced = parts.clone().filter(|(index, _)| *index < added && change.replaced.contains(index));
+    let mut patches: Vec<Patch> =
+        replaced.map(|(index, part_of)| Patch::morph(part(cell, index, part_of))).collect();
+    let new = html! { @for (index, part_of) in parts.skip_while(|(index, _)| *index < added) { (part(cell, index, part_of)) } };
+    if change.added_from.is_some() {
+        patches.push(Patch::Append { to: format!("c{}-parts", cell.seq), html: new.into_string() });
+    }
+    if change.is_reframed {
+        patches.push(Patch::morph(html! { (head(cell)) (foot(cell)) }));
+    }
+    patches
+}
+
+/// A cell.
+pub(super) fn whole(cell: &Cell) -> Markup {
+    let seq = cell.seq;
+    let kind = match &cell.body {
+        Body::Eval { .. } => "eval",
+        Body::Work { .. } => "work",
+        Body::Note { tone: Tone::Plain, .. } | Body::Brought { .. } => "note",
+        Body::Note { tone: Tone::Warning, .. } => "note warning",
+        Body::Note { tone: Tone::Error, .. } => "note error",
+    };
+    html! {
+        article.cell.{ (kind) } id={ "cell-" (seq) } tabindex="-1" aria-labelledby={ "c" (seq) "-head" } {
+            (head(cell))
+            (said(cell))
+            div.parts id={ "c" (seq) "-parts" } {
+                @for (index, part_of) in cell.parts.iter().enumerate() { (part(cell, index, part_of)) }
+            }
+            (foot(cell))
+        }
+    }
+}
+
+/// Who, when, and how it stands.
+fn head(cell: &Cell) -> Markup {
+    let seq = cell.seq;
+    html! {
+        header id={ "c" (seq) "-head" } {
+            a.seq href={ "#cell-" (seq) } title="The event that began it" { (seq) }
+            (who(&cell.source))
+            (moment(cell.at))
+            @match &cell.body {
+                Body::Eval { file, is_brought, .. } => {
+                    @if let Some(file) = file { span.file { (file) } }
+                    @if *is_brought { span.file { "brought" } }
+                    (state(cell))
+                }
+                Body::Work { work, .. } => { span.file { (work.kind().name()) } (state(cell)) }
+                Body::Note { .. } | Body::Brought { .. } => {}
+            }
+        }
+    }
+}
+
+fn state(cell: &Cell) -> Markup {
+    let (class, words) = match (&cell.end, &cell.cancelled_by) {
+        (None, None) => ("runs", "runs".to_owned()),
+        (None, Some(by)) => ("runs", format!("{} cancels", name_of(by))),
+        (Some(End { how, duration_ms, .. }), by) => {
+            let (class, words) = ended(how);
+            let by = by.as_ref().map(|by| format!(" by {}", name_of(by))).unwrap_or_default();
+            let took = duration_ms.map(|took| format!(" in {}", duration(took))).unwrap_or_default();
+            (class, format!("{words}{by}{took}"))
+        }
+    };
+    html! { span.state.{ (class) } { (words) } }
+}
+
+const fn ended(how: &Ending) -> (&'static str, &'static str) {
+    match how {
+        Ending::Completed => ("ok", "done"),
+        Ending::Rejected => ("bad", "has errors"),
+        Ending::Raised(_) => ("bad", "raised"),
+        Ending::WorkerExited(_) => ("bad", "ended its worker"),
+        Ending::Cancelled => ("off", "cancelled"),
+        Ending::Interrupted => ("off", "cut off"),
+        Ending::Failed(_) => ("bad", "failed"),
+    }
+}
+
+/// What was asked for.
+fn said(cell: &Cell) -> Markup {
+    html! {
+        @match &cell.body {
+            Body::Eval { is_withheld: true, .. } => { p.faint { "The code is withheld." } }
+            Body::Eval { code, .. } => { (fsharp(code)) }
+            Body::Work { work: Work::Turn { prompt }, .. } => { p.prompt { (prompt) } }
+            Body::Work { work, .. } => { p.prompt { (work) } }
+            Body::Note { text, .. } => { p { (text) } }
+            Body::Brought { from, entries, is_fork } => {
+                p {
+                    (if *is_fork { "begins with " } else { "has " }) (entries) " entries of "
+                    a href={ "/ui/sessions/" (from) } { "another session" }
+                }
+            }
+        }
+    }
+}
+
+fn part(cell: &Cell, index: usize, part: &CellPart) -> Markup {
+    let id = format!("c{}-p{index}", cell.seq);
+    match part {
+        CellPart::Printed { stream: OutputStream::Stdout, text } => html! { span id=(id) { (text) } },
+        CellPart::Printed { stream: OutputStream::Stderr, text } => html! { span.stderr id=(id) { (text) } },
+        CellPart::Displayed { seq, display } => {
+            html! { div.display id=(id) { (display::shown(cell.session, *seq, &display.data)) } }
+        }
+        CellPart::Cut => html! { span.cut id=(id) { "… more is not shown here" } },
+        CellPart::Said { role: PartRole::Thinking, text, is_open } => html! {
+            details.thinking id=(id) open[*is_open] data-preserve-attr="open" { summary { "thinking" } p { (text) } }
+        },
+        CellPart::Said { role: PartRole::User, text, .. } => html! { p.prompt id=(id) { (text) } },
+        CellPart::Said {
+            role: PartRole::Assistant | PartRole::System | PartRole::ToolCall | PartRole::ToolResult,
+            text,
+            is_open,
+        } => html! { p.said id=(id) data-open[*is_open] hidden[text.is_empty()] { (text) } },
+        CellPart::Called { tool, arguments, state, .. } => called(&id, tool, arguments, state),
+        CellPart::Noted { tone, text } => html! { p.noted.{ (tone_class(*tone)) } id=(id) { (text) } },
+    }
+}
+
+fn called(id: &str, tool: &str, arguments: &str, state: &Called) -> Markup {
+    let (class, mark, text) = match state {
+        Called::Said => ("runs", "…", ""),
+        Called::Runs(so_far) => ("runs", "runs", so_far.as_str()),
+        Called::Answered { text, is_error: false } => ("ok", "✓", text.as_str()),
+        Called::Answered { text, is_error: true } => ("bad", "✗", text.as_str()),
+        Called::Unanswered => ("off", "no answer", ""),
+    };
+    html! {
+        details.tool id=(id) data-preserve-attr="open" {
+            summary { span.state.{ (class) } { (mark) } " " b { (tool) } " " code { (beginning(arguments)) } }
+            pre tabindex="0" { (arguments) }
+            @if !text.is_empty() { pre.answer tabindex="0" { (text) } }
+        }
+    }
+}
+
+/// How a text begins, on one line.
+fn beginning(text: &str) -> String {
+    const SHOWN: usize = 100;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// What came of it.
+fn foot(cell: &Cell) -> Markup {
+    html! {
+        footer id={ "c" (cell.seq) "-foot" } {
+            @if let Some(End { how, result, .. }) = &cell.end {
+                (given(result))
+                @match how {
+                    Ending::Raised(error) => { (raised(error)) }
+                    Ending::WorkerExited(exit) => {
+                        p.error { "The code ended its worker with " (exit) "; the session is rebuilt from its earlier definitions." }
+                    }
+                    Ending::Failed(message) => { p.error { (message) } }
+                    Ending::Interrupted => { p.faint { "Its worker or the daemon was lost while it ran." } }
+                    Ending::Completed | Ending::Rejected | Ending::Cancelled => {}
+                }
+            }
+        }
+    }
+}
+
+fn given(given: &Given) -> Markup {
+    let Given { value, value_type, bindings, diagnostics, words } = given;
+    html! {
+        @if let Some(words) = words { pre.words tabindex="0" { (words) } }
+        @if value.is_some() || !bindings.is_empty() {
+            dl.values {
+                @for binding in bindings {
+                    dt { (binding.name) span.type { " : " (binding.value_type) } }
+                    dd { @if let Some(value) = &binding.value { code { (value) } } }
+                }
+                @if let Some(value) = value {
+                    dt { "it" @if let Some(of) = value_type { span.type { " : " (of) } } }
+                    dd { code { (value) } }
+                }
+            }
+        }
+        (problems(diagnostics))
+    }
+}
+
+/// What a compiler says of code, as a list; hidden remarks are for tools.
+pub(super) fn problems(diagnostics: &[Diagnostic]) -> Markup {
+    let shown: Vec<&Diagnostic> =
+        diagnostics.iter().filter(|diagnostic| diagnostic.severity != Severity::Hidden).collect();
+    html! {
+        @if !shown.is_empty() {
+            ul.problems {
+                @for Diagnostic { severity, code, message, start, .. } in shown {
+                    li.{ (severity.name()) } {
+                        b { (severity.name()) } " "
+                        span.place data-line=(start.line) data-column=(start.column) { (start.line) ":" (start.column) }
+                        " " span.id { (code) } " " span.message { (message) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn raised(RaisedError { kind, message, stack }: &RaisedError) -> Markup {
+    html! {
+        div.error {
+            p { b { (kind) } ": " (message) }
+            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { (stack) } } }
+        }
+    }
+}
+
+/// F# in colours.
+pub(super) fn fsharp(code: &str) -> Markup {
+    let spans = if code.len() > COLOURED_BYTES {
+        vec![(Syntax::Plain, 0..code.len())]
+    } else {
+        highlight::spans(code)
+    };
+    // A grammar that splits a character leaves the code without colours.
+    let pieces: Option<Vec<_>> =
+        spans.into_iter().map(|(syntax, range)| Some((syntax, code.get(range)?))).collect();
+    html! {
+        pre.code tabindex="0" {
+            code {
+                @match pieces {
+                    Some(pieces) => @for (syntax, text) in pieces {
+                        @match class_of(syntax) {
+                            Some(class) => span.{ (class) } { (text) },
+                            None => (text),
+                        }
+                    },
+                    None => (code),
+                }
+            }
+        }
+    }
+}
+
+const fn class_of(syntax: Syntax) -> Option<&'static str> {
+    match syntax {
+        Syntax::Keyword => Some("k"),
+        Syntax::Type => Some("t"),
+        Syntax::Text => Some("s"),
+        Syntax::Number => Some("n"),
+        Syntax::Operator => Some("o"),
+        Syntax::Comment => Some("c"),
+        Syntax::Plain => None,
+    }
+}
+
+const fn tone_class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Plain => "plain",
+        Tone::Warning => "warning",
+        Tone::Error => "error",
+    }
+}
+
+/// Someone, with a colour of their own.
+pub(super) fn who(source: &Source) -> Markup {
+    const COLOURS: u32 = 8;
+    let name = name_of(source);
+    let colour =
+        name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % COLOURS;
+    html! { span.who.{ "h" (colour) } { (name) } }
+}
+
+/// A moment; the browser writes it as its people do, and how long ago that is.
+pub(super) fn moment(at: Timestamp) -> Markup {
+    let written = format!("{at:.0}");
+    html! { m-time datetime=(written) { (written) } }
+}
+
+/// How long something took.
+pub(super) fn duration(milliseconds: u64) -> String {
+    match milliseconds {
+        0..1_000 => format!("{milliseconds} ms"),
+        1_000..60_000 => format!("{}.{} s", milliseconds / 1_000, milliseconds % 1_000 / 100),
+        _ => format!("{} min {} s", milliseconds / 60_000, milliseconds % 60_000 / 1_000),
+    }
+}

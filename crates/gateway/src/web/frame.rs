@@ -1,0 +1,87 @@
+//! What surrounds every screen: the head of the document, the way to the other screens, and the help.
+
+use axum::response::Html;
+use maud::{DOCTYPE, Markup, html};
+
+use super::assets::{DATASTAR, ICON, SCRIPT, STYLE};
+
+/// A screen of its own; `stream` is where what changes comes from, which no one but us has written.
+pub(super) fn screen(title: &str, stream: &str, body: &Markup) -> Html<String> {
+    // A connection that ends is begun again, also after a long while, and goes on from the last id.
+    let follow = format!(
+        "@get('{stream}', {{retry: 'always', retryInterval: 300, retryMaxWait: 3000, retryMaxCount: 1000000000}})"
+    );
+    document(
+        title,
+        &html! {
+            div id="follow" data-init=(follow) {}
+            (body)
+        },
+    )
+}
+
+/// A screen that does not change.
+pub(super) fn plain(title: &str, body: &Markup) -> Html<String> {
+    document(title, &html! { main.plain id="main" { (body) } })
+}
+
+fn document(title: &str, body: &Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Mainstay" }
+                link rel="icon" href=(ICON.address());
+                link rel="stylesheet" href=(STYLE.address());
+                script type="module" src=(DATASTAR.address()) {}
+                script type="module" src=(SCRIPT.address()) {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                (bar())
+                (body)
+                div id="notice" role="alert" {}
+                (help())
+            }
+        }
+    };
+    Html(page.into_string())
+}
+
+fn bar() -> Markup {
+    html! {
+        nav.bar aria-label="Mainstay" {
+            a.home href="/ui" { "Mainstay" }
+            form.search action="/ui/search" role="search" {
+                input #search type="search" name="q" placeholder="Search all sessions  /" aria-label="Search all sessions" autocomplete="off";
+            }
+            a href="/ui/health" { "Health" }
+            button.key type="button" data-do="help" aria-label="Keys" { "?" }
+        }
+    }
+}
+
+fn help() -> Markup {
+    let keys = [
+        ("e", "write"),
+        ("Ctrl Enter", "run what is written"),
+        ("Ctrl Space", "complete"),
+        ("Alt ↑ ↓", "what was run before"),
+        ("j k", "next cell, cell before"),
+        ("c", "copy the cell's code to the editor"),
+        ("/", "search"),
+        ("a", "answer what is asked"),
+        ("Esc Esc", "cancel what runs"),
+        ("?", "this"),
+    ];
+    html! {
+        dialog #help aria-labelledby="help-title" {
+            h2 #help-title { "Keys" }
+            dl.keys { @for (key, what) in keys { dt { kbd { (key) } } dd { (what) } } }
+            form method="dialog" { button { "Close" } }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The page at `/ui`: HTML from the server, which Datastar keeps up to date. Source: seed 000, "The Tao of Datastar".
+//!
+//! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells, [`cell`]
+//! writes them ([`display`] what code shows), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
+//! reads. No text that someone said is ever part of a script, or of an expression of Datastar's.
+
+mod assets;
+mod cell;
+mod display;
+mod editor;
+mod feed;
+mod frame;
+mod guard;
+mod health;
+mod lineage;
+mod page;
+mod past;
+mod patch;
+mod search;
+mod session;
+mod sessions;
+mod status;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::routing::{get, post};
+
+use crate::rpc::server::Daemon;
+
+/// Every path below `/ui`.
+pub fn routes() -> Router<Daemon> {
+    Router::new()
+        .route("/ui", get(sessions::page))
+        .route("/ui/stream", get(sessions::stream))
+        .route("/ui/search", get(search::page))
+        .route("/ui/health", get(health::page))
+        .route("/ui/health/stream", get(health::stream))
+        .route("/ui/sessions/{session}", get(session::page))
+        .route("/ui/sessions/{session}/stream", get(stream::of_session))
+        .route("/ui/sessions/{session}/older", get(session::older_cells))
+        .route("/ui/sessions/{session}/lineage", get(lineage::page))
+        .route("/ui/sessions/{session}/check", post(editor::check))
+        .route("/ui/sessions/{session}/complete", post(editor::complete))
+        .route("/ui/sessions/{session}/entries", get(session::entries_until))
+        .route("/ui/sessions/{session}/displays/{seq}/{kind}", get(display::serve))
+        .route("/ui/assets/{hash}/{name}", get(assets::serve))
+        .layer(from_fn(guard::headers))
+}

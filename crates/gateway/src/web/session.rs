@@ -1,0 +1,122 @@
+//! The screen of one session: its cells, what may be done, and the editor.
+
+use axum::extract::Path;
+use axum::http::Uri;
+use axum::response::{IntoResponse, Response};
+use mainstay_model::{Session, SessionId};
+use maud::{Markup, html};
+
+use super::guard::{Refused, Viewer, place};
+use super::page::Cell;
+use super::past::Past;
+use super::patch::Patch;
+use super::status::{self, Shown};
+use super::{cell, feed, frame, past};
+
+/// How many cells are shown at once.
+const CELLS: usize = 100;
+
+pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl IntoResponse, Refused> {
+    let client = &viewer.client;
+    let session = viewer.session(&id).await?;
+    let status = client.status(session).await?;
+    let past = past::up_to(client, session, status.session.last_seq).await?;
+    let shown = status::shown(client, &status).await?;
+    let stream = format!("/ui/sessions/{session}/stream?after={}", status.session.last_seq);
+    Ok(frame::screen(&status.session.name, &stream, &screen(&status.session, shown, &past)))
+}
+
+fn screen(session: &Session, shown: Shown, past: &Past) -> Markup {
+    let Shown { head, actions, asks, lane, run } = shown;
+    let (cells, older) = last_cells(past, session.id);
+    html! {
+        main.session id="main" data-session=(session.id) {
+            (head)
+            (older)
+            div id=(cell::CELLS) role="feed" aria-label="Cells" aria-live="polite" aria-relevant="additions" {
+                @for shown in cells { (cell::whole(shown)) }
+            }
+            (lane)
+            (asks)
+            (editor(session, &run, &actions))
+        }
+    }
+}
+
+fn editor(session: &Session, run: &Markup, actions: &Markup) -> Markup {
+    let (label, hint) = match session.kind.is_agent() {
+        true => ("Say something to the agent", "Say something to the agent"),
+        false => ("Code", "let answer = 6 * 7"),
+    };
+    html! {
+        form #editor aria-label="Editor" {
+            div.field {
+                textarea #code name="code" rows="3" spellcheck="false" autocapitalize="off" autocomplete="off" placeholder=(hint)
+                    aria-label=(label) aria-describedby="problems" aria-autocomplete="list" aria-controls="completions" {}
+                div #completions role="listbox" tabindex="0" aria-label="Completions" hidden {}
+            }
+            div #problems aria-live="polite" {}
+            div.dock { (run) (actions) }
+        }
+    }
+}
+
+/// The last cells of what was read, and how older ones are had.
+fn last_cells(Past { page, has_before }: &Past, session: SessionId) -> (Vec<&Cell>, Markup) {
+    let mut cells: Vec<&Cell> = page.cells().rev().take(CELLS).collect();
+    cells.reverse();
+    let has_older = *has_before || page.cells().count() > CELLS;
+    let first = cells.first().filter(|_| has_older).map(|cell| cell.seq);
+    let older = html! {
+        p #older {
+            @if let Some(first) = first {
+                button.quiet type="button" data-on:click={ "@get('/ui/sessions/" (session) "/older?before=" (first) "')" } { "Show older cells" }
+            }
+        }
+    };
+    (cells, older)
+}
+
+/// The cells before one.
+pub(super) async fn older_cells(
+    viewer: Viewer,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<Response, Refused> {
+    let before = place(&uri, "before").unwrap_or_default();
+    let session = viewer.session(&id).await?;
+    let mut past = past::before(&viewer.client, session, before).await?;
+    past.page.keep_before(before);
+    let (cells, older) = last_cells(&past, session);
+    let html = html! { @for shown in &cells { (cell::whole(shown)) } };
+    let patches =
+        [Patch::Prepend { to: cell::CELLS.to_owned(), html: html.into_string() }, Patch::morph(older)];
+    let events: String = patches.iter().map(Patch::events).collect();
+    Ok(feed::answer_of(events))
+}
+
+/// How many entries the session's transcript has up to a cell, with it: where a fork of it ends.
+pub(super) async fn entries_until(
+    viewer: Viewer,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<impl IntoResponse, Refused> {
+    /// How many entries are read at once.
+    const READ: usize = 512;
+    let last = place(&uri, "seq").unwrap_or_default();
+    let session = viewer.session(&id).await?;
+    let (mut from, mut until) = (0, 0);
+    loop {
+        let entries = viewer.client.entries(session, from, READ).await?;
+        if entries.is_empty() {
+            break;
+        }
+        for (index, placed) in (from..).zip(&entries) {
+            if placed.session != session || placed.first <= last {
+                until = index + 1;
+            }
+        }
+        from += entries.len() as u64;
+    }
+    Ok(axum::Json(serde_json::json!({ "entries": until })))
+}

@@ -1,0 +1,282 @@
+//! What a page shows of a session as it is now: its head, what may be done, what is asked, what waits. Each is an element of its own, which is
+//! sent when it is another than before.
+
+use std::collections::BTreeMap;
+
+use mainstay_engine::{Client, SessionStatus};
+use mainstay_model::affordance::availability;
+use mainstay_model::{
+    Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionState,
+};
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::cell::{fsharp, moment, who};
+use super::patch::Patch;
+
+/// The elements as they were sent last.
+#[derive(Default)]
+pub(super) struct Regions(BTreeMap<&'static str, String>);
+
+/// The elements as they are.
+pub(super) struct Shown {
+    pub(super) head: Markup,
+    pub(super) actions: Markup,
+    pub(super) asks: Markup,
+    pub(super) lane: Markup,
+    pub(super) run: Markup,
+}
+
+impl Regions {
+    /// What brings the page up to date.
+    pub(super) fn update(&mut self, shown: Shown) -> Vec<Patch> {
+        let Shown { head, actions, asks, lane, run } = shown;
+        let regions = [("head", head), ("actions", actions), ("asks", asks), ("lane", lane), ("run", run)];
+        let mut patches = Vec::new();
+        for (name, html) in regions {
+            let html = html.into_string();
+            if self.0.get(name) != Some(&html) {
+                self.0.insert(name, html.clone());
+                patches.push(Patch::Morph(html));
+            }
+        }
+        patches
+    }
+}
+
+/// A session as it is now.
+///
+/// # Errors
+/// As [`Client::status`].
+pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<Shown, Error> {
+    let session = &status.session;
+    Ok(Shown {
+        head: head(status, &people(client, session)),
+        actions: actions(session),
+        asks: asks(&session.asks),
+        lane: lane(client, session).await?,
+        run: run(session),
+    })
+}
+
+/// Who follows the session.
+fn people(client: &Client, session: &Session) -> Vec<String> {
+    let mut people: Vec<String> = client
+        .clients()
+        .into_iter()
+        .filter(|other| other.follows.contains(&session.id))
+        .map(|other| format!("{} · {}", other.principal, other.name))
+        .collect();
+    people.sort();
+    people.dedup();
+    people
+}
+
+fn head(status: &SessionStatus, people: &[String]) -> Markup {
+    let SessionStatus { session, usage, warm_up } = status;
+    html! {
+        header #head {
+            h1 { (session.name) }
+            p.facts {
+                (state(session.state()))
+                @if let Some(progress) = warm_up { span { (progress) } }
+                span { (session.kind) }
+                @if let Some(worker) = &session.worker { span { (worker.kernel) ", " (worker.runtime) } }
+                @if let Some(usage) = usage { span { (megabytes(usage.resident_bytes)) } }
+                @if let Some(agent) = &session.agent { span { (agent) } }
+                @if !session.usage.is_zero() { span { (session.usage) } }
+                span.path { (session.project.as_deref().unwrap_or(&session.working_directory)) }
+                span { "since " (moment(session.created_at)) }
+                a href={ "/ui/sessions/" (session.id) "/lineage" } { "lineage" }
+            }
+            @if let mainstay_model::Life::Faulted { message } = &session.life { p.error { (message) } }
+            @if !people.is_empty() {
+                p.people { "Here: " @for person in people { span.person { (person) } } }
+            }
+        }
+    }
+}
+
+/// A state, as a word in its colour.
+pub(super) fn state(state: SessionState) -> Markup {
+    let class = match state {
+        SessionState::Uninitialized => "off",
+        SessionState::WarmingUp | SessionState::Evaluating => "runs",
+        SessionState::Ready => "ok",
+        SessionState::Waiting(_) => "asks",
+        SessionState::Faulted => "bad",
+    };
+    html! { span.state.{ (class) } { (words(state)) } }
+}
+
+const fn words(state: SessionState) -> &'static str {
+    match state {
+        SessionState::Uninitialized => "at rest",
+        SessionState::WarmingUp => "warms up",
+        SessionState::Ready => "ready",
+        SessionState::Evaluating => "runs",
+        SessionState::Waiting(_) => "waits for an answer",
+        SessionState::Faulted => "broken",
+    }
+}
+
+/// Bytes as people read them.
+pub(super) fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes / 1_000_000)
+}
+
+/// What may be done with the session, but for what the editor does: what is offered at hand, what is permitted behind it.
+fn actions(session: &Session) -> Markup {
+    let known = Action::ALL.into_iter().filter(|action| action.is_of(&session.kind));
+    let (mut offered, mut permitted) = (Vec::new(), Vec::new());
+    for action in known {
+        let Some(words) = words_of(action) else { continue };
+        match availability(session.state(), action) {
+            Availability::Offered => offered.push((action, words)),
+            Availability::Permitted => permitted.push((action, words)),
+            Availability::Refused => {}
+        }
+    }
+    html! {
+        div #actions role="toolbar" aria-label="Actions" {
+            @for (action, words) in offered { (button(action, words)) }
+            button type="button" data-do="fork" { "Fork" }
+            @if !permitted.is_empty() {
+                details.more {
+                    summary { "More" }
+                    div { @for (action, words) in permitted { (button(action, words)) } }
+                }
+            }
+        }
+    }
+}
+
+fn button(action: Action, words: &str) -> Markup {
+    html! { button type="button" data-do=(action.name()) { (words) } }
+}
+
+/// What the button of an action says; none of what is no button.
+const fn words_of(action: Action) -> Option<&'static str> {
+    match action {
+        Action::Cancel => Some("Cancel"),
+        Action::Reset => Some("Reset"),
+        Action::HardReset => Some("Hard reset"),
+        Action::Start => Some("Start"),
+        Action::Stop => Some("Put to rest"),
+        Action::Rename => Some("Rename…"),
+        Action::Merge => Some("Merge from…"),
+        Action::Delete => Some("Delete…"),
+        Action::Eval
+        | Action::Prompt
+        | Action::Steer
+        | Action::Check
+        | Action::Complete
+        | Action::Explore
+        | Action::Events
+        | Action::Status
+        | Action::Refresh
+        | Action::Compact
+        | Action::Label
+        | Action::Ask
+        | Action::Answer => None,
+    }
+}
+
+/// What the editor does now.
+fn run(session: &Session) -> Markup {
+    let is_agent = session.kind.is_agent();
+    let (path, words, hint) = match (session.state(), is_agent) {
+        (SessionState::Ready, false) => ("exec", "Run", ""),
+        (SessionState::Ready | SessionState::Uninitialized, true) => ("prompt", "Send", ""),
+        (SessionState::Evaluating | SessionState::Waiting(_), true) => {
+            ("steer", "Steer", "It hears it before its next step.")
+        }
+        (SessionState::WarmingUp, true) => ("prompt", "Send", "It is heard once the agent is ready."),
+        (SessionState::Uninitialized, false) => ("exec", "Start and run", ""),
+        (SessionState::WarmingUp, false) => ("exec", "Run", "It runs once the session is ready."),
+        (SessionState::Evaluating | SessionState::Waiting(_), false) => {
+            ("exec", "Run next", "It runs once the job before it has ended.")
+        }
+        (SessionState::Faulted, _) => {
+            ("", "Run", "The session is broken: reset it, or put it to rest and start it again.")
+        }
+    };
+    html! {
+        div #run {
+            button.primary type="submit" name=(path) disabled[path.is_empty()] { (words) }
+            kbd { "Ctrl Enter" }
+            span.hint { (hint) }
+        }
+    }
+}
+
+/// What waits for an answer.
+fn asks(asks: &[PendingAsk]) -> Markup {
+    html! {
+        section #asks aria-label="Asks" aria-live="polite" {
+            @for PendingAsk { ask, raised_at, source, .. } in asks {
+                form.ask id={ "ask-" (ask.ask) } data-ask=(ask.ask) aria-labelledby={ "asked-" (ask.ask) } {
+                    p.asked { (who(source)) (moment(*raised_at)) }
+                    label id={ "asked-" (ask.ask) } for={ "answer-" (ask.ask) } { (ask.question.prompt) }
+                    div.answer {
+                        (answers(&format!("answer-{}", ask.ask), &ask.question.schema, ask.question.default.as_ref()))
+                        button.quiet type="button" data-do="decline" { "Leave unanswered" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What an answer can be, as its schema says.
+fn answers(id: &str, schema: &Value, default: Option<&Value>) -> Markup {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let default = default.map(&text).unwrap_or_default();
+    let choice = |value: &Value| html! { button type="submit" name="value" value=(value) { (text(value)) } };
+    let line = |kind: &str, input: &str| {
+        html! {
+            input id=(id) name="value" type=(input) step="any" data-kind=(kind) value=(default) autocomplete="off";
+            button.primary type="submit" { "Answer" }
+        }
+    };
+    match (schema.get("enum").and_then(Value::as_array), schema["type"].as_str()) {
+        (Some(options), _) => html! { @for option in options { (choice(option)) } },
+        (None, Some("boolean")) => html! {
+            button type="submit" name="value" value="true" { "Yes" }
+            button type="submit" name="value" value="false" { "No" }
+        },
+        (None, Some("string")) => line("text", "text"),
+        (None, Some("integer" | "number")) => line("json", "number"),
+        (None, _) => html! {
+            textarea id=(id) name="value" data-kind="json" rows="3" { (default) }
+            button.primary type="submit" { "Answer" }
+        },
+    }
+}
+
+/// The commands that wait for their turn, with what they say.
+async fn lane(client: &Client, session: &Session) -> Result<Markup, Error> {
+    let mut waiting = Vec::new();
+    for command in &session.lane {
+        let before = Seq(command.queued.0.saturating_sub(1));
+        let events = client.events(session.id, before, 1).await?;
+        if let Some(event) = events.into_iter().next().filter(|event| event.seq == command.queued) {
+            waiting.push(event);
+        }
+    }
+    Ok(html! {
+        section #lane aria-label="Waits for its turn" {
+            @for event in &waiting {
+                @if let EventBody::CommandQueued(queued) = &event.body {
+                    article.waits id={ "waits-" (event.seq) } {
+                        header { (who(&event.metadata.source)) span.state.off { "waits for its turn" } }
+                        @match &queued.body {
+                            SessionCommand::Eval { code, .. } => { (fsharp(code)) }
+                            body => { p { (body.action()) } }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}

@@ -1,0 +1,189 @@
+//! The page, as its HTML and its streams say it.
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use crate::support::{Home, answer};
+
+/// A stream of the page, as it comes.
+struct Feed {
+    response: reqwest::Response,
+    read: String,
+}
+
+impl Feed {
+    async fn open(home: &Home, path: &str, last: Option<&str>) -> Self {
+        let mut request = home.get(path);
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, read: String::new() }
+    }
+
+    /// Reads until something was said, and how far the page is then: all of it.
+    async fn until(&mut self, said: &str) -> String {
+        loop {
+            if let Some((_, after)) = self.read.split_once(said)
+                && let Some((_, after)) = after.split_once("\nid: ")
+                && after.contains('\n')
+            {
+                return std::mem::take(&mut self.read);
+            }
+            let piece = self
+                .response
+                .chunk()
+                .await
+                .unwrap()
+                .unwrap_or_else(|| panic!("{said} is not said: {}", self.read));
+            self.read.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+    }
+}
+
+fn last_id(read: &str) -> &str {
+    read.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap()
+}
+
+async fn page(home: &Home, path: &str) -> (StatusCode, String) {
+    let response = home.get(path).send().await.unwrap();
+    let headers = response.headers();
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self';"),
+        "{policy}"
+    );
+    assert!(policy.ends_with("base-uri 'none'; form-action 'self'; frame-ancestors 'none'"), "{policy}");
+    assert_eq!(
+        (&headers["x-content-type-options"], &headers["referrer-policy"]),
+        (&"nosniff".parse().unwrap(), &"no-referrer".parse().unwrap())
+    );
+    assert_eq!(headers["cache-control"], "no-store");
+    (response.status(), response.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_session_is_a_page_with_its_cells_and_what_may_be_done() {
+    let home = Home::new().await;
+    let session = home.session("<demo>").await;
+    answer(home.post(&format!("/sessions/{session}/exec"), &json!({ "code": "printfn \"<i>\"" }))).await;
+    let (status, html) = page(&home, &format!("/ui/sessions/{session}")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(html.contains("&lt;demo&gt;") && html.contains("&lt;i&gt;") && !html.contains("<i>"), "{html}");
+    assert!(html.contains("data-do=\"reset\"") && !html.contains("data-do=\"cancel\""), "{html}");
+    let (_, list) = page(&home, "/ui").await;
+    assert!(list.contains(&format!("/ui/sessions/{session}")), "{list}");
+    for path in ["/ui/health", "/ui/search?q=printfn", &format!("/ui/sessions/{session}/lineage")] {
+        let (status, html) = page(&home, path).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+        assert!(!html.contains("<demo>"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_see_a_session_finds_none() {
+    let home = Home::new().await;
+    let session = home.session("demo").await;
+    for path in ["", "/stream", "/stream?after=1", "/older?before=9", "/lineage", "/entries?seq=1"] {
+        let path = format!("/ui/sessions/{session}{path}");
+        let response = home.request(Method::GET, &path).bearer_auth("hers").send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    let check = home.request(Method::POST, &format!("/ui/sessions/{session}/check")).bearer_auth("hers");
+    let check =
+        check.header("Content-Type", "application/json").body(r#"{"code": "1"}"#).send().await.unwrap();
+    assert_eq!(check.status(), StatusCode::NOT_FOUND);
+    let list =
+        home.request(Method::GET, "/ui").bearer_auth("hers").send().await.unwrap().text().await.unwrap();
+    assert!(!list.contains("demo"), "{list}");
+    let health = home.request(Method::GET, "/ui/health").bearer_auth("hers").send().await.unwrap();
+    assert_eq!(health.status(), StatusCode::FORBIDDEN);
+    assert_eq!(home.request(Method::GET, "/ui").send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn what_happens_is_sent_as_it_happens_and_a_connection_goes_on_where_the_last_one_ended() {
+    let home = Home::new().await;
+    let session = home.session("demo").await;
+    let path = format!("/ui/sessions/{session}/stream");
+    let mut feed = Feed::open(&home, &path, None).await;
+    let exec = format!("/sessions/{session}/exec");
+    answer(home.post_async(&exec, &json!({ "code": "wait" }))).await;
+    let read = feed.until("waiting").await;
+    let read = if read.contains("data-do=\"cancel\"") {
+        read
+    } else {
+        read + &feed.until("data-do=\"cancel\"").await
+    };
+    let last = last_id(&read).to_owned();
+    drop(feed);
+    answer(home.post(&format!("/sessions/{session}/cancel"), &json!({}))).await;
+    answer(home.post(&exec, &json!({ "code": "printfn \"after\"" }))).await;
+    // What went on is sent whole, what was over by then is not sent again.
+    let read = Feed::open(&home, &path, Some(&last)).await.until("after\n").await;
+    assert!(read.contains("waiting") && read.contains("cancelled by local · http"), "{read}");
+    let read = Feed::open(&home, &path, Some(last_id(&read))).await.until("id=\"head\"").await;
+    assert!(!read.contains("waiting") && !read.contains("after"), "{read}");
+    // Of one that was deleted nothing comes any more.
+    answer(
+        home.request(Method::DELETE, &format!("/sessions/{session}"))
+            .bearer_auth("secret")
+            .header("Prefer", "wait=20"),
+    )
+    .await;
+    let gone = home.get(&path).header("Last-Event-ID", "3").send().await.unwrap();
+    assert_eq!(gone.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn older_cells_are_had_page_by_page() {
+    let home = Home::new().await;
+    let session = home.session("demo").await;
+    for number in 0..130 {
+        answer(home.post(
+            &format!("/sessions/{session}/exec"),
+            &json!({ "code": format!("printfn \"no {number}.\"") }),
+        ))
+        .await;
+    }
+    let (_, html) = page(&home, &format!("/ui/sessions/{session}")).await;
+    let shown = |html: &str| {
+        (0..130).filter(|number| html.contains(&format!(">no {number}.\n<"))).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&html), (30..130).collect::<Vec<_>>());
+    let older = html.split_once("/older?before=").unwrap().1.split_once('\'').unwrap().0;
+    let (_, read) = page(&home, &format!("/ui/sessions/{session}/older?before={older}")).await;
+    assert_eq!(shown(&read.replace("\ndata: elements ", "\n")), (0..30).collect::<Vec<_>>());
+    assert!(!read.contains("/older?before="), "{read}");
+}
+
+#[tokio::test]
+async fn what_the_page_loads_is_kept_for_ever_under_its_hash() {
+    let home = Home::new().await;
+    let (_, html) = page(&home, "/ui").await;
+    let assets: Vec<&str> = html.split('"').filter(|text| text.starts_with("/ui/assets/")).collect();
+    assert_eq!(assets.len(), 4, "{html}");
+    for asset in assets {
+        let response = home.get(asset).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(response.headers()["cache-control"].to_str().unwrap().contains("immutable"));
+        let tag = response.headers()["etag"].clone();
+        let again = home.get(asset).header("If-None-Match", tag).send().await.unwrap();
+        assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    }
+    let unknown = home.get("/ui/assets/0000000000000000/page.css").send().await.unwrap();
+    assert_eq!(unknown.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_editor_is_told_what_is_wrong_and_what_could_stand_there() {
+    let home = Home::new().await;
+    let session = home.session("demo").await;
+    let typed = json!({ "code": "<x>", "cursor": { "line": 1, "column": 3 } });
+    let (_, problems) = answer(home.post(&format!("/ui/sessions/{session}/check"), &typed)).await;
+    insta::assert_snapshot!(problems.as_str().unwrap(), @r#"<ul class="problems"><li class="error"><b>error</b> <span class="place" data-line="1" data-column="1">1:1</span> <span class="id">FS0039</span> <span class="message">The value or constructor '&lt;x&gt;' is not defined.</span></li></ul>"#);
+    let (_, completions) = answer(home.post(&format!("/ui/sessions/{session}/complete"), &typed)).await;
+    insta::assert_snapshot!(completions.as_str().unwrap(), @r#"<div role="option" id="completion-0" aria-selected="false" data-line="1" data-column="2"><span class="label">map0</span> <span class="kind">method</span> <span class="detail">('a -&gt; 'b) -&gt; 'a list -&gt; 'b list</span></div><div role="option" id="completion-1" aria-selected="false" data-line="1" data-column="2"><span class="label">map1</span> <span class="kind">method</span> <span class="detail">('a -&gt; 'b) -&gt; 'a list -&gt; 'b list</span></div>"#);
+}
