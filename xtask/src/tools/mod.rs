@@ -1,6 +1,7 @@
 //! What the tests need beside Rust, under `target/test-tools`. Installed on first use and when it changes; a run that
 //! finds everything there takes no second.
 
+mod chromium;
 mod dotnet;
 mod pi;
 mod pricing;
@@ -13,6 +14,8 @@ use crate::failure::Failure;
 
 /// What the tests are told of.
 pub(crate) struct Tools {
+    axe: PathBuf,
+    chromium: PathBuf,
     dotnet: PathBuf,
     pi: PathBuf,
     python: PathBuf,
@@ -20,8 +23,14 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 3] {
-        [(dotnet::VARIABLE, &self.dotnet), (pi::VARIABLE, &self.pi), ("MAINSTAY_TEST_PYTHON", &self.python)]
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 5] {
+        [
+            (chromium::AXE_VARIABLE, &self.axe),
+            (chromium::VARIABLE, &self.chromium),
+            (dotnet::VARIABLE, &self.dotnet),
+            (pi::VARIABLE, &self.pi),
+            ("MAINSTAY_TEST_PYTHON", &self.python),
+        ]
     }
 }
 
@@ -32,7 +41,9 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let python = python::provide(&shelf)?;
     let pi = pi::provide(&shelf)?;
     pricing::provide(&shelf, &sdk)?;
-    Ok(Tools { dotnet: sdk.root, pi, python })
+    let chromium = chromium::provide()?;
+    let axe = chromium::provide_axe(&shelf)?;
+    Ok(Tools { axe, chromium, dotnet: sdk.root, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.

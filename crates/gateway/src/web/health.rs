@@ -17,7 +17,7 @@ use super::feed::{self, Feed};
 use super::frame;
 use super::guard::{Refused, Viewer};
 use super::patch::{Patch, reached};
-use super::status::{megabytes, state};
+use super::status::{size, state};
 
 /// How often is looked.
 const RHYTHM: Duration = Duration::from_secs(2);
@@ -109,7 +109,7 @@ impl Watch {
             ("Who follows", engine.subscribers() as u64, engine.subscribers().to_string()),
             ("Sessions in use", engine.sessions_in_use() as u64, engine.sessions_in_use().to_string()),
             ("Events", stored.events, stored.events.to_string()),
-            ("The log", stored.database_bytes, megabytes(stored.database_bytes)),
+            ("The log", stored.database_bytes, size(stored.database_bytes)),
         ];
         let numbers: Vec<Markup> =
             numbers.into_iter().map(|(name, value, shown)| self.number(name, value, &shown)).collect();
@@ -132,7 +132,7 @@ impl Watch {
         html! {
             li {
                 a href={ "/ui/sessions/" (session) } { span.name { (name) } }
-                p.facts { (state(*of)) span { (megabytes(*memory)) } (self.plot(&session.to_string(), *memory)) }
+                p.facts { (state(*of)) span { (size(*memory)) } (self.plot(&session.to_string(), *memory)) }
             }
         }
     }

@@ -82,7 +82,7 @@ fn head(status: &SessionStatus, people: &[String]) -> Markup {
                 @if let Some(progress) = warm_up { span { (progress) } }
                 span { (session.kind) }
                 @if let Some(worker) = &session.worker { span { (worker.kernel) ", " (worker.runtime) } }
-                @if let Some(usage) = usage { span { (megabytes(usage.resident_bytes)) } }
+                @if let Some(usage) = usage { span { (size(usage.resident_bytes)) } }
                 @if let Some(agent) = &session.agent { span { (agent) } }
                 @if !session.usage.is_zero() { span { (session.usage) } }
                 span.path { (session.project.as_deref().unwrap_or(&session.working_directory)) }
@@ -121,8 +121,11 @@ const fn words(state: SessionState) -> &'static str {
 }
 
 /// Bytes as people read them.
-pub(super) fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes / 1_000_000)
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} kB", bytes / 1_000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
 }
 
 /// What may be done with the session, but for what the editor does: what is offered at hand, what is permitted behind it.

@@ -262,6 +262,16 @@ pub fn pi() -> PathBuf {
     provided("MAINSTAY_TEST_PI")
 }
 
+/// The browser that `cargo xtask test` provides.
+pub fn chromium() -> PathBuf {
+    provided("MAINSTAY_TEST_CHROMIUM")
+}
+
+/// The script that looks for barriers on a page, which `cargo xtask test` provides.
+pub fn axe() -> PathBuf {
+    provided("MAINSTAY_TEST_AXE")
+}
+
 fn provided(variable: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(value) => PathBuf::from(value),

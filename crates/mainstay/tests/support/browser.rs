@@ -1,0 +1,282 @@
+//! A Chromium without windows, driven over a pipe by its own protocol (DevTools), so that no port and no driver is needed.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// A test that waits so long hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A browser with a profile of its own.
+pub(crate) struct Browser {
+    child: Child,
+    wire: Arc<Wire>,
+    _profile: tempfile::TempDir,
+}
+
+struct Wire {
+    commands: Mutex<ChildStdin>,
+    number: AtomicU64,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    waiting: HashMap<u64, mpsc::Sender<Value>>,
+    /// What went wrong in each tab, as its console says.
+    problems: HashMap<String, Vec<String>>,
+}
+
+impl Browser {
+    pub(crate) fn start() -> Self {
+        let profile = tempfile::Builder::new().prefix("ms").tempdir_in("/tmp").unwrap();
+        // The protocol is spoken on the descriptors 3 and 4.
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#])
+            .arg(super::support::chromium());
+        command
+            .args(["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu"])
+            .args([
+                "--no-sandbox",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                "--force-color-profile=srgb",
+            ])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank");
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let commands = Mutex::new(child.stdin.take().unwrap());
+        let wire = Arc::new(Wire { commands, number: AtomicU64::new(1), heard: Mutex::default() });
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let listening = Arc::clone(&wire);
+        std::thread::spawn(move || {
+            for message in said.split(0) {
+                let Ok(message) = message else { break };
+                listening.hear(serde_json::from_slice(&message).unwrap());
+            }
+        });
+        Self { child, wire, _profile: profile }
+    }
+
+    /// A tab with cookies of its own.
+    pub(crate) fn tab(&self) -> Tab {
+        let call = |method, params| self.wire.call(None, method, params).unwrap();
+        let context = call("Target.createBrowserContext", json!({}))["browserContextId"].clone();
+        let target =
+            call("Target.createTarget", json!({ "url": "about:blank", "browserContextId": context }));
+        let target = target["targetId"].clone();
+        let attached = call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
+        let tab =
+            Tab { wire: Arc::clone(&self.wire), session: attached["sessionId"].as_str().unwrap().to_owned() };
+        for domain in ["Page", "Runtime", "Log"] {
+            tab.call(&format!("{domain}.enable"), json!({}));
+        }
+        tab.shows(1100, 800, "light");
+        tab
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        self.wire.call(None, "Browser.close", json!({})).ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Wire {
+    fn call(&self, session: Option<&str>, method: &str, params: Value) -> Result<Value, String> {
+        let id = self.number.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = mpsc::channel();
+        self.heard.lock().unwrap().waiting.insert(id, answer);
+        let mut message = json!({ "id": id, "method": method, "params": params });
+        if let Some(session) = session {
+            message["sessionId"] = session.into();
+        }
+        let mut commands = self.commands.lock().unwrap();
+        commands.write_all(format!("{message}\0").as_bytes()).unwrap();
+        commands.flush().unwrap();
+        drop(commands);
+        let mut answer =
+            answered.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{method} is not answered: {params}"));
+        match answer.get("error") {
+            Some(error) => Err(error["message"].to_string()),
+            None => Ok(answer["result"].take()),
+        }
+    }
+
+    fn hear(&self, message: Value) {
+        let mut heard = self.heard.lock().unwrap();
+        if let Some(answer) = message["id"].as_u64().and_then(|id| heard.waiting.remove(&id)) {
+            answer.send(message).ok();
+            return;
+        }
+        let params = &message["params"];
+        let problem = match message["method"].as_str() {
+            Some("Runtime.exceptionThrown") => params["exceptionDetails"].to_string(),
+            Some("Log.entryAdded") if params["entry"]["level"] == "error" => {
+                params["entry"]["text"].to_string()
+            }
+            _ => return,
+        };
+        let tab = message["sessionId"].as_str().unwrap_or_default().to_owned();
+        heard.problems.entry(tab).or_default().push(problem);
+    }
+}
+
+/// A tab.
+pub(crate) struct Tab {
+    wire: Arc<Wire>,
+    session: String,
+}
+
+impl Tab {
+    fn call(&self, method: &str, params: Value) -> Value {
+        self.wire.call(Some(&self.session), method, params).unwrap()
+    }
+
+    /// Goes somewhere, and waits until it is there.
+    pub(crate) fn go(&self, url: &str) {
+        self.call("Page.navigate", json!({ "url": url }));
+        self.until("document.readyState === 'complete' && location.protocol.startsWith('http')");
+    }
+
+    /// What an expression gives.
+    pub(crate) fn value(&self, expression: &str) -> Value {
+        self.evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    /// Waits until an expression is true: it is looked at whenever the page paints.
+    pub(crate) fn until(&self, expression: &str) {
+        let started = Instant::now();
+        let waits = format!(
+            "new Promise(done => {{ const end = Date.now() + 2000; const look = () => {{ let is; try {{ is = {expression} }} catch {{}}; \
+             if (is) done(true); else if (Date.now() > end) done(false); else setTimeout(look, 20); }}; look(); }})"
+        );
+        while started.elapsed() < PATIENCE {
+            // On its way to another page it gives nothing.
+            if self.evaluate(&waits) == Ok(Value::Bool(true)) {
+                return;
+            }
+        }
+        let (body, problems) = (self.value("document.body.innerText"), self.problems());
+        panic!("{expression} does not come true:\n{}\n{problems:?}", body.as_str().unwrap_or_default());
+    }
+
+    fn evaluate(&self, expression: &str) -> Result<Value, String> {
+        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let mut answer = self.wire.call(Some(&self.session), "Runtime.evaluate", params)?;
+        match answer.get("exceptionDetails") {
+            Some(thrown) => Err(thrown.to_string()),
+            None => Ok(answer["result"]["value"].take()),
+        }
+    }
+
+    /// What stands on the page, as text.
+    pub(crate) fn text(&self, selector: &str) -> String {
+        let found = format!("[...document.querySelectorAll({selector:?})].map(e => e.innerText).join('\\n')");
+        self.value(&found).as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn click(&self, selector: &str) {
+        self.until(&format!("document.querySelector({selector:?})"));
+        self.value(&format!("document.querySelector({selector:?}).click()"));
+    }
+
+    /// Types where the focus is.
+    pub(crate) fn types(&self, text: &str) {
+        self.call("Input.insertText", json!({ "text": text }));
+    }
+
+    /// Presses a key as people do, with Ctrl where it says so.
+    pub(crate) fn presses(&self, key: &str) {
+        let (modifiers, key) = key.strip_prefix("Ctrl+").map_or((0, key), |key| (2, key));
+        let code = match key {
+            "Enter" => 13,
+            "Escape" => 27,
+            " " => 32,
+            "ArrowDown" => 40,
+            _ => 0,
+        };
+        let text = match key {
+            "Enter" => "\r",
+            key if key.chars().count() == 1 && modifiers == 0 => key,
+            _ => "",
+        };
+        let kind = if text.is_empty() { "rawKeyDown" } else { "keyDown" };
+        for kind in [kind, "keyUp"] {
+            let mut event =
+                json!({ "type": kind, "key": key, "modifiers": modifiers, "windowsVirtualKeyCode": code });
+            if kind == "keyDown" {
+                event["text"] = text.into();
+            }
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// Runs code in the editor.
+    pub(crate) fn runs(&self, code: &str) {
+        self.value("document.getElementById('code').focus()");
+        self.types(code);
+        self.presses("Ctrl+Enter");
+    }
+
+    /// Shows pages in this size and colours.
+    pub(crate) fn shows(&self, width: u32, height: u32, scheme: &str) {
+        let is_phone = width < 600;
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": if is_phone { 2 } else { 1 }, "mobile": is_phone });
+        self.call("Emulation.setDeviceMetricsOverride", metrics);
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// Takes a picture of the page into `target/screenshots`.
+    pub(crate) fn picture(&self, name: &str) {
+        let picture = self.call("Page.captureScreenshot", json!({ "format": "png" }));
+        let folder = pictures();
+        std::fs::create_dir_all(&folder).unwrap();
+        let bytes = decoded(picture["data"].as_str().unwrap());
+        std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
+    }
+
+    /// What the console had to say that is wrong.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        self.wire.heard.lock().unwrap().problems.get(&self.session).cloned().unwrap_or_default()
+    }
+
+    /// What axe finds that is serious or critical: a line for each.
+    pub(crate) fn barriers(&self) -> Vec<String> {
+        let script = std::fs::read_to_string(super::support::axe()).unwrap();
+        self.value(&format!("{script}; true"));
+        let found = self.value(
+            "axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations
+                .filter(one => one.impact === 'serious' || one.impact === 'critical')
+                .flatMap(one => one.nodes.map(node => `${one.id}: ${node.html} ${node.any.concat(node.all).map(a => a.message)}`)))",
+        );
+        serde_json::from_value(found).unwrap()
+    }
+}
+
+fn pictures() -> PathBuf {
+    let executable = Path::new(env!("CARGO_BIN_EXE_mainstay"));
+    executable.ancestors().nth(2).unwrap().join("screenshots")
+}
+
+fn decoded(base64: &str) -> Vec<u8> {
+    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let values = base64.bytes().filter_map(|byte| digits.iter().position(|digit| *digit == byte));
+    let values: Vec<u32> = values.map(|value| value as u32).collect();
+    let mut bytes = Vec::new();
+    for chunk in values.chunks(4) {
+        let bits = chunk.iter().fold(0, |bits, value| bits << 6 | value) << (6 * (4 - chunk.len()));
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..chunk.len()]);
+    }
+    bytes
+}

@@ -1,0 +1,247 @@
+//! The page in a real browser, with the real program and the real compiler.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+#[path = "support/agents.rs"]
+#[allow(dead_code, reason = "what the tests of the pi protocol use")]
+mod agents;
+#[path = "support/browser.rs"]
+mod browser;
+mod support;
+
+use std::net::TcpListener;
+
+use agents::Agents;
+use agents::model::{call, say};
+use browser::{Browser, Tab};
+use serde_json::json;
+use support::World;
+
+/// A daemon on a port that is its own, also when it comes back.
+struct Site {
+    world: World,
+    port: u16,
+}
+
+impl Site {
+    fn new() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let site = Self { world: World::new(), port };
+        site.starts();
+        site
+    }
+
+    fn starts(&self) {
+        let started = self.world.run(["-d", "--port", &self.port.to_string()]);
+        assert_eq!(started.code, 0, "{started:?}");
+    }
+
+    /// The link to a session, or to the list.
+    fn link(&self, session: Option<&str>) -> String {
+        let arguments = ["web", "--print"].into_iter().chain(session);
+        self.world.run(arguments).stdout.trim().to_owned()
+    }
+
+    /// A tab that shows a session.
+    fn opened(&self, browser: &Browser, session: &str) -> Tab {
+        let tab = browser.tab();
+        tab.go(&self.link(Some(session)));
+        tab.until("document.querySelector('#code')");
+        tab
+    }
+}
+
+#[test]
+fn code_is_run_and_what_comes_of_it_is_shown() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("let greeting = \"hello\"");
+    let session = site.world.session();
+    let name = session["name"].as_str().unwrap();
+
+    let tab = browser.tab();
+    tab.go(&site.link(None));
+    tab.until("document.querySelector('#sessions li .state.ok')");
+    tab.click("#sessions li a");
+    tab.until("document.querySelector('.cell.eval .state.ok')");
+    assert!(tab.text("h1").contains(name), "{}", tab.text("h1"));
+
+    tab.runs("let square x = x * x\nprintfn \"squares of %d\" 3\nList.map square [1..3]");
+    tab.until("[...document.querySelectorAll('.cell.eval')].at(-1).innerText.includes('[1; 4; 9]')");
+    assert!(tab.text(".parts").contains("squares of 3"));
+    tab.runs("square \"x\"");
+    tab.until("document.querySelector('.cell .problems .error')");
+    tab.runs("(failwith \"on purpose\" : int)");
+    tab.until("[...document.querySelectorAll('.cell .error')].some(e => e.innerText.includes('on purpose'))");
+
+    for (look, width, height, scheme) in
+        [("light", 1100, 800, "light"), ("dark", 1100, 800, "dark"), ("phone", 390, 780, "light")]
+    {
+        tab.shows(width, height, scheme);
+        tab.value("new Promise(done => setTimeout(done, 100))");
+        tab.picture(&format!("session-{look}"));
+        assert_eq!(tab.barriers(), Vec::<String>::new(), "{look}");
+    }
+    tab.shows(1100, 800, "light");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn a_loop_is_cancelled_and_an_ask_answered_and_the_actions_are_those_possible() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("0");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let tab = site.opened(&browser, &name);
+    assert!(tab.text("#actions").contains("Reset") && !tab.text("#actions").contains("Cancel"));
+
+    // What it prints is seen while it runs.
+    tab.runs("printfn \"in the loop\"\nwhile true do ()");
+    tab.until("document.querySelector('.cell .state.runs') && [...document.querySelectorAll('.parts')].some(e => e.innerText.includes('in the loop'))");
+    tab.until("document.querySelector('#run button').innerText === 'Run next'");
+    assert!(!tab.text("#actions").contains("Reset\n"));
+    tab.runs("printfn \"after the loop\"");
+    tab.until("document.querySelector('#lane .waits')");
+    tab.picture("session-runs");
+    tab.click("[data-do=cancel]");
+    tab.until("document.querySelector('#cells').innerText.includes('cancelled by local · web')");
+    tab.until("[...document.querySelectorAll('.parts')].some(e => e.innerText.includes('after the loop'))");
+    tab.until("!document.querySelector('#lane .waits')");
+
+    tab.runs("let name = System.Console.ReadLine()");
+    tab.until("document.querySelector('#asks form input')");
+    tab.picture("session-asks");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.value("document.activeElement.blur()");
+    tab.presses("a");
+    tab.types("Ada <b>Lovelace</b>");
+    tab.presses("Enter");
+    tab.until("!document.querySelector('#asks form')");
+    tab.until("document.querySelector('#cells').innerText.includes('\"Ada <b>Lovelace</b>\"')");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("0");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let (own, other) = (site.opened(&browser, &name), site.opened(&browser, &name));
+    own.runs("for i in 1 .. 5 do printfn \"line %d\" i");
+    for tab in [&own, &other] {
+        tab.until("document.querySelector('#cells').innerText.includes('line 5')");
+    }
+    own.runs("let mutable n = 0\nwhile true do\n  n <- n + 1\n  if n % 100 = 0 then printfn \"at %d\" n\n  System.Threading.Thread.Sleep 1");
+    other.until("document.querySelector('#cells').innerText.includes('at 300')");
+    site.world.kill_daemon();
+    // Someone else works on before the pages are back.
+    site.starts();
+    site.world.eval("printfn \"meanwhile\"");
+    for tab in [&own, &other] {
+        tab.until("document.querySelector('#cells').innerText.includes('cut off')");
+        tab.until("document.querySelector('#cells').innerText.includes('meanwhile')");
+    }
+    own.runs("\"the end\"");
+    let cells = "[...document.querySelectorAll('#cells > .cell')].map(e => e.id + e.querySelector('.parts').textContent + e.querySelector('footer').textContent)";
+    let fresh = site.opened(&browser, &name);
+    for tab in [&own, &other, &fresh] {
+        tab.until("document.querySelector('#cells').innerText.includes('the end')");
+        assert_eq!(tab.value(cells), fresh.value(cells));
+    }
+    let ids = format!(
+        "new Set({cells}.map(c => c.split(/[^a-z0-9-]/)[0])).size === document.querySelectorAll('#cells > .cell').length"
+    );
+    assert_eq!(own.value(&ids), true);
+}
+
+#[test]
+fn what_is_typed_is_completed_and_checked() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("let numbers = [1; 2; 3]");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let tab = site.opened(&browser, &name);
+    tab.value("document.getElementById('code').focus()");
+    tab.types("List.ma");
+    tab.presses("Ctrl+ ");
+    tab.until("document.querySelector('#completions [role=option][aria-selected=true]')");
+    tab.picture("session-completes");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.presses("Enter");
+    tab.until("document.getElementById('code').value === 'List.map'");
+    tab.types(" (fun n -> n + \"x\") numbers");
+    tab.until("document.querySelector('#problems .error')");
+    tab.presses("Escape");
+    tab.presses("?");
+    tab.until("document.querySelector('dialog[open]')");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("let started = \"first words\"");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let list = browser.tab();
+    list.go(&site.link(None));
+    list.until("document.querySelector('#sessions .state.ok')");
+    let tab = site.opened(&browser, &name);
+    tab.runs("[ \"Ada\", 36; \"Grace\", 85 ] |> Mainstay.display");
+    tab.until("document.querySelector('.display table td')");
+    tab.runs("{ Mainstay.bar [ \"Mon\"; \"Tue\" ] [ 3; 7 ] with Title = \"Builds\" } |> Mainstay.display");
+    tab.until("document.querySelector('.display img')?.naturalWidth > 0");
+    tab.runs("Mainstay.html \"<h1 id=own>Hi</h1><script>parent.document.title = 'taken'</script>\" |> Mainstay.display");
+    tab.until("document.querySelector('.display iframe')");
+    tab.until("[...document.querySelectorAll('.cell.eval')].at(-1).querySelector('.state.ok')");
+    tab.picture("session-displays");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    assert!(!tab.value("document.title").as_str().unwrap().contains("taken"));
+
+    // The list hears of it, and of a fork up to the cell that is chosen.
+    list.until("document.querySelector('#sessions').innerText.includes('4 evals')");
+    tab.value("document.querySelector('.cell.eval').focus()");
+    tab.click("[data-do=fork]");
+    tab.until("document.querySelector('h1')?.innerText.includes('-2') || document.querySelector('h1')?.innerText.includes('2')");
+    tab.until("document.querySelector('#cells').innerText.includes('begins with 2 entries')");
+    tab.runs("started");
+    tab.until("document.querySelector('#cells').innerText.includes('\"first words\"')");
+    list.until("document.querySelectorAll('#sessions li').length === 2");
+    list.picture("sessions");
+    assert_eq!(list.barriers(), Vec::<String>::new());
+
+    tab.click("#head a[href$=lineage]");
+    tab.until("document.querySelectorAll('.lineage a').length === 2");
+    tab.picture("lineage");
+    tab.presses("/");
+    tab.types("words");
+    tab.presses("Enter");
+    tab.until("document.querySelector('.rows a')");
+    tab.picture("search");
+    tab.click(".bar a[href='/ui/health']");
+    tab.until("document.querySelectorAll('#health polyline').length > 7");
+    tab.picture("health");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    for tab in [&tab, &list] {
+        let problems = tab.problems();
+        // The frame's script was kept from running.
+        assert!(problems.iter().all(|problem| problem.contains("Blocked script execution")), "{problems:?}");
+    }
+}
+
+#[test]
+fn an_agent_is_asked_and_steered_and_what_it_says_and_does_is_seen() {
+    let (agents, browser) = (Agents::new(), Browser::start());
+    let made = agents.world.run(["session", "new", "--kind", "pi", "--name", "main"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let tab = browser.tab();
+    tab.go(agents.world.run(["web", "--print", "main"]).stdout.trim());
+    tab.until("document.querySelector('#run button[name=prompt]')");
+    agents.model.will(call("c1", "bash", &json!({ "command": "echo from the shell" })));
+    agents.model.will(say(&["It says ", "so."]));
+    tab.runs("what does the shell say?");
+    tab.until("document.querySelector('.cell.work .tool .state.ok')");
+    tab.until("document.querySelector('.cell.work .said')?.innerText === 'It says so.'");
+    tab.until("document.querySelector('.cell.work > header .state.ok')");
+    assert_eq!(tab.value("document.querySelectorAll('.cell.work .said').length"), 1);
+    tab.click(".tool summary");
+    assert!(tab.text(".tool .answer").contains("from the shell"));
+    tab.picture("session-agent");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
