@@ -9,12 +9,14 @@ mod browser;
 mod support;
 
 use std::net::TcpListener;
+use std::sync::Arc;
 
 use agents::Agents;
-use agents::model::{call, say};
+use agents::model::{Step, call, say};
 use browser::{Browser, Tab};
 use serde_json::json;
 use support::World;
+use tokio::sync::Notify;
 
 /// A daemon on a port that is its own, also when it comes back.
 struct Site {
@@ -131,6 +133,7 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
     own.runs("let mutable n = 0\nwhile true do\n  n <- n + 1\n  if n % 100 = 0 then printfn \"at %d\" n\n  System.Threading.Thread.Sleep 1");
     other.until("document.querySelector('#cells').innerText.includes('at 300')");
     site.world.kill_daemon();
+    own.until("!document.getElementById('away').hidden");
     // Someone else works on before the pages are back.
     site.starts();
     site.world.eval("printfn \"meanwhile\"");
@@ -138,6 +141,7 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
         tab.until("document.querySelector('#cells').innerText.includes('cut off')");
         tab.until("document.querySelector('#cells').innerText.includes('meanwhile')");
     }
+    own.until("document.getElementById('away').hidden");
     own.runs("\"the end\"");
     let cells = "[...document.querySelectorAll('#cells > .cell')].map(e => e.id + e.querySelector('.parts').textContent + e.querySelector('footer').textContent)";
     let fresh = site.opened(&browser, &name);
@@ -241,7 +245,20 @@ fn an_agent_is_asked_and_steered_and_what_it_says_and_does_is_seen() {
     assert_eq!(tab.value("document.querySelectorAll('.cell.work .said').length"), 1);
     tab.click(".tool summary");
     assert!(tab.text(".tool .answer").contains("from the shell"));
+
+    // What it thinks and says is seen while it goes on; it is steered meanwhile, and told to stop.
+    let go_on = Arc::new(Notify::new());
+    let (half, rest) = (Step::Text("half of ".to_owned()), Step::Wait(Arc::clone(&go_on)));
+    agents.model.will(vec![Step::Think("a long thought"), half, rest]);
+    tab.runs("go on for long");
+    tab.until("document.querySelector('#run button[name=steer]')");
+    tab.until("[...document.querySelectorAll('.said[data-open]')].some(e => e.innerText === 'half of ')");
+    assert!(tab.text(".thinking").contains("a long thought"));
+    tab.runs("not that way");
+    tab.until("document.querySelector('#cells').innerText.includes('steer: not that way')");
     tab.picture("session-agent");
+    tab.click("[data-do=cancel]");
+    tab.until("document.querySelector('#cells').innerText.includes('cancelled by local · web')");
     assert_eq!(tab.barriers(), Vec::<String>::new());
     assert_eq!(tab.problems(), Vec::<String>::new());
 }

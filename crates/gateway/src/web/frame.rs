@@ -15,6 +15,7 @@ pub(super) fn screen(title: &str, stream: &str, body: &Markup) -> Html<String> {
         title,
         &html! {
             div id="follow" data-init=(follow) {}
+            p id="away" role="status" hidden { "Mainstay is away. This page goes on once it is back." }
             (body)
         },
     )

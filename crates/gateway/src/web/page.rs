@@ -789,7 +789,6 @@ fn happened(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::AssembliesChanged { changed, .. } => {
             Some((Tone::Warning, format!("changed on disk: {}", changed.join(", "))))
         }
-        EventBody::AgentChanged(state) => plain(state.to_string()),
         EventBody::TranscriptCompacted(compaction) => plain(format!("summary: {}", compaction.summary)),
         EventBody::EntryLabeled { label: Some(label), .. } => plain(format!("labelled {label}")),
         EventBody::EntryLabeled { label: None, .. }
@@ -816,6 +815,8 @@ fn happened(body: &EventBody) -> Option<(Tone, String)> {
         | EventBody::MessageStreamed(_)
         | EventBody::PromptQueued(_)
         | EventBody::QueueChanged { .. }
+        // The head says how it goes on.
+        | EventBody::AgentChanged(_)
         | EventBody::AgentNoted(_)
         | EventBody::MessageAdded(_) => None,
     }

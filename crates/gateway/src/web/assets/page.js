@@ -39,6 +39,14 @@ function ago(seconds) {
 
 setInterval(() => customElements.get("m-time").all.forEach((moment) => moment.write()), 10_000);
 
+// Whether the daemon is there, as the page's stream tells.
+document.addEventListener("datastar-fetch", ({ detail }) => {
+  const away = document.getElementById("away");
+  if (detail.el?.id !== "follow" || !away) return;
+  if (detail.type === "retrying" || detail.type === "error") away.hidden = false;
+  else if (detail.type.startsWith("datastar-patch")) away.hidden = true;
+});
+
 // Commands.
 
 async function send(path, body, method = "POST") {
