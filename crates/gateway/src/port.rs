@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -21,8 +21,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::browser;
 use crate::connections;
+use crate::http::Problem;
 use crate::rpc::server::Daemon;
-use crate::view::ErrorView;
 
 /// The names of this machine that a request may be addressed to.
 pub(crate) const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -94,7 +94,7 @@ async fn health() -> &'static str {
 /// Lets through what is addressed to this machine, from this machine.
 async fn require_local(State(port): State<u16>, request: Request, next: Next) -> Response {
     match foreign_name(request.headers(), port) {
-        Some(origin) => refuse(StatusCode::FORBIDDEN, Error::ForbiddenOrigin { origin }),
+        Some(origin) => Problem::from(Error::ForbiddenOrigin { origin }).into_response(),
         None => next.run(request).await,
     }
 }
@@ -116,7 +116,7 @@ async fn require_token(State(daemon): State<Daemon>, mut request: Request, next:
                 None => response,
             }
         }
-        None => refuse(StatusCode::UNAUTHORIZED, Error::Unauthorized),
+        None => Problem::from(Error::Unauthorized).into_response(),
     }
 }
 
@@ -124,7 +124,12 @@ async fn require_token(State(daemon): State<Daemon>, mut request: Request, next:
 fn shown(request: &Request) -> Option<String> {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = header.and_then(bearer);
-    let opens_socket = || request.headers().contains_key(header::UPGRADE);
+    let upgrade = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
+    let is_of_pi = matches!(request.uri().path(), "/pi" | "/");
+    let opens_socket = || {
+        let is_socket = upgrade.is_some_and(|upgrade| upgrade.eq_ignore_ascii_case("websocket"));
+        is_of_pi && is_socket && request.method() == Method::GET
+    };
     let query = request.uri().query().filter(|_| given.is_none() && opens_socket());
     let of_query = || query?.split('&').find_map(|pair| pair.strip_prefix("token="));
     given.or_else(of_query).map(str::to_owned)
@@ -162,11 +167,6 @@ fn is_own_authority(authority: &str, port: u16) -> bool {
             .strip_prefix(name)
             .is_some_and(|rest| rest.strip_prefix(':').is_some_and(|p| p.parse() == Ok(port)))
     })
-}
-
-fn refuse(status: StatusCode, error: Error) -> Response {
-    let body = serde_json::to_vec(&ErrorView::from(error)).unwrap_or_default();
-    (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response()
 }
 
 #[cfg(test)]

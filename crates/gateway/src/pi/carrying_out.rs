@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use mainstay_engine::{Client, CommandStatus, Cursor, Followed};
-use mainstay_log::SessionFilter;
+use mainstay_log::{SessionFilter, StoredOutcome};
 use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EventBody, EventFilter, Hears, JobKind, Outcome, Prompt,
-    Response as Done, Seq, SessionCommand, SessionId, SessionKind, Version, Work, WorkEnding,
+    Response as Done, Seq, Session, SessionCommand, SessionId, SessionKind, Version, Work, WorkEnding,
 };
 use serde_json::{Value, json};
 
@@ -27,6 +27,8 @@ pub(super) struct Ended {
     pub(super) is_replay: bool,
     /// What others are told of a session that came, or went.
     pub(super) told: Option<Value>,
+    /// Whether there was nothing to do: the log has nothing of it.
+    pub(super) is_nothing: bool,
 }
 
 /// Why nothing came of it.
@@ -135,7 +137,7 @@ impl Call<'_> {
 
     async fn delete(&self) -> Result<HandedOver> {
         let session = match self.session().await {
-            Err(Error::SessionNotFound { .. }) if self.was_answered().await => {
+            _ if self.was_deleted().await? => {
                 let data = Some(json!({ "deleted": true }));
                 return Ok(HandedOver::at_once(Ok(Ended { data, is_replay: true, ..Ended::default() })));
             }
@@ -150,6 +152,18 @@ impl Call<'_> {
             Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told, ..ended })
         };
         Ok(HandedOver::of(ended.boxed()))
+    }
+
+    /// Whether this very command deleted a session that its client called so. Another may be called so by now.
+    async fn was_deleted(&self) -> std::result::Result<bool, Error> {
+        let Some(CommandStatus::Ended(stored)) = self.before().await else { return Ok(false) };
+        let Some(session) = stored.session else { return Ok(true) };
+        let found = self.client.seen_session(session).await?;
+        let is_meant = |session: &Session| {
+            let name = self.command.session.as_deref();
+            name == Some(session.id.to_string().as_str()) || name == session.alias.as_deref()
+        };
+        Ok(found.is_none_or(|found| found.deleted_at.is_some() && is_meant(&found)))
     }
 
     /// A turn; words for the one that runs, where the client says so. One that is sent again is what it was the first time.
@@ -180,11 +194,6 @@ impl Call<'_> {
         self.client.command(self.command.id.as_ref()?).await.ok()
     }
 
-    /// Whether it was answered before.
-    async fn was_answered(&self) -> bool {
-        matches!(self.before().await, Some(CommandStatus::Ended(_)))
-    }
-
     async fn steer(&self, prompt: &Prompt, hears: Hears) -> Result<HandedOver> {
         self.give(SessionCommand::Steer(QueuedPrompt { prompt: prompt.clone(), hears })).await
     }
@@ -203,15 +212,16 @@ impl Call<'_> {
         };
         // One that was just handed over may not run yet; the session knows.
         let is_open = aborted == Aborted::Turn && running.is_none();
+        let nothing = move || Ok(Ended { version: Some(version), is_nothing: true, ..Ended::default() });
         if !is_meant && !is_open {
-            return Ok(HandedOver::at_once(Ok(Ended { version: Some(version), ..Ended::default() })));
+            return Ok(HandedOver::at_once(nothing()));
         }
         let begun = self.client.begin(session, self.engines(SessionCommand::Cancel { target: None })).await?;
         let ended = async move {
             match begun.ended().await {
                 Ok(answered) => ended_of(answered, None),
                 // It has ended meanwhile.
-                Err(Error::NotOffered { .. }) => Ok(Ended { version: Some(version), ..Ended::default() }),
+                Err(Error::NotOffered { .. }) => nothing(),
                 Err(error) => Err(error.into()),
             }
         };
@@ -222,6 +232,12 @@ impl Call<'_> {
         let session = self.session().await?;
         let not_pending = || Error::AskNotPending { reference: request.to_owned() };
         let ask = request.parse().map_err(|_| not_pending())?;
+        // What was answered is no longer asked.
+        if let Some(CommandStatus::Ended(stored)) = self.before().await {
+            let StoredOutcome { outcome, version, .. } = *stored;
+            let again = ended_of(Answered { outcome, version, is_replay: true }, None);
+            return Ok(HandedOver::at_once(again.map(|ended| Ended { version: None, ..ended })));
+        }
         let pending = self.client.status(session).await?.session;
         let pending = pending.ask(ask).ok_or_else(not_pending)?;
         let field = match response["method"].as_str() {
@@ -317,7 +333,7 @@ fn ended_of(answered: Answered, kind: Option<&str>) -> Result {
         | Done::Withdrawn { .. }
         | Done::Answered { .. } => None,
     };
-    Ok(Ended { data, version: Some(version), is_replay, told: None })
+    Ok(Ended { data, version: Some(version), is_replay, ..Ended::default() })
 }
 
 /// What an agent gave. An abort is what was wanted, and no failure of the turn it ends.

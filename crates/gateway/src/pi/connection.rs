@@ -424,8 +424,9 @@ impl Connection {
             if_version: command.if_version,
         };
         let failure = |error: String| Response::failure(given.clone(), command.kind.as_str(), error);
+        let is_nothing = matches!(done, Ok(Ended { is_nothing: true, .. }));
         let (answer, was_accepted, told) = match done {
-            Ok(Ended { data, version, is_replay, told }) => {
+            Ok(Ended { data, version, is_replay, told, .. }) => {
                 let answer = Response {
                     session_version: version,
                     replayed: is_replay,
@@ -454,7 +455,7 @@ impl Connection {
                 self.tell_phase(Phase::Started, command, id, None).await;
             }
             self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
-            let kept = command.body.is_read().then_some(&answer);
+            let kept = (command.body.is_read() || is_nothing).then_some(&answer);
             if !command.is_subscription() {
                 self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
             }

@@ -121,7 +121,8 @@ impl Coming {
         let info = info(&daemon, &client, &session).await?;
         let told = session_frame("session_created", &name, Some(&info));
         let data = json!({ "sessionId": name, "sessionInfo": info });
-        Ok(Ended { data: Some(data), version: None, is_replay, told: (!is_replay).then_some(told) })
+        let told = (!is_replay).then_some(told);
+        Ok(Ended { data: Some(data), is_replay, told, ..Ended::default() })
     }
 }
 

@@ -51,13 +51,17 @@ async fn who_prefers_to_wait_is_told_what_came_of_it() {
 async fn a_command_with_a_key_is_carried_out_once() {
     let home = Home::new().await;
     home.session("demo").await;
-    let keyed =
-        |code: &str| home.post("/exec", &json!({ "code": code })).header("Idempotency-Key", "\"once\"");
+    let keyed_at = |path: &str, code: &str| {
+        home.post(path, &json!({ "code": code })).header("Idempotency-Key", "\"once\"")
+    };
+    let keyed = |code: &str| keyed_at("/exec?session=demo", code);
     let (_, first) = answer(keyed("let a = 3")).await;
     let (_, second) = answer(keyed("let a = 3")).await;
     assert_eq!((&second["seq"], &second["replayed"]), (&first["seq"], &json!(true)));
     let (status, problem) = answer(keyed("let b = 3")).await;
     assert_eq!((status, &problem["code"]), (StatusCode::CONFLICT, &json!("key_conflict")));
+    let (status, problem) = answer(keyed_at("/exec", "let a = 3")).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "the most recent may be another the next time: {problem}");
     let create = json!({ "workingDirectory": home.folder(), "name": "keyed" });
     let create = || home.post("/sessions", &create).header("Idempotency-Key", "k");
     assert_eq!(answer(create()).await.1["session"], answer(create()).await.1["session"]);
@@ -125,11 +129,14 @@ async fn asks_are_listed_and_answered() {
     events.next().await.unwrap();
     let (_, asks) = answer(home.get("/asks")).await;
     let ask = asks[0]["ask"].as_str().unwrap();
-    let (status, _) = answer(home.post(&format!("/asks/{ask}"), &json!({ "value": "hello" }))).await;
+    let said = json!({ "value": "hello", "commandId": "said" });
+    let (status, _) = answer(home.post(&format!("/asks/{ask}"), &said)).await;
     assert_eq!(status, StatusCode::OK);
     let mut eval = home.stream(&format!("/eval?after={}", accepted["seq"])).await;
     let told = eval.until(|signals| signals.get("evalResult").is_some()).await;
     assert_eq!(told.last().unwrap()["evalResult"]["result"], "\"hello\"", "{told:?}");
+    let (status, again) = answer(home.post(&format!("/asks/{ask}"), &said)).await;
+    assert_eq!(status, StatusCode::OK, "sent again, it is answered as the first time: {again}");
     let (status, problem) = answer(home.post(&format!("/asks/{ask}"), &json!({ "value": "again" }))).await;
     assert_eq!((status, &problem["code"]), (StatusCode::NOT_FOUND, &json!("ask_not_pending")));
 }
@@ -214,4 +221,32 @@ async fn the_daemon_is_measured() {
     }
     let hers = home.request(Method::GET, "/metrics").bearer_auth("hers");
     assert_eq!(answer(hers).await.0, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn what_is_sent_again_is_answered_at_once_also_while_it_runs() {
+    let home = Home::new().await;
+    home.session("first").await;
+    let exec = json!({ "code": "wait", "commandId": "same" });
+    let (_, first) = answer(home.post_async("/exec", &exec)).await;
+    home.session("second").await;
+    let (status, again) = answer(home.post_async("/exec", &exec)).await;
+    assert_eq!(
+        (status, &again),
+        (StatusCode::ACCEPTED, &first),
+        "where it was sent, and behind the same event"
+    );
+    answer(home.post("/cancel?session=first", &json!({}))).await;
+
+    // A merge under a key runs its inputs once.
+    answer(home.post("/exec?session=first", &json!({ "code": "let a = 3" }))).await;
+    let (_, entries) = answer(home.get("/sessions/first/entries")).await;
+    let count = entries.as_array().unwrap().len() as u64;
+    let merge = json!({ "from": "first", "entries": [[count - 2, count]] });
+    let merge = || home.post("/merge?session=second", &merge).header("Idempotency-Key", "m");
+    let (_, merged) = answer(merge()).await;
+    assert_eq!(merged["success"], true, "{merged}");
+    assert_eq!(answer(merge()).await.1["ran"][0]["eval"]["seq"], merged["ran"][0]["eval"]["seq"]);
+    let (status, problem) = answer(home.post("/completions", &json!({ "code": "a", "line": 0 }))).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("invalid_argument")));
 }
