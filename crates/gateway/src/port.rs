@@ -23,6 +23,7 @@ use crate::browser;
 use crate::connections;
 use crate::http::Problem;
 use crate::rpc::server::Daemon;
+use crate::web;
 
 /// The names of this machine that a request may be addressed to.
 pub(crate) const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
@@ -116,6 +117,8 @@ async fn require_token(State(daemon): State<Daemon>, mut request: Request, next:
                 None => response,
             }
         }
+        // A person who comes by a bookmark reads no JSON.
+        None if request.uri().path().starts_with("/ui") => web::refused(Error::Unauthorized),
         None => Problem::from(Error::Unauthorized).into_response(),
     }
 }

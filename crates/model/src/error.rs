@@ -592,7 +592,7 @@ impl Error {
             Self::PortTaken { .. } => "Choose another with `--port` or `--pi-port`; 0 takes any free one.".into(),
             Self::DaemonFailed { .. } => "See the log in the `logs` folder of Mainstay's home.".into(),
             Self::Unauthorized => {
-                "Send the token from the `token` file of Mainstay's home as a bearer token.".into()
+                "Send the token from the `token` file of Mainstay's home as a bearer token; in a browser, open the link that `mainstay web` gives.".into()
             }
             Self::ForbiddenOrigin { .. } => "Address the daemon as 127.0.0.1 or localhost.".into(),
             Self::BadRequest { .. } => "Correct the request and try again.".into(),

@@ -50,3 +50,8 @@ pub fn routes() -> Router<Daemon> {
         .route("/ui/assets/{hash}/{name}", get(assets::serve))
         .layer(from_fn(guard::headers))
 }
+
+/// Why nothing of the page is shown, for people.
+pub(crate) fn refused(error: mainstay_model::Error) -> axum::response::Response {
+    axum::response::IntoResponse::into_response(guard::Refused(error))
+}

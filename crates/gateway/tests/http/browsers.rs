@@ -73,3 +73,12 @@ async fn a_cookie_stands_for_who_asked_for_its_link() {
         StatusCode::UNAUTHORIZED
     );
 }
+
+#[tokio::test]
+async fn who_was_not_let_in_reads_how_to_be() {
+    let home = Home::new().await;
+    let response = home.request(Method::GET, "/ui").send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    let page = response.text().await.unwrap();
+    assert!(page.contains("<h1>") && page.contains("mainstay web"), "{page}");
+}
