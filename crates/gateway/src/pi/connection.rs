@@ -18,8 +18,9 @@ use super::counts::Counts;
 use super::decode::{Invalid, decode};
 use super::directory::{Change, Directory};
 use super::errors::{About, said};
-use super::events::{Teller, ui_request};
+use super::events::ui_request;
 use super::frames::{self, Phase, Response};
+use super::joining;
 use super::reading::session_of;
 use super::recovery;
 use super::seen::{Before, Seen};
@@ -30,8 +31,6 @@ use crate::rpc::server::Daemon;
 const OUTBOX: usize = 64;
 /// Frames for all that one connection may be behind with.
 const TOLD: usize = 4096;
-/// Events that are looked through for the beginning of the turn that runs.
-const LOOKED_BACK: u64 = 2000;
 /// Places that are kept for what passes everything.
 const URGENT: usize = 16;
 
@@ -502,15 +501,15 @@ impl Connection {
         let after = after.map_or(session.last_seq, Seq);
         let cursor = Cursor::Session { session: session.id, after };
         let mut followed = self.peer.client.follow(cursor, EventFilter::default()).await?;
-        let before = Seq(after.0.saturating_sub(LOOKED_BACK));
-        let mut events = self.peer.client.events(session.id, before, LOOKED_BACK as usize).await?;
-        events.retain(|event| event.seq <= after);
-        let mut teller = Teller::after(session.agent.clone(), &events);
+        let mut teller = joining::teller(&self.peer.client, &session, after).await?;
         let (connection, name) = (Arc::clone(self), name.to_owned());
         let (reached, told) = watch::channel(after);
         let task = tokio::spawn(async move {
             for pending in &asks {
                 connection.send(&frames::event(&name, ui_request(&pending.ask), Some(pending.raised))).await;
+            }
+            for frame in frames::of_event(&name, teller.open_message(), None) {
+                connection.send(&frame).await;
             }
             loop {
                 let (told, seq) = tokio::select! {
@@ -522,8 +521,8 @@ impl Connection {
                     },
                     Some(live) = live.next() => (teller.hear(&live), None),
                 };
-                for event in told {
-                    connection.send(&frames::event(&name, event, seq)).await;
+                for frame in frames::of_event(&name, told, seq) {
+                    connection.send(&frame).await;
                 }
                 if let Some(seq) = seq {
                     reached.send_replace(seq);

@@ -50,6 +50,8 @@ struct Open {
 
 struct Part {
     role: PartRole,
+    /// The call that it is.
+    tool: Option<ToolCall>,
     /// How many bytes were said before, by then unheard.
     unheard: usize,
     text: String,
@@ -72,11 +74,17 @@ impl Turn {
 }
 
 impl Teller {
-    /// Of a session whose agent went on so, and in which this has happened: a turn that runs is told from where it is.
-    pub(super) fn after(state: Option<AgentState>, events: &[Event]) -> Self {
-        let mut teller = Self { state, queue: Vec::new(), turn: None };
-        events.iter().for_each(|event| drop(teller.tell(event)));
-        teller
+    /// Of a session whose agent goes on so and has this still to hear, and in which nothing runs.
+    pub(super) fn of(state: Option<AgentState>, queue: Vec<QueuedPrompt>) -> Self {
+        Self { state, queue, turn: None }
+    }
+
+    /// The message that is being said, from its beginning. Who comes in the middle of it may have heard any part of it, and begins anew.
+    pub(super) fn open_message(&self) -> Vec<Value> {
+        let open = self.turn.as_ref().and_then(|turn| turn.open.as_ref());
+        let parts = |open: &Open| open.parts.iter().flat_map(|(index, part)| part.so_far(*index)).collect();
+        let anew = |open| [vec![begun(&unsaid())], parts(open)].concat();
+        open.map(anew).unwrap_or_default()
     }
 
     /// What a live piece tells.
@@ -188,7 +196,7 @@ impl Teller {
             return Vec::new();
         }
         let unheard = usize::try_from(delta.offset).unwrap_or_default();
-        let mut events = turn.begin_message(&json!({ "role": "assistant", "content": [] }));
+        let mut events = turn.begin_message(&unsaid());
         events.extend(turn.piece(delta.part, delta.role, unheard, rest, delta.tool.as_ref()));
         events
     }
@@ -253,21 +261,13 @@ impl Turn {
     ) -> Vec<Value> {
         let Some(open) = &mut self.open else { return Vec::new() };
         let mut events = open.close_before(index);
-        let kind = kind_of(role);
         let part = open.parts.entry(index).or_insert_with(|| {
-            let mut start = json!({ "type": format!("{kind}_start"), "contentIndex": index });
-            if let Some(ToolCall { call, tool }) = tool {
-                start["toolCall"] = json!({ "type": "toolCall", "id": call, "name": tool, "arguments": {} });
-            }
-            events.push(update(start));
-            Part { role, unheard, text: String::new(), is_closed: false }
+            let part = Part { role, tool: tool.cloned(), unheard, text: String::new(), is_closed: false };
+            events.push(part.start(index));
+            part
         });
-        if !text.is_empty() {
-            part.text.push_str(text);
-            events.push(update(
-                json!({ "type": format!("{kind}_delta"), "contentIndex": index, "delta": text }),
-            ));
-        }
+        part.text.push_str(text);
+        events.extend(part.delta(index, text));
         events
     }
 
@@ -298,7 +298,7 @@ impl Turn {
     }
 
     fn add_models(&mut self, message: &Message, said: &Value) -> Vec<Value> {
-        let mut events = self.begin_message(&json!({ "role": "assistant", "content": [] }));
+        let mut events = self.begin_message(&unsaid());
         for (index, part) in (0..).zip(&message.parts) {
             let known = self.open.as_ref().and_then(|open| open.parts.get(&index));
             // A call's arguments are told as they were said; written anew they may look otherwise.
@@ -340,8 +340,7 @@ impl Open {
         let open = self.parts.range_mut(..index).filter(|(_, part)| !part.is_closed);
         open.map(|(index, part)| {
             part.is_closed = true;
-            let kind = kind_of(part.role);
-            update(json!({ "type": format!("{kind}_end"), "contentIndex": index, "content": part.text }))
+            part.end(*index)
         })
         .collect()
     }
@@ -364,6 +363,33 @@ impl Open {
     }
 }
 
+impl Part {
+    /// What it is told by up to here.
+    fn so_far(&self, index: u32) -> Vec<Value> {
+        let end = self.is_closed.then(|| self.end(index));
+        [self.start(index)].into_iter().chain(self.delta(index, &self.text)).chain(end).collect()
+    }
+
+    fn start(&self, index: u32) -> Value {
+        let mut start = json!({ "type": format!("{}_start", kind_of(self.role)), "contentIndex": index });
+        if let Some(ToolCall { call, tool }) = &self.tool {
+            start["toolCall"] = json!({ "type": "toolCall", "id": call, "name": tool, "arguments": {} });
+        }
+        update(start)
+    }
+
+    fn delta(&self, index: u32, text: &str) -> Option<Value> {
+        let kind = kind_of(self.role);
+        let told = || json!({ "type": format!("{kind}_delta"), "contentIndex": index, "delta": text });
+        (!text.is_empty()).then(|| update(told()))
+    }
+
+    fn end(&self, index: u32) -> Value {
+        let kind = kind_of(self.role);
+        update(json!({ "type": format!("{kind}_end"), "contentIndex": index, "content": self.text }))
+    }
+}
+
 const fn kind_of(role: PartRole) -> &'static str {
     match role {
         PartRole::Thinking => "thinking",
@@ -376,6 +402,11 @@ fn call_of(part: &mainstay_model::Part) -> Option<ToolCall> {
     let text = |name: &str| part.metadata.get(name).and_then(Value::as_str).map(str::to_owned);
     let is_call = part.role == PartRole::ToolCall;
     is_call.then(|| Some(ToolCall { call: text("call")?, tool: text("tool")? })).flatten()
+}
+
+/// A message of a model's that has said nothing yet.
+fn unsaid() -> Value {
+    json!({ "role": "assistant", "content": [] })
 }
 
 fn begun(message: &Value) -> Value {

@@ -130,7 +130,15 @@ pub(super) fn server_shutdown(timeout_ms: u64) -> Value {
     json!({ "type": "server_shutdown", "data": { "reason": "shutdown", "timeoutMs": timeout_ms } })
 }
 
-/// Something that happened in a session. What is stored has the number of its event: who gives it gets what came after.
+/// All that an event of a session tells. Only the last frame has the event's number: who gives it has heard of the event whole, and gets
+/// what came after.
+pub(super) fn of_event(session: &str, told: Vec<Value>, seq: Option<Seq>) -> impl Iterator<Item = Value> {
+    let last = told.len().saturating_sub(1);
+    let told = told.into_iter().enumerate();
+    told.map(move |(nth, told)| event(session, told, seq.filter(|_| nth == last)))
+}
+
+/// Something that happened in a session.
 pub(super) fn event(session: &str, event: Value, seq: Option<Seq>) -> Value {
     let mut frame = json!({ "type": "event", "sessionId": session, "event": event });
     if let Some(seq) = seq {

@@ -16,6 +16,7 @@ mod frames;
 mod history;
 mod html;
 mod info;
+mod joining;
 mod messages;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod promises;

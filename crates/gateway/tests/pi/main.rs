@@ -6,6 +6,7 @@ mod commands;
 mod golden;
 mod load;
 mod refusals;
+mod resuming;
 #[path = "../../../engine/tests/sessions/scripted_agent.rs"]
 #[allow(dead_code, reason = "the engine's tests use more of it")]
 mod scripted_agent;
