@@ -4,11 +4,29 @@ use mainstay_model::exchange::pi_said::{self, Said, Shown};
 use mainstay_model::{AgentState, Event, Message, Placed, TokenUsage};
 use serde_json::{Value, json};
 
+/// How the turn ended in which something was cut off, in the metadata of its entries.
+const ENDING: &str = "ending";
+
 /// The messages that entries come to; those of one message have the same first event.
 pub(super) fn of_entries(entries: &[(Placed, String)], state: Option<&AgentState>) -> Vec<Value> {
     let shown: Vec<Shown<'_>> = entries.iter().map(|(placed, text)| (placed, text.as_str())).collect();
     let groups = shown.chunk_by(|(one, _), (next, _)| (one.session, one.first) == (next.session, next.first));
-    groups.flat_map(|group| pi_said::said(group, state)).filter_map(message_of).collect()
+    groups.flat_map(|group| of_group(group, state)).collect()
+}
+
+/// What a model said before it was cut off ends as pi's own clients know it. pi itself is told otherwise: it hides what ended so from its
+/// model.
+fn of_group(group: &[Shown<'_>], state: Option<&AgentState>) -> Vec<Value> {
+    let ending = group.iter().find_map(|(placed, _)| placed.entry.metadata.get(ENDING));
+    let stopped = ending.map(|ending| if ending == "failed" { "error" } else { "aborted" });
+    let mut messages: Vec<Value> = pi_said::said(group, state).into_iter().filter_map(message_of).collect();
+    for message in messages.iter_mut().filter(|message| message["role"] == "assistant") {
+        let Some(stopped) = stopped else { continue };
+        message["stopReason"] = stopped.into();
+        let blocks = message["content"].as_array_mut().into_iter().flatten();
+        blocks.filter_map(Value::as_object_mut).for_each(|block| drop(block.remove(ENDING)));
+    }
+    messages
 }
 
 /// The messages that an event comes to: one, but where several tools have answered at once.

@@ -104,7 +104,8 @@ impl Call<'_> {
             Read::SessionFiles => json!({ "files": files(&self.files_of(id)) }),
             Read::Stats => {
                 let name = name_of(&session, self.client.principal());
-                statistics(name, &session, &self.entries(id).await?)
+                let shown = self.shown(&session).await?.into_iter().map(|(_, placed)| placed);
+                statistics(name, &session, &shown.collect::<Vec<_>>())
             }
             Read::ForkMessages => json!({ "messages": self.fork_messages(&session).await? }),
             Read::Tree => self.tree(&session).await?,

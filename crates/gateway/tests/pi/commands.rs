@@ -228,9 +228,16 @@ async fn a_new_session_begins_anew_for_all_who_read_it() {
         json!({ "currentLeafId": null, "nodes": [] }),
     ];
     assert_eq!(read, nothing);
+    let stats = async |client: &mut Client, id: &str| {
+        let stats = client.ask(json!({ "id": id, "type": "get_session_stats", "sessionId": "main" })).await;
+        ["userMessages", "assistantMessages", "totalMessages"]
+            .map(|count| stats["data"][count].as_u64().unwrap())
+    };
+    assert_eq!(stats(&mut client, "t1").await, [0, 0, 0]);
 
     turn(&mut client, &mut script, "p3", "three", "3").await;
     assert_eq!(count(&mut client, "s3", &json!("main")).await, 2);
+    assert_eq!(stats(&mut client, "t2").await, [1, 1, 2]);
     let said = client.ask(json!({ "id": "s4", "type": "get_fork_messages", "sessionId": "main" })).await;
     assert_eq!(
         said["data"]["messages"],

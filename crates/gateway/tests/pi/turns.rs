@@ -205,6 +205,34 @@ async fn what_fails_says_so_in_the_agents_words_and_is_answered_so_again() {
 }
 
 #[tokio::test]
+async fn what_a_model_had_said_when_it_was_cut_off_ends_alike_wherever_it_is_read() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let endings = [
+        (WorkEnding::Cancelled { by: CancelEnding::Yielded }, "aborted"),
+        (WorkEnding::Interrupted, "aborted"),
+        (WorkEnding::Failed { message: "overloaded".to_owned() }, "error"),
+    ];
+    for (number, (ending, stopped)) in endings.into_iter().enumerate() {
+        client.send(prompt(&format!("p{number}"), "hello")).await;
+        script.work().await;
+        script.say(PartRole::User, "hello").await;
+        script.stream("I was sa").await;
+        script.end(ending).await;
+        let told = client.until(|frame| frame["event"]["type"] == "agent_end").await.pop().unwrap();
+        let told = &told["event"]["messages"][1];
+        let read = json!({ "id": format!("r{number}"), "type": "get_messages", "sessionId": "main" });
+        let read = client.ask(read).await;
+        let read = read["data"]["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(read["content"], json!([{ "type": "text", "text": "I was sa" }]));
+        for message in [told, read] {
+            assert_eq!((&message["stopReason"], &message["content"]), (&json!(stopped), &read["content"]));
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_abort_that_comes_before_its_turn_has_begun_takes_it_back() {
     let (home, mut script) = Home::new().await;
     let mut client = home.client().await;
