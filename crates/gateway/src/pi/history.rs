@@ -5,7 +5,8 @@ use std::path::Path;
 use mainstay_engine::Client;
 use mainstay_model::agent::Setting;
 use mainstay_model::{
-    Error, Event, EventBody, Hears, Position, Seq, SessionCommand, SessionId, Source, Work,
+    Action, Error, Event, EventBody, Hears, Position, Seq, SessionCommand, SessionId, Source, Work,
+    WorkEnding,
 };
 use serde_json::{Value, json};
 
@@ -110,13 +111,17 @@ impl Back {
 /// What an event tells of a command of a client's.
 async fn entry(client: &Client, event: &Event) -> Result<Option<Value>, Error> {
     let Some(command) = &event.metadata.correlation else { return Ok(None) };
-    let (phase, kind) = match &event.body {
-        EventBody::CommandQueued(queued) => ("command_accepted", type_of(&queued.body)),
-        EventBody::JobRequested { work, .. } => ("command_started", type_of_work(work)),
-        EventBody::JobEnded { .. } => ("command_finished", type_of_end(client, event).await?),
-        body => match &event.metadata.source {
-            Source::Client { .. } => ("command_finished", type_of_fact(body.kind())),
-            Source::Worker | Source::System => return Ok(None),
+    let (phase, kind, success) = match &event.body {
+        EventBody::CommandQueued(queued) => ("command_accepted", type_of(&queued.body), None),
+        EventBody::JobRequested { work, .. } => ("command_started", type_of_work(work), None),
+        EventBody::JobEnded { ending, .. } => {
+            let kind = type_of_end(client, event).await?;
+            ("command_finished", kind, Some(succeeded(kind, ending)))
+        }
+        body => match (&event.metadata.source, type_of_fact(body)) {
+            // What is refused is no event.
+            (Source::Client { .. }, Some(kind)) => ("command_finished", kind, Some(true)),
+            (Source::Client { .. }, None) | (Source::Worker | Source::System, _) => return Ok(None),
         },
     };
     let mut entry = json!({
@@ -130,8 +135,8 @@ async fn entry(client: &Client, event: &Event) -> Result<Option<Value>, Error> {
     if let EventBody::JobRequested { fingerprint, .. } = &event.body {
         entry["fingerprint"] = fingerprint.as_str().into();
     }
-    if let EventBody::JobEnded { ending, .. } = &event.body {
-        entry["success"] = matches!(ending, mainstay_model::WorkEnding::Done { .. }).into();
+    if let Some(success) = success {
+        entry["success"] = success.into();
     }
     Ok(Some(entry))
 }
@@ -170,10 +175,7 @@ async fn type_of_end(client: &Client, event: &Event) -> Result<&'static str, Err
 fn type_of(command: &SessionCommand) -> &'static str {
     match command {
         SessionCommand::Work(work) => type_of_work(work),
-        SessionCommand::Steer(queued) => match queued.hears {
-            Hears::Next => "steer",
-            Hears::AtEnd => "follow_up",
-        },
+        SessionCommand::Steer(queued) => type_of_words(queued.hears),
         SessionCommand::Cancel { .. } => "abort",
         SessionCommand::Reset => "new_session",
         SessionCommand::Delete => "delete_session",
@@ -207,20 +209,64 @@ const fn type_of_work(work: &Work) -> &'static str {
     }
 }
 
-/// The command that brings such an event about; what other protocols can do more is called as the event.
-fn type_of_fact(kind: &'static str) -> &'static str {
-    match kind {
-        "sessionCreated" => "create_session",
-        "sessionImported" => "load_session",
-        "sessionForked" => "fork",
-        "sessionDeleted" => "delete_session",
-        "sessionRenamed" => "set_session_name",
-        "sessionReset" => "new_session",
-        "promptQueued" => "steer",
-        "cancelRequested" => "abort",
-        "askEnded" => "extension_ui_response",
-        "transcriptCompacted" => "compact",
-        other => other,
+/// Whether the command was answered that it succeeded: an abort is what was wanted of all but a compaction.
+fn succeeded(kind: &str, ending: &WorkEnding) -> bool {
+    match ending {
+        WorkEnding::Done { .. } => true,
+        WorkEnding::Cancelled { .. } => kind != "compact",
+        WorkEnding::Failed { .. } | WorkEnding::Interrupted => false,
+    }
+}
+
+/// The command that such an event carries out; none of what follows from a command, or begins a job.
+const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
+    Some(match fact {
+        EventBody::SessionCreated { .. } => "create_session",
+        EventBody::SessionImported { .. } => "load_session",
+        EventBody::SessionForked(_) => "fork",
+        EventBody::SessionDeleted => "delete_session",
+        EventBody::SessionRenamed { .. } => "set_session_name",
+        EventBody::SessionReset => "new_session",
+        EventBody::PromptQueued(queued) => type_of_words(queued.hears),
+        EventBody::CancelRequested { .. } => "abort",
+        EventBody::AskEnded { .. } => "extension_ui_response",
+        EventBody::TranscriptCompacted(_) => "compact",
+        EventBody::EntriesMerged(_) => Action::Merge.name(),
+        EventBody::SessionHardReset => Action::HardReset.name(),
+        EventBody::SessionStopped => Action::Stop.name(),
+        EventBody::EntryLabeled { .. } => Action::Label.name(),
+        EventBody::WarmUpStarted { .. }
+        | EventBody::WarmUpCompleted { .. }
+        | EventBody::SessionFaulted { .. }
+        | EventBody::WorkerExited { .. }
+        | EventBody::CommandQueued(_)
+        | EventBody::CommandLeft { .. }
+        | EventBody::AskRaised(_)
+        | EventBody::EvalRequested { .. }
+        | EventBody::OutputProduced { .. }
+        | EventBody::OutputDisplayed { .. }
+        | EventBody::OutputCut { .. }
+        | EventBody::EvalTimedOut { .. }
+        | EventBody::EvalCompleted { .. }
+        | EventBody::EvalFailed { .. }
+        | EventBody::EvalCancelled { .. }
+        | EventBody::EvalInterrupted { .. }
+        | EventBody::EnvironmentChanged { .. }
+        | EventBody::AssembliesChanged { .. }
+        | EventBody::JobRequested { .. }
+        | EventBody::JobEnded { .. }
+        | EventBody::MessageStreamed(_)
+        | EventBody::QueueChanged { .. }
+        | EventBody::AgentChanged(_)
+        | EventBody::AgentNoted(_)
+        | EventBody::MessageAdded(_) => return None,
+    })
+}
+
+const fn type_of_words(hears: Hears) -> &'static str {
+    match hears {
+        Hears::Next => "steer",
+        Hears::AtEnd => "follow_up",
     }
 }
 

@@ -1,9 +1,10 @@
 //! Commands that need no turn: sessions come and go, and what was said is read.
 
 use mainstay_model::agent::Model;
+use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Access, AgentNotice, AgentState, Command, CommandId, CreateSession, Outcome, Part, PartRole, Response,
-    SessionCommand, SessionKind, ThinkingLevel,
+    SessionCommand, SessionKind, ThinkingLevel, WorkEnding,
 };
 use serde_json::{Value, json};
 
@@ -127,6 +128,63 @@ async fn the_commands_of_the_past_are_told_the_newest_first() {
     let one =
         client.ask(json!({ "id": "h2", "type": "get_command_history", "commandId": "n1", "limit": 5 })).await;
     assert_eq!(one["data"]["returned"], 1, "{one}");
+}
+
+/// The commands that the history says have ended, by their ids, and whether they succeeded.
+async fn finished(client: &mut Client, id: &str) -> Vec<String> {
+    let all = client.ask(json!({ "id": id, "type": "get_command_history" })).await;
+    let entries = all["data"]["entries"].as_array().unwrap().iter();
+    let ended = entries.filter(|entry| entry["phase"] == "command_finished");
+    let line = |entry: &Value| {
+        format!("{} {} {}", entry["commandId"], entry["commandType"], entry["success"]).replace('"', "")
+    };
+    let mut ended: Vec<String> = ended.map(line).collect();
+    ended.sort();
+    ended
+}
+
+#[tokio::test]
+async fn the_history_says_of_each_command_what_its_answer_said() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    turn(&mut client, &mut script, "p1", "one", "1").await;
+    let of_main =
+        |id: &str, kind: &str| json!({ "id": id, "type": kind, "sessionId": "main", "message": "two" });
+    client.send(of_main("p2", "prompt")).await;
+    script.work().await;
+    for (id, kind) in [("s1", "steer"), ("f1", "follow_up")] {
+        assert_eq!(client.ask(of_main(id, kind)).await["success"], true);
+        assert!(matches!(script.next().await, Given::Steered(_)));
+    }
+    client.send(of_main("a1", "abort")).await;
+    assert!(matches!(script.next().await, Given::Interrupted));
+    script.end(WorkEnding::Cancelled { by: CancelEnding::Yielded }).await;
+    assert_eq!(client.until_answer("p2").await.pop().unwrap()["success"], true);
+    client.send(of_main("k1", "compact")).await;
+    script.work().await;
+    script.end(WorkEnding::Cancelled { by: CancelEnding::Yielded }).await;
+    assert_eq!(client.until_answer("k1").await.pop().unwrap()["success"], false);
+    client.ask(json!({ "id": "c1", "type": "fork", "sessionId": "main", "entryId": "1" })).await;
+    client.ask(of_main("n1", "new_session")).await;
+    assert!(matches!(script.next().await, Given::Killed));
+    client.ask(json!({ "id": "r1", "type": "set_session_name", "sessionId": "main", "name": "x" })).await;
+    let expected = [
+        "a1 abort true",
+        "c1 fork true",
+        "create-main create_session true",
+        "f1 follow_up true",
+        "k1 compact false",
+        "n1 new_session true",
+        "p1 prompt true",
+        "p2 prompt true",
+        "r1 set_session_name true",
+        "s1 steer true",
+    ];
+    assert_eq!(finished(&mut client, "h1").await, expected);
+    // What was deleted is gone, with what was done in it.
+    client.ask(of_main("d1", "delete_session")).await;
+    assert_eq!(finished(&mut client, "h2").await, ["c1 fork true", "d1 delete_session true"]);
 }
 
 #[tokio::test]
