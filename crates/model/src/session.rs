@@ -551,13 +551,15 @@ impl Session {
                 }
             }
             EventBody::EvalFailed { job, changes_state, .. } => {
+                let is_counted = self.runs_what_counts();
                 if self.end_job(*job, Transition::EvalFailed) {
-                    self.failed(*changes_state);
+                    self.failed(is_counted, *changes_state);
                 }
             }
             EventBody::EvalCancelled { job, kept, .. } => {
+                let is_counted = self.runs_what_counts();
                 if self.end_job(*job, Transition::EvalCancelled) {
-                    self.failed(kept.is_some());
+                    self.failed(is_counted, kept.is_some());
                 }
             }
             EventBody::EnvironmentChanged { references } => {
@@ -583,8 +585,9 @@ impl Session {
                 self.version = self.version.next();
             }
             EventBody::EvalInterrupted { job } => {
+                let is_counted = self.runs_what_counts();
                 if self.end_job(*job, Transition::EvalCancelled) {
-                    self.failed(false);
+                    self.failed(is_counted, false);
                 }
             }
         }
@@ -612,20 +615,29 @@ impl Session {
             WorkEnding::Failed { .. } => Transition::EvalFailed,
             WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => Transition::EvalCancelled,
         };
+        let is_counted = self.runs_what_counts();
         if !self.end_job(job, change) {
             return;
         }
         match ending {
             WorkEnding::Done { .. } => self.version = self.version.next(),
             WorkEnding::Failed { .. } | WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => {
-                self.failures += 1;
+                self.failed(is_counted, false);
             }
         }
     }
 
-    /// An eval did not run to its end; it may have changed the session all the same.
-    fn failed(&mut self, changes_state: bool) {
-        self.failures += 1;
+    /// Whether what runs is an eval or a turn: those are counted, and those of them that fail.
+    fn runs_what_counts(&self) -> bool {
+        self.running().is_some_and(|running| match running.kind {
+            JobKind::Eval | JobKind::Turn => true,
+            JobKind::Compaction | JobKind::Shell | JobKind::Setting => false,
+        })
+    }
+
+    /// A job did not run to its end; it may have changed the session all the same.
+    fn failed(&mut self, is_counted: bool, changes_state: bool) {
+        self.failures += u64::from(is_counted);
         if changes_state {
             self.version = self.version.next();
         }

@@ -286,13 +286,11 @@ pub(crate) fn validity_words(session: &SessionView) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{} evals: what they used has changed", parts.join(" and ")))
 }
 
-/// What a session counts that it was given to do, and how much of what it was given was not done. An agent is given settings, compactions and
-/// lines of a shell beside turns; only turns are counted, and all that fail.
+/// What a session counts that it was given to do, and how many of those failed. An agent's settings, compactions and lines of a shell count
+/// for nothing.
 pub(crate) fn tally(session: &SessionView) -> (&'static str, String) {
-    match session.kind.is_agent() {
-        true => ("turn", format!("{} of all it was given failed", session.failures)),
-        false => ("eval", format!("{} of them failed", session.failures)),
-    }
+    let counted = if session.kind.is_agent() { "turn" } else { "eval" };
+    (counted, format!("{} of them failed", session.failures))
 }
 
 fn print_line(session: &SessionView) {
