@@ -4,7 +4,6 @@
 //! is kept. Of what is sent a client that does not read costs a few buffers and no more: ours, and [`SOCKET_BYTES`] of the system's.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -14,11 +13,11 @@ use hyper_util::service::TowerToHyperService;
 use mainstay_model::Error;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use crate::accepting::Door;
 use crate::http::Problem;
-use crate::rpc::server::{AFTER_FAILURE, Daemon, LAST_ANSWERS};
+use crate::rpc::server::{Daemon, LAST_ANSWERS};
 
 /// Headers of a request.
 const HEADERS: usize = 100;
@@ -30,37 +29,20 @@ const SOCKET_BYTES: usize = 128 * 1024;
 /// Serves connections until the daemon stops; then those that are there come to their end.
 pub(crate) async fn serve(listener: TcpListener, daemon: &Daemon, router: Router) {
     let limit = daemon.engine.limits().http_connections;
-    let places = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
     let served = TaskTracker::new();
     // Those that are accepted have it from the listener.
     if let Err(error) = sockopt::set_socket_send_buffer_size(&listener, SOCKET_BYTES) {
         tracing::warn!(%error, "the system keeps as much as it likes for clients that do not read");
     }
-    loop {
-        let accepted = tokio::select! {
-            () = daemon.stop.cancelled() => break,
-            accepted = listener.accept() => accepted,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(AFTER_FAILURE).await;
-                continue;
-            }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!(limit, "a connection is refused: as many as may be are open");
-            refuse(&stream, limit);
-            continue;
-        };
+    let door = Door::new(listener, limit, full(limit));
+    while let Some((stream, place)) = door.next(&daemon.stop).await {
         let (daemon, router) = (daemon.clone(), router.clone());
         served.spawn(async move {
             connection(stream, daemon, router).await;
             drop(place);
         });
     }
-    drop(listener);
+    drop(door);
     served.close();
     served.wait().await;
 }
@@ -94,13 +76,12 @@ async fn connection(stream: TcpStream, daemon: Daemon, router: Router) {
     }
 }
 
-/// Says why the connection ends. It fits into the buffer of a new connection, so nobody is waited for.
-fn refuse(stream: &TcpStream, limit: usize) {
+/// What a connection is told for which there is no place.
+fn full(limit: usize) -> Vec<u8> {
     let (status, document) = Problem::from(Error::TooManyConnections { limit }).written();
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/problem+json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         document.len()
     );
-    // A client that is gone already needs no answer.
-    stream.try_write(&[head.as_bytes(), &document].concat()).ok();
+    [head.as_bytes(), &document].concat()
 }

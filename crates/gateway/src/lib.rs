@@ -4,6 +4,7 @@
 //! over streamable HTTP and over the same socket. [`http`] is for editors, pages and scripts. [`port`] is the loopback port: who may come in, and where each path leads.
 //! [`web`] is the page in the browser. [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals.
 
+mod accepting;
 mod browser;
 mod command;
 mod connections;

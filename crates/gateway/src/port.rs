@@ -154,14 +154,22 @@ fn held(body: Body, token: TaskTrackerToken) -> Body {
 
 /// The Host or Origin that is not this machine's, if there is one.
 fn foreign_name(headers: &HeaderMap, port: u16) -> Option<String> {
-    let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let host = text(header::HOST).unwrap_or_default();
-    if !is_own_authority(&host, port) {
-        return Some(host);
+    // Of a header that is there twice nobody knows which the other side meant.
+    let all = |name| -> Vec<_> {
+        headers
+            .get_all(name)
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect()
+    };
+    let (hosts, origins) = (all(header::HOST), all(header::ORIGIN));
+    if hosts.is_empty() {
+        return Some(String::new());
     }
-    let origin = text(header::ORIGIN)?;
-    let is_own = origin.strip_prefix("http://").is_some_and(|authority| is_own_authority(authority, port));
-    (!is_own).then_some(origin)
+    let is_own_origin =
+        |origin: &String| origin.strip_prefix("http://").is_some_and(|own| is_own_authority(own, port));
+    let foreign_host = hosts.into_iter().find(|host| !is_own_authority(host, port));
+    foreign_host.or_else(|| origins.into_iter().find(|origin| !is_own_origin(origin)))
 }
 
 fn is_own_authority(authority: &str, port: u16) -> bool {

@@ -1,4 +1,4 @@
-//! What a request says in its body: JSON, at most so large, and sent within its time.
+//! What a request says in its body: an object of JSON, at most so large, and sent within its time.
 
 use std::time::Duration;
 
@@ -35,6 +35,10 @@ impl<T: DeserializeOwned> FromRequest<Daemon> for Said<T> {
         if !bytes.is_empty() && media.as_deref() != Some(JSON) {
             let reason = format!("the body must be {JSON}");
             return Err(Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::BadRequest { reason }));
+        }
+        // What has fields could else be said as a list of their values.
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Error::BadRequest { reason: "the body must be an object".to_owned() }.into());
         }
         let said = serde_json::from_slice(text);
         said.map(Self).map_err(|error| Error::BadRequest { reason: error.to_string() }.into())

@@ -111,7 +111,7 @@ impl Checks {
 
 /// Checks code without running it.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Check {
     /// The code.
     code: String,
@@ -156,7 +156,7 @@ pub(super) async fn check(
 
 /// Asks what could stand at a cursor.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Complete {
     /// The code.
     code: String,

@@ -31,7 +31,7 @@ impl Caller {
 
 /// Runs code.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Exec {
     /// The code.
     code: String,
@@ -51,7 +51,7 @@ pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): S
 
 /// Runs a script.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Load {
     /// The script, absolute: its text is read now, and is in the log from then on.
     file: String,
@@ -92,7 +92,7 @@ async fn read_script(file: &str, limit: usize) -> Result<String, Error> {
 
 /// Ends a job, or takes back a command that waits.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Cancel {
     /// The command whose end is wanted; without it, that of the job that runs.
     #[serde(default)]
@@ -136,7 +136,7 @@ pub(super) async fn delete(caller: Caller, prefer: Prefer, key: Key, Said(terms)
 
 /// Gives a session another name.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Rename {
     /// The new one.
     name: String,
@@ -151,7 +151,7 @@ pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Said(rename
 
 /// Says something to an agent: a turn.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Say {
     /// What.
     text: String,
@@ -179,7 +179,7 @@ pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Said(say): S
 
 /// Runs inputs of another session here.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct MergeFrom {
     /// The other session: its id, the end of it, or its name.
     from: String,
@@ -223,7 +223,7 @@ pub(super) async fn merge(
 
 /// Answers an ask.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct AnswerAsk {
     /// The answer, as the ask's schema wants it.
     #[serde(default)]

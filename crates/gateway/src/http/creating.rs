@@ -20,7 +20,7 @@ use crate::view::SessionView;
 
 /// Creates a session.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Create {
     /// What does its work: `fsharp`, or an agent.
     #[serde(default = "SessionKind::fsharp")]
@@ -39,7 +39,7 @@ pub(super) struct Create {
 
 /// Under what name and conditions a session is brought.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Terms {
     /// The client's name for the command: sent again under it, it gets the first answer.
     command_id: Option<CommandId>,
@@ -60,7 +60,7 @@ pub(super) async fn create(
 
 /// Creates a session that begins with entries of another, and has its values.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Fork {
     /// How many entries of its transcript, from the first; all where it does not say.
     #[serde(default)]

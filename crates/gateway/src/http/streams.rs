@@ -33,7 +33,11 @@ const PAGE: u64 = 500;
 type Answer = Result<Response, Problem>;
 
 /// Where a client has got to; nowhere yet for who comes the first time.
-pub(super) struct After(Option<u64>);
+pub(super) struct After {
+    place: Option<u64>,
+    /// Where it says so.
+    argument: &'static str,
+}
 
 impl<S: Sync> FromRequestParts<S> for After {
     type Rejection = Problem;
@@ -50,26 +54,29 @@ impl<S: Sync> FromRequestParts<S> for After {
                 format!("`{given}` is not the id of an event of this stream; leave it out to begin anew");
             given.parse().map_err(|_| Error::InvalidArgument { argument: argument.to_owned(), reason })
         };
-        Ok(Self(given.map(read).transpose()?))
+        Ok(Self { place: given.map(read).transpose()?, argument })
     }
 }
 
-/// Refuses a cursor that is ahead of what there is.
-fn must_be_known(after: Option<u64>, newest: u64) -> Result<(), Error> {
-    match after {
-        Some(after) if after > newest => {
-            let reason = format!("the newest event is {newest}; leave it out to begin anew");
-            Err(Error::InvalidArgument { argument: "Last-Event-ID".to_owned(), reason })
+impl After {
+    /// The place, unless it is ahead of what there is.
+    fn known(self, newest: u64) -> Result<Option<u64>, Error> {
+        let Self { place, argument } = self;
+        match place.filter(|place| *place > newest) {
+            Some(_) => {
+                let reason = format!("the newest event is {newest}; leave it out to begin anew");
+                Err(Error::InvalidArgument { argument: argument.to_owned(), reason })
+            }
+            None => Ok(place),
         }
-        Some(_) | None => Ok(()),
     }
 }
 
 /// How a session is.
-pub(super) async fn status(caller: Caller, After(after): After) -> Answer {
+pub(super) async fn status(caller: Caller, after: After) -> Answer {
     let session = caller.session(None).await?;
     let stored = caller.client.status(session).await?.session;
-    must_be_known(after, stored.last_seq.0)?;
+    after.known(stored.last_seq.0)?;
     let last_eval_ms = last_duration(&caller.client, session, stored.last_seq).await?;
     let filter = EventFilter { kinds: signals::status_kinds().collect(), ..EventFilter::default() };
     let cursor = Cursor::Session { session, after: stored.last_seq };
@@ -149,10 +156,10 @@ async fn last_job(client: &Client, session: &Session) -> Result<Seq, Error> {
 }
 
 /// The jobs of a session: the last one from its beginning, then all that come.
-pub(super) async fn eval(caller: Caller, After(after): After) -> Answer {
+pub(super) async fn eval(caller: Caller, after: After) -> Answer {
     let session = caller.session(None).await?;
     let stored = caller.client.status(session).await?.session;
-    must_be_known(after, stored.last_seq.0)?;
+    let after = after.known(stored.last_seq.0)?;
     let from = match after {
         Some(after) => Seq(after),
         None => Seq(last_job(&caller.client, &stored).await?.0.saturating_sub(1)),
@@ -166,17 +173,18 @@ pub(super) async fn eval(caller: Caller, After(after): After) -> Answer {
 }
 
 /// What happens: in one session, or with `*` in all that may be seen.
-pub(super) async fn events(caller: Caller, After(after): After, Kinds(kinds): Kinds) -> Answer {
-    let from = after.unwrap_or_default();
-    let (cursor, newest) = match caller.means_all() {
-        true => (Cursor::Log { after: Position(from) }, caller.client.last_position().await?.0),
+pub(super) async fn events(caller: Caller, after: After, Kinds(kinds): Kinds) -> Answer {
+    let cursor = match caller.means_all() {
+        true => {
+            let after = after.known(caller.client.last_position().await?.0)?;
+            Cursor::Log { after: Position(after.unwrap_or_default()) }
+        }
         false => {
             let session = caller.session(None).await?;
-            let newest = caller.client.status(session).await?.session.last_seq.0;
-            (Cursor::Session { session, after: Seq(from) }, newest)
+            let after = after.known(caller.client.status(session).await?.session.last_seq.0)?;
+            Cursor::Session { session, after: Seq(after.unwrap_or_default()) }
         }
     };
-    must_be_known(after, newest)?;
     let followed = caller.client.follow(cursor, EventFilter { kinds, ..EventFilter::default() }).await?;
     let telling = if caller.means_all() { Telling::OfAll } else { Telling::OfSession };
     let told = Told { first: None, followed, telling, shared: Arc::clone(&caller.daemon.http) };

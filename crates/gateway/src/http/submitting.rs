@@ -26,7 +26,7 @@ pub(super) const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// Under what name and conditions a command is sent.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Terms {
     /// The client's name for the command: sent again under it, it gets the first answer and is not carried out again.
     command_id: Option<CommandId>,

@@ -27,8 +27,8 @@ pub(super) struct Teller {
 /// A turn, as far as it was told.
 struct Turn {
     job: JobId,
-    /// How many messages it has added; none until that is known.
-    added: Option<u32>,
+    /// How many messages it has added.
+    added: u32,
     /// The message that is being said.
     open: Option<Open>,
     /// Whether a step is begun that has not ended.
@@ -52,17 +52,15 @@ struct Part {
     role: PartRole,
     /// The call that it is.
     tool: Option<ToolCall>,
-    /// How many bytes were said before, by then unheard.
-    unheard: usize,
     text: String,
     is_closed: bool,
 }
 
 impl Turn {
-    fn new(job: JobId, added: Option<u32>) -> Self {
+    const fn new(job: JobId) -> Self {
         Self {
             job,
-            added,
+            added: 0,
             open: None,
             is_in_step: false,
             step: None,
@@ -90,7 +88,7 @@ impl Teller {
     /// What a live piece tells.
     pub(super) fn hear(&mut self, live: &Live) -> Vec<Value> {
         match live {
-            Live::Said(delta) => self.said(delta, true),
+            Live::Said(delta) => self.said(delta),
             Live::ToolOutput { .. } if self.turn.is_none() => Vec::new(),
             Live::ToolOutput { call: ToolCall { call, tool }, output } => vec![json!({
                 "type": "tool_execution_update", "toolCallId": call, "toolName": tool, "partialResult": output,
@@ -102,10 +100,10 @@ impl Teller {
     pub(super) fn tell(&mut self, event: &Event) -> Vec<Value> {
         match &event.body {
             EventBody::JobRequested { job, work: Work::Turn { .. }, .. } => {
-                let turn = self.turn.insert(Turn::new(*job, Some(0)));
+                let turn = self.turn.insert(Turn::new(*job));
                 [json!({ "type": "agent_start" })].into_iter().chain(turn.enter_step()).collect()
             }
-            EventBody::MessageStreamed(delta) => self.said(delta, false),
+            EventBody::MessageStreamed(delta) => self.said(delta),
             EventBody::MessageAdded(message) => self.added(event, message),
             EventBody::JobEnded { job, ending, .. } => self.ended(*job, ending),
             EventBody::PromptQueued(queued) => {
@@ -173,20 +171,15 @@ impl Teller {
         }
     }
 
-    /// A piece of a message. A live one behind what was missed waits for the event that has it all.
-    fn said(&mut self, delta: &Delta, is_live: bool) -> Vec<Value> {
-        // What is stored was said in a turn, also where its beginning was not seen. A live piece may come behind the end of its turn.
-        if self.turn.is_none() && !is_live {
-            self.turn = Some(Turn::new(delta.job, None));
-        }
+    /// A piece of a message. A live one may come behind the end of its turn; behind what was missed it waits for the event that has it all.
+    fn said(&mut self, delta: &Delta) -> Vec<Value> {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.job == delta.job) else { return Vec::new() };
-        let added = *turn.added.get_or_insert(delta.message);
-        if delta.message != added {
+        if delta.message != turn.added {
             return Vec::new();
         }
         let known = turn.open.as_ref().and_then(|open| open.parts.get(&delta.part));
-        let known = known.map_or(0, |part| (part.unheard + part.text.len()) as u64);
-        if is_live && delta.offset > known {
+        let known = known.map_or(0, |part| part.text.len() as u64);
+        if delta.offset > known {
             return Vec::new();
         }
         let told = usize::try_from(known.saturating_sub(delta.offset)).unwrap_or(usize::MAX);
@@ -195,9 +188,8 @@ impl Teller {
         if rest.is_empty() && !is_new {
             return Vec::new();
         }
-        let unheard = usize::try_from(delta.offset).unwrap_or_default();
         let mut events = turn.begin_message(&unsaid());
-        events.extend(turn.piece(delta.part, delta.role, unheard, rest, delta.tool.as_ref()));
+        events.extend(turn.piece(delta.part, delta.role, rest, delta.tool.as_ref()));
         events
     }
 
@@ -210,7 +202,7 @@ impl Teller {
         for said in &whole {
             events.extend(turn.add(message, said));
         }
-        turn.added = Some(turn.added.unwrap_or_default().saturating_add(1));
+        turn.added = turn.added.saturating_add(1);
         turn.open = None;
         turn.all.extend(whole);
         events
@@ -251,18 +243,11 @@ impl Turn {
     }
 
     /// Tells a piece of a part, and that the part before it is whole.
-    fn piece(
-        &mut self,
-        index: u32,
-        role: PartRole,
-        unheard: usize,
-        text: &str,
-        tool: Option<&ToolCall>,
-    ) -> Vec<Value> {
+    fn piece(&mut self, index: u32, role: PartRole, text: &str, tool: Option<&ToolCall>) -> Vec<Value> {
         let Some(open) = &mut self.open else { return Vec::new() };
         let mut events = open.close_before(index);
         let part = open.parts.entry(index).or_insert_with(|| {
-            let part = Part { role, tool: tool.cloned(), unheard, text: String::new(), is_closed: false };
+            let part = Part { role, tool: tool.cloned(), text: String::new(), is_closed: false };
             events.push(part.start(index));
             part
         });
@@ -304,13 +289,11 @@ impl Turn {
             // A call's arguments are told as they were said; written anew they may look otherwise.
             let rest = match known {
                 Some(_) if part.role == PartRole::ToolCall => String::new(),
-                Some(known) => {
-                    part.text.get(known.unheard + known.text.len()..).unwrap_or_default().to_owned()
-                }
+                Some(known) => part.text.get(known.text.len()..).unwrap_or_default().to_owned(),
                 None => part.text.clone(),
             };
             let call = call_of(part);
-            events.extend(self.piece(index, part.role, 0, &rest, call.as_ref()));
+            events.extend(self.piece(index, part.role, &rest, call.as_ref()));
             self.calls.extend(call);
         }
         if let Some(open) = &mut self.open {

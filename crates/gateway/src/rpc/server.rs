@@ -6,16 +6,14 @@ use std::time::Duration;
 
 use mainstay_engine::Engine;
 use mainstay_model::{Error, Timestamp};
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection;
+use crate::accepting::Door;
 use crate::tokens::Tokens;
 
-/// How long to leave the listener alone after it failed, as it does while no file can be opened.
-pub(crate) const AFTER_FAILURE: Duration = Duration::from_millis(50);
 /// How long what is left to answer may take once every session is at rest.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -81,36 +79,13 @@ pub fn listen(path: &Path) -> Result<UnixListener, Error> {
 /// Serves connections until the daemon stops.
 pub async fn serve(listener: UnixListener, daemon: Daemon) {
     let limit = daemon.engine.limits().connections;
-    let places = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
-    loop {
-        let accepted = tokio::select! {
-            () = daemon.stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(AFTER_FAILURE).await;
-                continue;
-            }
-        };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tracing::warn!(limit, "a connection is refused: as many as may be are open");
-            refuse(&stream, limit);
-            continue;
-        };
+    let full = connection::failure(&serde_json::Value::Null, Error::TooManyConnections { limit });
+    let door = Door::new(listener, limit, format!("{full}\n").into_bytes());
+    while let Some((stream, place)) = door.next(&daemon.stop).await {
         let serving = daemon.clone();
         daemon.answering.spawn(async move {
             connection::serve(stream, serving).await;
             drop(place);
         });
     }
-}
-
-/// Says why the connection ends. A line fits into the buffer of a new connection, so nobody is waited for.
-fn refuse(stream: &UnixStream, limit: usize) {
-    let said = connection::failure(&serde_json::Value::Null, Error::TooManyConnections { limit });
-    // A client that is gone already needs no answer.
-    stream.try_write(format!("{said}\n").as_bytes()).ok();
 }

@@ -20,6 +20,15 @@ async fn only_who_shows_a_token_from_this_machine_is_let_in() {
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
         let (status, _) = answer(home.get(path).header("Origin", "http://evil.example")).await;
         assert_eq!(status, StatusCode::FORBIDDEN, "{path}");
+        // One address that is ours beside another does not help.
+        for own in ["127.0.0.1", "localhost"] {
+            let own = format!("{own}:{}", home.daemon.port);
+            let both = home.get(path).header("Host", &own).header("Host", "evil.example");
+            assert_eq!(answer(both).await.0, StatusCode::FORBIDDEN, "{path}");
+            let origins = home.get(path).header("Origin", format!("http://{own}"));
+            let origins = origins.header("Origin", "http://evil.example");
+            assert_eq!(answer(origins).await.0, StatusCode::FORBIDDEN, "{path}");
+        }
         let (status, _) = answer(home.get(path).header("Host", "evil.example")).await;
         assert_eq!(
             status,
@@ -48,8 +57,11 @@ async fn a_session_of_another_is_not_there() {
             "{path}"
         );
     }
-    for path in ["/exec", "/prompt", "/cancel", "/reset", "/hard-reset", "/fork", "/stop", "/diagnostics"] {
-        let body = json!({ "code": "1 + 1", "text": "x" }).to_string();
+    let (code, text) = (json!({ "code": "1 + 1" }), json!({ "text": "x" }));
+    let plain = ["/cancel", "/reset", "/hard-reset", "/fork", "/stop"].map(|path| (path, json!({})));
+    let said = [("/exec", code.clone()), ("/diagnostics", code), ("/prompt", text)];
+    for (path, body) in plain.into_iter().chain(said) {
+        let body = body.to_string();
         let request = hers(Method::POST, &format!("/sessions/{session}{path}"));
         let (status, problem) = answer(request.header("Content-Type", "application/json").body(body)).await;
         assert_eq!(
@@ -73,6 +85,9 @@ async fn what_is_not_well_formed_is_a_typed_problem() {
     for (name, request) in [
         ("no JSON", typed("{", "application/json")),
         ("no code", typed("{}", "application/json")),
+        ("no field", typed("{\"code\":\"1\",\"timeoutMS\":5}", "application/json")),
+        ("a list", typed("[\"1\", null]", "application/json")),
+        ("no place", home.get("/events?after=9")),
         ("text", typed("{\"code\":\"1\"}", "text/plain")),
         ("no path", home.get("/nowhere")),
         ("no method", home.get("/exec")),
