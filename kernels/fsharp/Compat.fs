@@ -22,6 +22,7 @@ open FSharp.Compiler.Text
 
 type Session = FsiEvaluationSession
 type Symbol = FSharpSymbol
+type Referenced = FSharpAssembly
 type Entity = FSharpEntity
 type Member = FSharpMemberOrFunctionOrValue
 type DisplayContext = FSharpDisplayContext
@@ -34,7 +35,9 @@ type DefinedValue =
       TypeText: string
       Line: int
       Column: int
-      Content: (obj * Type) option }
+      Content: (obj * Type) option
+      /// Where a name lives whose value may change.
+      Holder: Type option }
 
 /// Something that a submission defined.
 type Definition =
@@ -70,7 +73,9 @@ type Checked =
     { Messages: CompilerMessage[]
       Propose: int -> string -> Proposal[]
       Uses: unit -> SymbolUse[]
-      SymbolsAt: int -> string -> (Symbol * DisplayContext) list }
+      SymbolsAt: int -> string -> (Symbol * DisplayContext) list
+      /// What the session refers to.
+      Assemblies: unit -> Referenced list }
 
 /// Runs an asynchronous computation on the calling thread, whose stack is large; the thread pool's stacks are not, and the type checker recurses.
 let private runHere (computation: Async<'T>) : 'T =
@@ -139,6 +144,14 @@ let private enableInterrupt (session: Session) =
 let private enableInterrupt (_: Session) = ()
 #endif
 
+/// The class that has the values of the submission that defined a symbol.
+let private holderOf (symbol: Member) : Type option =
+    symbol.DeclaringEntity |> Option.bind (fun entity ->
+        AppDomain.CurrentDomain.GetAssemblies()
+        |> Array.rev
+        |> Array.filter (fun assembly -> assembly.IsDynamic)
+        |> Array.tryPick (fun assembly -> Option.ofObj (assembly.GetType entity.CompiledName)))
+
 /// What an event of the session announces; None for what the compiler made up itself.
 let private definitionOf (event: EvaluationEventArgs) =
     match event.Symbol with
@@ -152,7 +165,8 @@ let private definitionOf (event: EvaluationEventArgs) =
                   TypeText = symbol.FullType.Format event.SymbolUse.DisplayContext
                   Line = place.StartLine
                   Column = place.StartColumn
-                  Content = event.FsiValue |> Option.map (fun value -> value.ReflectionValue, value.ReflectionType) }
+                  Content = event.FsiValue |> Option.map (fun value -> value.ReflectionValue, value.ReflectionType)
+                  Holder = if symbol.IsMutable then holderOf symbol else None }
         )
     | _ -> Some DefinedOther
 
@@ -301,7 +315,8 @@ let check (session: Session) (text: string) : Checked =
             let name = QuickParse.GetPartialLongNameEx(lineText, lineText.Length - 1)
             results.GetDeclarationListSymbols(Some parsed, line, lineText, name)
             |> List.concat
-            |> List.map (fun used -> used.Symbol, used.DisplayContext) }
+            |> List.map (fun used -> used.Symbol, used.DisplayContext)
+      Assemblies = fun () -> results.ProjectContext.GetReferencedAssemblies() }
 #else
 let private documentationOf (doc: FSharpXmlDoc) =
     match doc with
@@ -353,5 +368,6 @@ let check (session: Session) (text: string) : Checked =
             results.GetDeclarationListSymbols(Some parsed, line, lineText, name)
             |> runHere
             |> List.concat
-            |> List.map (fun used -> used.Symbol, used.DisplayContext) }
+            |> List.map (fun used -> used.Symbol, used.DisplayContext)
+      Assemblies = fun () -> results.ProjectContext.GetReferencedAssemblies() }
 #endif

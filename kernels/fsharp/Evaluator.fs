@@ -53,15 +53,6 @@ let private nothingRan =
       Touched = Some []
       ChangesState = false }
 
-/// The service prints a name that is no plain identifier as `( +. )` or `( a b )` on SDK 3.1; this is how it is written in code.
-let private nameInCode (shown: string) =
-    if shown.StartsWith("( ", StringComparison.Ordinal) && shown.EndsWith(" )", StringComparison.Ordinal) then
-        let inner = shown.Substring(2, shown.Length - 4)
-        if inner |> Seq.exists (fun c -> Char.IsLetterOrDigit c || c = '_') && not (inner.StartsWith("|", StringComparison.Ordinal)) then
-            "``" + inner + "``"
-        else "(" + inner + ")"
-    else shown
-
 /// Starts the analysis of a submission beside its evaluation, on a thread of its own because it needs a large stack too.
 let private analyse (own: Names) (session: Session) (text: string) : Lazy<bool> =
     let mutable changes = true
@@ -81,9 +72,6 @@ let private keptOf (code: string) (submissions: Submission list) (ran: Ran list)
         Encoding.UTF8.GetByteCount(code.Substring(0, last.Stop))
     else 0
 
-let private isLazy (valueType: string option) =
-    valueType |> Option.exists (fun text -> text.Contains "seq<" || text.Contains "IEnumerable" || text.Contains "Lazy<")
-
 /// One session of the language. `Evaluate` is called by one thread; `Interrupt`, `Check` and `Session` by any.
 type Evaluator(hello: Hello, complaints: StringWriter) =
     let printed = new StringWriter()
@@ -100,6 +88,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         createSession (preloaded :: references @ hello.Arguments) printed complaints definitions.Add
 
     let surroundings = Surroundings session
+    let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
     let take (writer: StringWriter) =
         let text = writer.ToString()
@@ -138,7 +127,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         List.zip defined (Printed.values (definitions |> Seq.map announced |> List.ofSeq) display)
 
     let bindingOf (defined: DefinedValue, value: string option) : Binding =
-        { Name = nameInCode defined.ShownName; ValueType = defined.TypeText; Value = value }
+        { Name = Bound.nameInCode defined.ShownName; ValueType = defined.TypeText; Value = value }
 
     let mayRun () =
         lock interrupting (fun () ->
@@ -161,7 +150,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let runOne (job: string) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
-        let named = if own.HasOthers then surroundings.Before submission.Text else None
+        let before = if own.HasOthers then surroundings.Before submission.Text else None
         let analysis = analyse own session submission.Text
         MainstayDisplay.Sink.hasRunCode <- false
         let result, messages = runInterruptibly job file submission
@@ -174,19 +163,20 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         // What a failed submission printed as defined is not: the session goes back to where it was before.
         let valued = if outcome = Completed then valuesIn display else []
         let value, valueType, content = lastValue valued (match result with Ok lone -> lone | Error _ -> None)
+        let named = valued |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
+        bound.Learn named
         let bindings =
-            valued
-            |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
+            named
             |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column)
             |> List.map bindingOf
         // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
         // Printing a sequence evaluates the beginning of it, and showing one too, which may be the session's own code.
-        let mayChange = changes || isLazy valueType || MainstayDisplay.Sink.hasRunCode
+        let mayChange = changes || Option.exists Bound.isLazy valueType || MainstayDisplay.Sink.hasRunCode
         let changesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && mayChange
         let touched =
             if own.HasOthers then
                 let run = { Display = display; Changes = changesState; GivesValue = valueType.IsSome; IsComplete = (outcome = Completed) }
-                surroundings.After(submission.Text, named, run)
+                surroundings.After(submission.Text, before, run)
             else Some []
         { Outcome = outcome
           Display = display
@@ -238,6 +228,9 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     /// The session of the compiler service, for checks.
     member _.Session = session
+
+    /// What its code bound.
+    member _.Bound = bound
 
     /// Runs a check of this session's compiler when it is safe to.
     member _.Check(work: unit -> 'T) : 'T = turns.Check work

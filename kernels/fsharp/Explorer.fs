@@ -13,13 +13,13 @@ let private kindOfEntity (entity: Entity) =
 
 let private documented symbol = Documentation.summary (symbolDocumentation symbol)
 
-let private signatureOf (format: unit -> string) =
+let signatureOf (format: unit -> string) =
     try Intellisense.nonEmpty (format ()) with _ -> None
 
 let private isAccessor (m: Member) =
     m.IsPropertyGetterMethod || m.IsPropertySetterMethod || m.IsEventAddMethod || m.IsEventRemoveMethod
 
-let private kindOfMember (m: Member) =
+let kindOfMember (m: Member) =
     if m.IsConstructor then "constructor"
     elif m.IsEvent then "event"
     elif m.IsProperty then "property"
@@ -70,8 +70,17 @@ let private entitiesNamed (name: string) (lookup: Checked) : (Entity * DisplayCo
         | _ -> None)
     |> List.distinctBy (fun (entity, _) -> entity.CompiledName, entity.GenericParameters.Count, entity.IsFSharpModule)
 
-/// The kind of what the name stands for and what it holds, or None where it stands for nothing.
-let explore (evaluator: Evaluator) (name: string) : (string * MemberItem list) option =
+/// The types that a type inherits from, the nearest first.
+let rec private basesOf (context: DisplayContext) (entity: Entity) : string list =
+    match (try entity.BaseType with _ -> None) with
+    | Some parent when parent.HasTypeDefinition -> parent.Format context :: basesOf context parent.TypeDefinition
+    | _ -> []
+
+let private interfacesOf (context: DisplayContext) (entity: Entity) : string list =
+    (try [ for implemented in entity.AllInterfaces -> implemented.Format context ] with _ -> []) |> List.distinct |> List.sort
+
+/// What the name stands for and what it holds, or None where it stands for nothing.
+let explore (evaluator: Evaluator) (name: string) : Explored option =
     let name = name.Trim()
     let lookUp text = Compat.check evaluator.Session text
     evaluator.Check(fun () ->
@@ -79,8 +88,18 @@ let explore (evaluator: Evaluator) (name: string) : (string * MemberItem list) o
         | [] -> None
         | found when found |> List.exists (fun (entity, _) -> entity.IsNamespace) ->
             let line = name + "."
-            Some("namespace", (lookUp line).Propose 1 line |> Seq.map ofProposal |> Seq.sortBy (fun item -> item.Name) |> List.ofSeq)
+            let members = (lookUp line).Propose 1 line |> Seq.map ofProposal |> Seq.sortBy (fun item -> item.Name) |> List.ofSeq
+            Some { Kind = "namespace"; Documentation = None; Bases = []; Interfaces = []; Members = members }
         | found ->
             let modules, types = found |> List.partition (fun (entity, _) -> entity.IsFSharpModule)
             let members = modules @ types |> List.collect (fun (entity, context) -> membersOfEntity context (unabbreviated entity))
-            Some((if List.isEmpty modules then "type" else "module"), List.distinct members))
+            let typed (of': DisplayContext -> Entity -> string list) =
+                match types with
+                | (entity, context) :: _ -> of' context (unabbreviated entity)
+                | [] -> []
+            Some
+                { Kind = (if List.isEmpty modules then "type" else "module")
+                  Documentation = modules @ types |> List.tryPick (fun (entity, _) -> documented entity)
+                  Bases = typed basesOf
+                  Interfaces = typed interfacesOf
+                  Members = List.distinct members })

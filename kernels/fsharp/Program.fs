@@ -134,8 +134,12 @@ type private Worker(channel: Channel) =
 
     let explore (id: int64) (name: string) (session: Evaluator) =
         match Explorer.explore session name with
-        | Some (kind, members) -> answer id (encodeMembers id name kind members)
+        | Some explored -> answer id (encodeMembers id name explored)
         | None -> fail id NotFound ("nothing in the session is named `" + name + "`")
+
+    let search (id: int64) (text: string) (limit: int) (session: Evaluator) =
+        let items, found = Search.search session text limit
+        answer id (encodeSymbols id items found)
 
     let evaluate (id: int64) (job: string) (code: string) (file: string option) (session: Evaluator) =
         answer id (encodeResult id (session.Evaluate(id, job, code, file, (fun () -> pending.Take id))))
@@ -188,6 +192,8 @@ type private Worker(channel: Channel) =
         | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))
         | Explore name -> post checks id (fun () -> inSession id (explore id name))
+        | Search (text, limit) -> post checks id (fun () -> inSession id (search id text limit))
+        | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Check session.Bound.All))))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text
         | Displayed mark -> Displays.arrived mark

@@ -73,6 +73,26 @@ type MemberItem =
       Signature: string option
       Documentation: string option }
 
+/// What a name stands for.
+type Explored =
+    { Kind: string
+      Documentation: string option
+      /// The types a type inherits from, the nearest first.
+      Bases: string list
+      Interfaces: string list
+      Members: MemberItem list }
+
+/// Something that was found by its name.
+type SymbolItem =
+    { Name: string
+      /// With what it stands in.
+      FullName: string
+      Kind: string
+      Signature: string option
+      Documentation: string option
+      /// Where it is; None for what the session defined.
+      Assembly: string option }
+
 type Hello =
     { WorkingDirectory: string
       References: string list
@@ -84,6 +104,8 @@ type Request =
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
+    | Search of text: string * limit: int
+    | Values
     | Interrupt of eval: int64
     /// The answer to an ask; none where nobody gives one.
     | Answer of ask: Guid * text: string option
@@ -132,6 +154,10 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
             required "code" (fun code -> Complete(code, { Line = int line; Column = int column }))
         | _ -> Error "`complete` needs `line` and `column`, both counted from 1"
     | "explore" -> required "name" Explore
+    | "search" ->
+        let limit = tryInteger "limit" element |> Option.map (max 1L >> min (int64 itemLimit) >> int)
+        required "text" (fun text -> Search(text, defaultArg limit itemLimit))
+    | "values" -> Ok Values
     | "interrupt" ->
         match tryInteger "eval" element with
         | Some eval -> Ok(Interrupt eval)
@@ -222,7 +248,7 @@ let encodeReady (id: int64) (languageVersion: string) =
         writeText "version" languageVersion
         writeText "runtime" runtime
         writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
-        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset" ]
+        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset"; "search"; "values" ]
         writeEnvironment []
     ]
 
@@ -287,7 +313,7 @@ let encodeCompletions (id: int64) (items: CompletionItem list) (start: Position)
         writeOptionalText "documentation" item.Documentation writer
     message "completions" [ writeInteger "id" id; writeObjects "items" items writeItem; writePosition "start" start ]
 
-let encodeMembers (id: int64) (name: string) (kind: string) (members: MemberItem list) =
+let encodeMembers (id: int64) (name: string) (explored: Explored) =
     let writeMember (item: MemberItem) writer =
         writeText "name" item.Name writer
         writeText "kind" item.Kind writer
@@ -296,9 +322,25 @@ let encodeMembers (id: int64) (name: string) (kind: string) (members: MemberItem
     message "members" [
         writeInteger "id" id
         writeText "name" name
-        writeText "kind" kind
-        writeObjects "members" members writeMember
+        writeText "kind" explored.Kind
+        writeOptionalText "documentation" explored.Documentation
+        writeTexts "bases" explored.Bases
+        writeTexts "interfaces" explored.Interfaces
+        writeObjects "members" explored.Members writeMember
     ]
+
+let encodeSymbols (id: int64) (items: SymbolItem list) (found: int) =
+    let writeItem (item: SymbolItem) writer =
+        writeText "name" item.Name writer
+        writeText "fullName" item.FullName writer
+        writeText "kind" item.Kind writer
+        writeOptionalText "signature" item.Signature writer
+        writeOptionalText "documentation" item.Documentation writer
+        writeOptionalText "assembly" item.Assembly writer
+    message "symbols" [ writeInteger "id" id; writeObjects "items" items writeItem; writeInteger "found" (int64 found) ]
+
+let encodeValues (id: int64) (bindings: Binding list) =
+    message "values" [ writeInteger "id" id; writeObjects "bindings" bindings writeBinding ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
 

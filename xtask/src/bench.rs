@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 use crate::tools;
 
-/// Runs the benchmarks of whole sessions, agents, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
+/// Runs the benchmarks of whole sessions, agents, both beside a peer where there is one, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     }
     let tools = step("what the benchmarks need", tools::provide)?;
     let environment = tools.environment();
-    let [(_, dotnet), ..] = environment;
+    let dotnet = tools.dotnet();
     let remedy = "see the compiler's message above";
     step("sessions", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "session"]);
@@ -25,6 +25,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     step("agents", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "agents"]);
         run_command(bench.envs(environment), remedy)
+    })?;
+    step("beside jupyter_server", || {
+        let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "jupyter"]);
+        run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
     })?;
     step("commands", || run_command(&mut cargo(["bench", "--package", "mainstay-gateway"]), remedy))?;
     step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;

@@ -21,7 +21,8 @@ use crate::exchange::ImportSession;
 use crate::hub::{Cursor, Listener, Live, Subscription};
 use crate::presence::{ClientInfo, Following, Presence};
 use crate::progress::{FollowedWarmUp, WarmUpProgress};
-use crate::runner::{AgentQuestion, Completions, Conversation, Members, ResourceUsage};
+use crate::query::{KernelAnswer, KernelQuery};
+use crate::runner::{AgentQuestion, Completions, Conversation, ResourceUsage};
 
 /// A client of the engine. Its clones are the same client; it is gone with the last of them.
 #[derive(Clone)]
@@ -265,13 +266,13 @@ impl Client {
         self.engine.complete(session, code, cursor).await
     }
 
-    /// Lists what a namespace, module or type holds.
+    /// Asks a session's kernel about what it has.
     ///
     /// # Errors
-    /// As [`Client::check`]; [`Error::InvalidArgument`] where nothing has that name.
-    pub async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
+    /// As [`Client::check`]; [`Error::InvalidArgument`] where nothing has the name that is asked for.
+    pub async fn query(&self, session: SessionId, query: KernelQuery) -> Result<KernelAnswer, Error> {
         self.must_drive(session).await?;
-        self.engine.explore(session, name).await
+        self.engine.query(session, query).await
     }
 
     /// The session `reference` names: an id, the end of one, or a name.

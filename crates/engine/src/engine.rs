@@ -24,7 +24,8 @@ use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
 use crate::presence::ClientInfo;
 use crate::progress::WarmUpProgress;
-use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage, RunnerFactory};
+use crate::query::{KernelAnswer, KernelQuery};
+use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
 use crate::server_lane::ServerLane;
 use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::task::JoinHandle;
@@ -300,9 +301,9 @@ impl Engine {
         self.request(session, |reply| Request::Complete { code, cursor, reply }).await?
     }
 
-    /// Lists what a namespace, module or type holds.
-    pub(crate) async fn explore(&self, session: SessionId, name: String) -> Result<Members, Error> {
-        self.request(session, |reply| Request::Explore { name, reply }).await?
+    /// Asks a session's kernel about what it has.
+    pub(crate) async fn query(&self, session: SessionId, query: KernelQuery) -> Result<KernelAnswer, Error> {
+        self.request(session, |reply| Request::Query { query, reply }).await?
     }
 
     /// The sessions that `reference` may mean: by its id, the end of it, or a name.

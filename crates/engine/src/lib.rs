@@ -29,6 +29,7 @@ mod merge;
 mod output;
 mod presence;
 mod progress;
+pub mod query;
 pub mod runner;
 mod search;
 mod server_lane;

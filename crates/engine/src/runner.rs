@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::query::{KernelAnswer, KernelQuery};
+
 /// Starts runners of some kinds of session.
 #[async_trait]
 pub trait RunnerFactory: Send + Sync + 'static {
@@ -149,11 +151,11 @@ pub trait Kernel: Process {
     /// [`Error::WorkerFailed`].
     async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error>;
 
-    /// Lists the members of a namespace, module or type.
+    /// Answers what is asked of what its session has, also while a job runs. Nothing of the session's is run for it.
     ///
     /// # Errors
-    /// [`Error::WorkerFailed`], [`Error::InvalidArgument`] where nothing has that name.
-    async fn explore(&self, name: String) -> Result<Members, Error>;
+    /// [`Error::WorkerFailed`], also where it cannot tell; [`Error::InvalidArgument`] where nothing has the name that is asked for.
+    async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error>;
 }
 
 /// An agent that is spoken to.
@@ -228,34 +230,6 @@ pub struct CompletionItem {
     /// Its type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What its author says of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub documentation: Option<String>,
-}
-
-/// What a namespace, module or type holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Members {
-    /// Its name.
-    pub name: String,
-    /// What it is: `namespace`, `module`, `type`.
-    pub kind: String,
-    /// What it holds.
-    pub members: Vec<Member>,
-}
-
-/// One member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Member {
-    /// Its name.
-    pub name: String,
-    /// What it is.
-    pub kind: String,
-    /// Its type.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
     /// What its author says of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documentation: Option<String>,

@@ -36,7 +36,8 @@ use crate::lane::{Lane, Queued};
 use crate::output::OutputBuffer;
 use crate::presence::Clients;
 use crate::progress::WarmUps;
-use crate::runner::{AgentQuestion, Completions, Members, ResourceUsage, RunnerFactory};
+use crate::query::{KernelAnswer, KernelQuery};
+use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
 use crate::server_lane::ServerLane;
 use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -64,8 +65,8 @@ pub(crate) enum Request {
     Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
     /// Complete at a cursor.
     Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
-    /// List members.
-    Explore { name: String, reply: oneshot::Sender<Result<Members, Error>> },
+    /// What a kernel knows of what its session has.
+    Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
     /// What an agent says of itself.
     Question { question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>> },
     /// What the worker uses.
@@ -357,8 +358,8 @@ impl SessionTask {
                     kernel.complete(code, cursor).await
                 });
             }
-            Request::Explore { name, reply } => {
-                self.query(Action::Explore, reply, |kernel| async move { kernel.explore(name).await });
+            Request::Query { query, reply } => {
+                self.query(Action::Explore, reply, |kernel| async move { kernel.query(query).await });
             }
             Request::Question { question, reply } => self.ask_agent(question, reply),
             Request::Usage { reply } => {

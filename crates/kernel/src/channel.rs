@@ -117,6 +117,8 @@ pub(crate) async fn greet(
             | FromWorker::Diagnostics { .. }
             | FromWorker::Completions { .. }
             | FromWorker::Members { .. }
+            | FromWorker::Symbols { .. }
+            | FromWorker::Values { .. }
             | FromWorker::Asks { .. }
             | FromWorker::Display { .. }
             | FromWorker::Interrupted { .. }

@@ -1,7 +1,8 @@
 //! The messages between daemon and worker. The contract is `docs/worker-protocol.md`.
 
 use bytes::Bytes;
-use mainstay_engine::runner::{CompletionItem, Member};
+use mainstay_engine::query::{Members, Symbols};
+use mainstay_engine::runner::CompletionItem;
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, Question, RaisedError, Reference, References,
     TextPosition,
@@ -37,8 +38,12 @@ pub(crate) enum ToWorker {
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.
     Complete { id: u64, code: String, line: u32, column: u32 },
-    /// List members.
+    /// What a name stands for.
     Explore { id: u64, name: String },
+    /// What has a text in its name.
+    Search { id: u64, text: String, limit: u32 },
+    /// What is bound.
+    Values { id: u64 },
     /// Ask an eval to stop, whether it runs or has yet to begin.
     Interrupt { id: u64, eval: u64 },
     /// Take the answer to an ask; without a value there is none, and why.
@@ -73,7 +78,19 @@ pub(crate) enum FromWorker {
     /// The answer to a completion.
     Completions { id: u64, items: Vec<CompletionItem>, start: TextPosition },
     /// The answer to an exploration.
-    Members { id: u64, name: String, kind: String, members: Vec<Member> },
+    Members {
+        id: u64,
+        #[serde(flatten)]
+        members: Members,
+    },
+    /// The answer to a search.
+    Symbols {
+        id: u64,
+        #[serde(flatten)]
+        symbols: Symbols,
+    },
+    /// The answer to what is bound.
+    Values { id: u64, bindings: Vec<Binding> },
     /// Code of a job asks, and waits for the answer.
     Asks {
         ask: AskId,
@@ -204,6 +221,8 @@ impl FromWorker {
             | Self::Diagnostics { id, .. }
             | Self::Completions { id, .. }
             | Self::Members { id, .. }
+            | Self::Symbols { id, .. }
+            | Self::Values { id, .. }
             | Self::Interrupted { id } => Some(*id),
             Self::Result(result) => Some(result.id),
             Self::Failed { id, .. } => *id,

@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
+use mainstay_engine::query::{KernelAnswer, KernelQuery};
 use mainstay_engine::runner::{
-    Completions, Kernel, Members, Process, ResourceUsage, Runner, StartedRunner, Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -155,7 +156,7 @@ impl Worker {
         send(&self.outgoing, message).await
     }
 
-    async fn query(&self, request: impl FnOnce(u64) -> ToWorker + Send) -> Result<FromWorker, Error> {
+    async fn ask(&self, request: impl FnOnce(u64) -> ToWorker + Send) -> Result<FromWorker, Error> {
         let id = self.calls.next_id();
         let answer = self.calls.expect(id);
         self.send(&request(id)).await?;
@@ -206,7 +207,7 @@ impl Process for Worker {
     async fn interrupt(&self) {
         if let Some((eval, _)) = self.calls.running() {
             // A worker that cannot be asked is killed when its grace ends.
-            self.query(|id| ToWorker::Interrupt { id, eval }).await.ok();
+            self.ask(|id| ToWorker::Interrupt { id, eval }).await.ok();
         }
     }
 
@@ -233,7 +234,7 @@ impl Kernel for Worker {
     }
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
-        match self.query(|id| ToWorker::Reset { id }).await? {
+        match self.ask(|id| ToWorker::Reset { id }).await? {
             FromWorker::Ready { kernel, version, runtime, pid, environment, .. } => Ok(RunnerInfo {
                 kernel: kernel_name(&kernel, &version),
                 runtime,
@@ -245,7 +246,7 @@ impl Kernel for Worker {
     }
 
     async fn check(&self, code: String, file: Option<String>) -> Result<Vec<Diagnostic>, Error> {
-        match self.query(|id| ToWorker::Check { id, code, file }).await? {
+        match self.ask(|id| ToWorker::Check { id, code, file }).await? {
             FromWorker::Diagnostics { diagnostics, .. } => Ok(diagnostics),
             other => Err(unexpected(&other)),
         }
@@ -253,15 +254,22 @@ impl Kernel for Worker {
 
     async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
         let TextPosition { line, column } = cursor;
-        match self.query(|id| ToWorker::Complete { id, code, line, column }).await? {
+        match self.ask(|id| ToWorker::Complete { id, code, line, column }).await? {
             FromWorker::Completions { items, start, .. } => Ok(Completions { items, start: Some(start) }),
             other => Err(unexpected(&other)),
         }
     }
 
-    async fn explore(&self, name: String) -> Result<Members, Error> {
-        match self.query(|id| ToWorker::Explore { id, name }).await? {
-            FromWorker::Members { name, kind, members, .. } => Ok(Members { name, kind, members }),
+    async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error> {
+        let asked = |id| match query {
+            KernelQuery::Members { name } => ToWorker::Explore { id, name },
+            KernelQuery::Symbols { text, limit } => ToWorker::Search { id, text, limit },
+            KernelQuery::Values => ToWorker::Values { id },
+        };
+        match self.ask(asked).await? {
+            FromWorker::Members { members, .. } => Ok(KernelAnswer::Members(members)),
+            FromWorker::Symbols { symbols, .. } => Ok(KernelAnswer::Symbols(symbols)),
+            FromWorker::Values { bindings, .. } => Ok(KernelAnswer::Values(bindings)),
             other => Err(unexpected(&other)),
         }
     }

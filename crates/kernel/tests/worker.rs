@@ -10,6 +10,9 @@
 
 mod support;
 
+#[path = "worker/exploring.rs"]
+mod exploring;
+
 #[path = "worker/displays.rs"]
 mod displays;
 

@@ -22,6 +22,11 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
+    /// The .NET SDK's folder.
+    pub(crate) fn dotnet(&self) -> &Path {
+        &self.dotnet
+    }
+
     /// The environment variables that tell them.
     pub(crate) fn environment(&self) -> [(&'static str, &Path); 5] {
         [

@@ -12,9 +12,9 @@ use serde_json::Value;
 use shuttle::future::yield_now;
 use tokio::sync::mpsc;
 
+use crate::query::{KernelAnswer, KernelQuery};
 use crate::runner::{
-    Completions, Kernel, Members, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-    Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
 };
 
 /// Starts workers, and remembers what they ran.
@@ -120,7 +120,7 @@ impl Kernel for Worker {
         Ok(Completions::default())
     }
 
-    async fn explore(&self, name: String) -> Result<Members, Error> {
-        Ok(Members { name, kind: "module".to_owned(), members: Vec::new() })
+    async fn query(&self, _: KernelQuery) -> Result<KernelAnswer, Error> {
+        Ok(KernelAnswer::Values(Vec::new()))
     }
 }

@@ -1,6 +1,7 @@
 //! Principals and clients: who sees and drives what, and who is there.
 
 use mainstay_engine::Cursor;
+use mainstay_engine::query::KernelQuery;
 use mainstay_log::SessionFilter;
 use mainstay_model::{
     Access, Command, CommandId, Content, Error, EventFilter, Limits, NewLine, Outcome, Position, Principal,
@@ -48,7 +49,10 @@ async fn another_principals_session_is_not_there() {
     assert_eq!(eve.events(session, Seq::ZERO, 1).await.map(drop), not_found);
     assert_eq!(eve.subscribe(session, Seq::ZERO).await.map(drop), not_found);
     assert_eq!(eve.check(session, "1".to_owned(), None).await.map(drop), not_found);
-    assert_eq!(eve.explore(session, "List".to_owned()).await.map(drop), not_found);
+    assert_eq!(
+        eve.query(session, KernelQuery::Members { name: "List".to_owned() }).await.map(drop),
+        not_found
+    );
     assert_eq!(eve.settled(session, std::time::Duration::ZERO).await.map(drop), not_found);
     assert_eq!(eve.usage(session).await, None);
     assert_eq!(eve.sessions(SessionFilter::default()).await, Ok(Vec::new()));

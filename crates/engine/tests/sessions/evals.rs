@@ -1,5 +1,6 @@
 //! Code, its outcome, and what it prints.
 
+use mainstay_engine::query::KernelQuery;
 use mainstay_model::{
     Action, Admission, Error, EvalEnding, Limits, Seq, SessionCommand, SessionKind, SessionState,
     TextPosition,
@@ -64,7 +65,16 @@ async fn questions_are_answered_while_a_job_runs() {
     let cursor = TextPosition { line: 1, column: 2 };
     assert_eq!(engine.check(session.id, "let".to_owned(), None).await.unwrap()[0].message, "let");
     assert_eq!(engine.complete(session.id, "Li".to_owned(), cursor).await.unwrap().items[0].label, "Li");
-    assert_eq!(engine.explore(session.id, "List".to_owned()).await.unwrap().name, "List");
+    assert_eq!(
+        engine
+            .query(session.id, KernelQuery::Members { name: "List".to_owned() })
+            .await
+            .unwrap()
+            .members()
+            .unwrap()
+            .name,
+        "List"
+    );
     assert!(engine.usage(session.id).await.is_some());
     assert_eq!(session.state().await, SessionState::Evaluating);
     session.submit(CANCEL).await.unwrap();
@@ -75,7 +85,7 @@ async fn questions_are_answered_while_a_job_runs() {
 async fn a_question_that_takes_too_long_is_given_up() {
     let daemon = Daemon::with(Limits { query_ms: 5, ..quick() }).await;
     let session = daemon.session().await;
-    let answer = daemon.local.explore(session.id, "slow".to_owned()).await;
+    let answer = daemon.local.query(session.id, KernelQuery::Members { name: "slow".to_owned() }).await;
     assert_eq!(answer, Err(Error::Timeout { limit_ms: 5 }));
 }
 

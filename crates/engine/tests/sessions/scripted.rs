@@ -26,9 +26,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbols};
 use mainstay_engine::runner::{
-    CompletionItem, Completions, Kernel, Members, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner, Submission,
+    CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
+    Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -284,10 +285,14 @@ impl Kernel for ScriptedRunner {
         Ok(Completions { items: vec![item], start: Some(cursor) })
     }
 
-    async fn explore(&self, name: String) -> Result<Members, Error> {
-        match name.as_str() {
-            "slow" => std::future::pending().await,
-            _ => Ok(Members { name, kind: "module".to_owned(), members: Vec::new() }),
+    async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error> {
+        match query {
+            KernelQuery::Members { name } if name == "slow" => std::future::pending().await,
+            KernelQuery::Members { name } => {
+                Ok(KernelAnswer::Members(Members { name, kind: "module".to_owned(), ..Members::default() }))
+            }
+            KernelQuery::Symbols { .. } => Ok(KernelAnswer::Symbols(Symbols::default())),
+            KernelQuery::Values => Ok(KernelAnswer::Values(Vec::new())),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A session that is given its definitions back: how far it is, and what can be done meanwhile.
 
+use mainstay_engine::query::KernelQuery;
 use mainstay_engine::{ExportCursor, WarmUpProgress};
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
@@ -103,7 +104,16 @@ async fn a_session_is_read_found_exported_forked_and_completed_in_while_it_warms
     assert_eq!(attached.lineage(id).await.unwrap().len(), 2);
     let cursor = TextPosition { line: 1, column: 1 };
     assert_eq!(attached.complete(id, "a".to_owned(), cursor).await.unwrap().items.len(), 1);
-    assert_eq!(attached.explore(id, "List".to_owned()).await.unwrap().name, "List");
+    assert_eq!(
+        attached
+            .query(id, KernelQuery::Members { name: "List".to_owned() })
+            .await
+            .unwrap()
+            .members()
+            .unwrap()
+            .name,
+        "List"
+    );
     let unsure = attached.check(id, "c".to_owned(), None).await;
     assert!(matches!(unsure, Err(Error::NotOffered { state: SessionState::WarmingUp, .. })), "{unsure:?}");
     child.submit(SessionCommand::Rename { name: "idea".to_owned() }).await.unwrap();

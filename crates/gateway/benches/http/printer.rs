@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_engine::query::{KernelAnswer, KernelQuery};
 use mainstay_engine::runner::{
-    Completions, Kernel, Members, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-    Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission,
 };
 use mainstay_model::{
     AskId, Diagnostic, Error, EvalResult, JobEnding, JobReport, OutputStream, RunnerInfo, RunnerNotice,
@@ -87,7 +87,7 @@ impl Kernel for Printer {
         Ok(Completions { items: Vec::new(), start: None })
     }
 
-    async fn explore(&self, name: String) -> Result<Members, Error> {
-        Ok(Members { name, kind: "module".to_owned(), members: Vec::new() })
+    async fn query(&self, _: KernelQuery) -> Result<KernelAnswer, Error> {
+        Ok(KernelAnswer::Values(Vec::new()))
     }
 }

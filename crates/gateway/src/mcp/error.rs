@@ -14,6 +14,7 @@ use super::call::Call;
 use super::cancel::CancelEval;
 use super::eval::SendFsharpCode;
 use super::events::GetRecentFsiEvents;
+use super::explore::ExploreType;
 use super::lifecycle::{HardResetFsiSession, ResetFsiSession, StopSession};
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::status::GetFsiStatus;
@@ -87,13 +88,10 @@ const fn tool_name(action: Action) -> Option<&'static str> {
         Action::Stop => Some(StopSession::NAME),
         Action::Answer => Some(AnswerAsk::NAME),
         Action::Prompt | Action::Steer => None,
-        Action::Explore
-        | Action::Rename
-        | Action::Compact
-        | Action::Label
-        | Action::Merge
-        | Action::Delete
-        | Action::Ask => None,
+        Action::Explore => Some(ExploreType::NAME),
+        Action::Rename | Action::Compact | Action::Label | Action::Merge | Action::Delete | Action::Ask => {
+            None
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod error;
 mod eval;
 mod events;
 mod exchange;
+mod explore;
 mod fork;
 mod lifecycle;
 mod lines;

@@ -17,6 +17,7 @@ use super::cancel::CancelEval;
 use super::eval::SendFsharpCode;
 use super::events::GetRecentFsiEvents;
 use super::exchange::{ExportSession, ImportSession};
+use super::explore::{ExploreNamespace, ExploreType, FindSymbols, GetValues};
 use super::fork::ForkSession;
 use super::lifecycle::{CreateSession, HardResetFsiSession, ListSessions, ResetFsiSession, StopSession};
 use super::query::{CheckFsharpCode, GetCompletions};
@@ -104,6 +105,10 @@ tools! {
     SendFsharpCode,
     CheckFsharpCode,
     GetCompletions,
+    ExploreNamespace,
+    ExploreType,
+    FindSymbols,
+    GetValues,
     CancelEval,
     AnswerAsk,
     GetFsiStatus,
@@ -120,14 +125,16 @@ tools! {
 }
 
 fn description<T: Tool>() -> rmcp::model::Tool {
-    rmcp::model::Tool::new(T::NAME, T::DESCRIPTION, schema::of_arguments::<T>())
-        .with_raw_output_schema(schema::of_answer::<T::Answer>())
-        .with_annotations(match T::EFFECT {
-            Effect::Reads => ToolAnnotations::new().read_only(true),
-            Effect::Changes { destructive, idempotent } => {
-                ToolAnnotations::new().read_only(false).destructive(destructive).idempotent(idempotent)
-            }
-        })
+    let tool = rmcp::model::Tool::new(T::NAME, T::DESCRIPTION, schema::of_arguments::<T>());
+    match T::EFFECT {
+        // Every model that is told of a tool pays for each word of it, and what is read says itself what it is.
+        Effect::Reads => tool.with_annotations(ToolAnnotations::new().read_only(true)),
+        Effect::Changes { destructive, idempotent } => {
+            tool.with_raw_output_schema(schema::of_answer::<T::Answer>()).with_annotations(
+                ToolAnnotations::new().read_only(false).destructive(destructive).idempotent(idempotent),
+            )
+        }
+    }
 }
 
 async fn answer<T: Tool>(arguments: JsonObject, call: &Call<'_>) -> Result<CallToolResult, ErrorData> {

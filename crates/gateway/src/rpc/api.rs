@@ -566,7 +566,24 @@ methods! {
         session: String,
         /// What.
         name: String,
-    } -> mainstay_engine::runner::Members;
+    } -> mainstay_engine::query::Members;
+
+    /// Finds what the session defined or refers to by a text in its name.
+    "session/symbols" FindSymbols {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The text, in any case; with a dot it is looked for in full names.
+        text: String,
+        /// How many at most.
+        #[serde(default)]
+        limit: Option<u32>,
+    } -> mainstay_engine::query::Symbols;
+
+    /// Lists what the session's code bound at the prompt, the newest first.
+    "session/values" ListValues {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> Vec<mainstay_model::Binding>;
 
     /// A page of a session's events.
     "session/events" ListEvents {

@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::api::{
     AddHistory, AnswerAsk, Answered, AskAgent, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
     CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
-    DeleteSession, Deleted, DoWork, Eval, Explore, ExportSession, Exported, ForkSession, Forked, GetCommand,
-    GetHistory, GetLineage, GetLink, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics,
-    HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries, Inserted, LabelEntry,
-    Link, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListLabels, ListSessions,
-    MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession,
-    ResetSession, SearchEntries, Sent, SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
+    DeleteSession, Deleted, DoWork, Eval, Explore, ExportSession, Exported, FindSymbols, ForkSession, Forked,
+    GetCommand, GetHistory, GetLineage, GetLink, GetSession, GetSessionStatistics, GetStatus,
+    GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries,
+    Inserted, LabelEntry, Link, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListLabels,
+    ListSessions, ListValues, MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed,
+    RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession,
+    SteerSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -22,6 +23,7 @@ use crate::view::{
     StatisticsView,
 };
 use futures::future::try_join_all;
+use mainstay_engine::query::{KernelQuery, SYMBOLS};
 use mainstay_engine::{Client, ExportPage, Merge, Outlook, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
@@ -164,7 +166,17 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         }
         Explore::NAME => {
             let Explore { session, name } = params(request)?;
-            written(client.explore(call.resolve(&session).await?, name).await?)
+            let query = KernelQuery::Members { name };
+            written(client.query(call.resolve(&session).await?, query).await?.members()?)
+        }
+        FindSymbols::NAME => {
+            let FindSymbols { session, text, limit } = params(request)?;
+            let query = KernelQuery::Symbols { text, limit: limit.unwrap_or(SYMBOLS) };
+            written(client.query(call.resolve(&session).await?, query).await?.symbols()?)
+        }
+        ListValues::NAME => {
+            let ListValues { session } = params(request)?;
+            written(client.query(call.resolve(&session).await?, KernelQuery::Values).await?.values()?)
         }
         ListEvents::NAME => {
             let ListEvents { session, after, limit } = params(request)?;

@@ -22,8 +22,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, Symbol, Symbols};
 use mainstay_engine::runner::{
-    CompletionItem, Completions, Kernel, Members, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
     StartedRunner, Submission,
 };
 use mainstay_model::{
@@ -131,8 +132,38 @@ impl Kernel for Handle {
         })
     }
 
-    async fn explore(&self, name: String) -> Result<Members, Error> {
-        Ok(Members { name, kind: "module".to_owned(), members: Vec::new() })
+    async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error> {
+        match query {
+            KernelQuery::Members { name } => Ok(KernelAnswer::Members(Members {
+                kind: "type".to_owned(),
+                documentation: Some(format!("What {name} is for.")),
+                bases: vec!["Animal".to_owned()],
+                interfaces: vec!["INamed".to_owned()],
+                members: vec![Member {
+                    name: "Name".to_owned(),
+                    kind: "property".to_owned(),
+                    signature: Some("string".to_owned()),
+                    documentation: None,
+                }],
+                name,
+            })),
+            KernelQuery::Symbols { text, .. } => {
+                let symbol = Symbol {
+                    full_name: format!("Pets.{text}"),
+                    name: text,
+                    kind: "type".to_owned(),
+                    signature: None,
+                    documentation: None,
+                    assembly: Some("Pets".to_owned()),
+                };
+                Ok(KernelAnswer::Symbols(Symbols { items: vec![symbol], found: 2 }))
+            }
+            KernelQuery::Values => Ok(KernelAnswer::Values(vec![Binding {
+                name: "rex".to_owned(),
+                value_type: "Dog".to_owned(),
+                value: Some("{ Name = \"Rex\" }".to_owned()),
+            }])),
+        }
     }
 }
 

@@ -60,10 +60,12 @@ const WORKER: &[SourceFile] = sources!["":
     "Displays.fs"
     "Sha256.fs"
     "Surroundings.fs"
+    "Bound.fs"
     "Evaluator.fs"
     "Documentation.fs"
     "Intellisense.fs"
     "Explorer.fs"
+    "Search.fs"
     "Program.fs"
 ];
 

@@ -1,0 +1,144 @@
+//! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound.
+
+use mainstay_model::{Binding, Error};
+use serde::{Deserialize, Serialize};
+
+/// How many symbols are told of where nobody says how many.
+pub const SYMBOLS: u32 = 50;
+
+/// A question to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelQuery {
+    /// What a namespace, module or type holds.
+    Members {
+        /// Its name, as code would write it.
+        name: String,
+    },
+    /// What the session defined or refers to that has a text in its name.
+    Symbols {
+        /// The text, in any case; with a dot it is looked for in full names.
+        text: String,
+        /// How many at most.
+        limit: u32,
+    },
+    /// What its code bound at the prompt.
+    Values,
+}
+
+/// The answer to one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelAnswer {
+    /// To [`KernelQuery::Members`].
+    Members(Members),
+    /// To [`KernelQuery::Symbols`].
+    Symbols(Symbols),
+    /// To [`KernelQuery::Values`]: the newest first.
+    Values(Vec<Binding>),
+}
+
+impl KernelAnswer {
+    /// The answer to [`KernelQuery::Members`].
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where it is one to something else.
+    pub fn members(self) -> Result<Members, Error> {
+        match self {
+            Self::Members(members) => Ok(members),
+            Self::Symbols(_) | Self::Values(_) => Err(beside_the_point()),
+        }
+    }
+
+    /// The answer to [`KernelQuery::Symbols`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn symbols(self) -> Result<Symbols, Error> {
+        match self {
+            Self::Symbols(symbols) => Ok(symbols),
+            Self::Members(_) | Self::Values(_) => Err(beside_the_point()),
+        }
+    }
+
+    /// The answer to [`KernelQuery::Values`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn values(self) -> Result<Vec<Binding>, Error> {
+        match self {
+            Self::Values(values) => Ok(values),
+            Self::Members(_) | Self::Symbols(_) => Err(beside_the_point()),
+        }
+    }
+}
+
+fn beside_the_point() -> Error {
+    Error::WorkerFailed { reason: "it answered something else than it was asked".to_owned() }
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Members {
+    /// The name.
+    pub name: String,
+    /// What it is: `namespace`, `module`, `type`.
+    pub kind: String,
+    /// What its author says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documentation: Option<String>,
+    /// The types that a type inherits from, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bases: Vec<String>,
+    /// The interfaces that a type implements, also by what it inherits from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+    /// What it holds.
+    pub members: Vec<Member>,
+}
+
+/// One member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: String,
+    /// Its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What its author says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documentation: Option<String>,
+}
+
+/// What was found by a text in its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Symbols {
+    /// What fits best, first.
+    pub items: Vec<Symbol>,
+    /// How many there are in all.
+    pub found: u64,
+}
+
+/// Something that has a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Symbol {
+    /// The name.
+    pub name: String,
+    /// The name with what it stands in.
+    pub full_name: String,
+    /// What it is: `type`, `module`, `function`, `value`.
+    pub kind: String,
+    /// Its type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What its author says of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documentation: Option<String>,
+    /// The assembly it is in; none where the session defined it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assembly: Option<String>,
+}

@@ -1,0 +1,125 @@
+//! What a session has, asked of a real worker: names, what is found by a text, what is bound.
+
+use mainstay_engine::query::{KernelQuery, Members, Symbols};
+use mainstay_model::{Binding, Error};
+
+use super::{Session, soon};
+
+impl Session {
+    async fn has_run(&mut self, code: &str) {
+        let job = self.submit(code).await;
+        self.end_of(job).await;
+    }
+
+    async fn members(&self, name: &str) -> Result<Members, Error> {
+        let query = KernelQuery::Members { name: name.to_owned() };
+        soon(self.worker.runner.kernel().unwrap().query(query)).await?.members()
+    }
+
+    async fn symbols(&self, text: &str, limit: u32) -> Symbols {
+        let query = KernelQuery::Symbols { text: text.to_owned(), limit };
+        soon(self.worker.runner.kernel().unwrap().query(query)).await.unwrap().symbols().unwrap()
+    }
+
+    async fn values(&self) -> Vec<Binding> {
+        soon(self.worker.runner.kernel().unwrap().query(KernelQuery::Values)).await.unwrap().values().unwrap()
+    }
+}
+
+const ZOO: &str = "
+module Zoo =
+    /// Something alive.
+    type Animal(name: string) =
+        /// What it is called.
+        member _.Name = name
+    type Dog(name) =
+        inherit Animal(name)
+        member _.Bark(times: int) = String.replicate times \"wow\"
+        interface System.IDisposable with
+            member _.Dispose() = ()
+    /// How many legs a dog has.
+    let legsOfDog = 4
+    let feed (animal: Animal) = animal.Name.Length
+";
+
+#[tokio::test]
+async fn a_type_is_told_with_what_it_inherits_and_implements() {
+    let mut session = Session::start().await;
+    session.has_run(ZOO).await;
+    let dog = session.members("Zoo.Dog").await.unwrap();
+    assert_eq!((dog.kind.as_str(), &*dog.bases), ("type", &["Zoo.Animal".to_owned(), "obj".into()][..]));
+    assert_eq!(dog.interfaces, ["System.IDisposable"]);
+    let bark = dog.members.iter().find(|member| member.name == "Bark").unwrap();
+    assert_eq!((bark.kind.as_str(), bark.signature.as_deref()), ("method", Some("int -> string")));
+    let animal = session.members("Zoo.Animal").await.unwrap();
+    assert_eq!(animal.documentation.as_deref(), Some("Something alive."));
+    let name = animal.members.iter().find(|member| member.name == "Name").unwrap();
+    assert_eq!(name.documentation.as_deref(), Some("What it is called."));
+    let zoo = session.members("Zoo").await.unwrap();
+    assert_eq!((zoo.kind.as_str(), zoo.bases.len()), ("module", 0));
+    assert!(zoo.members.iter().any(|member| member.name == "feed"), "{zoo:?}");
+    let refused = session.members("Zoo.Cat").await;
+    assert!(matches!(refused, Err(Error::InvalidArgument { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn names_are_found_in_the_session_and_in_what_it_refers_to() {
+    let mut session = Session::start().await;
+    session.has_run(ZOO).await;
+    let dogs = session.symbols("dog", 10).await;
+    let names: Vec<_> = dogs.items.iter().map(|item| item.full_name.as_str()).collect();
+    assert_eq!(
+        names[..2],
+        ["Zoo.Dog", "Zoo.legsOfDog"],
+        "what is called so comes before what has it in its name"
+    );
+    assert_eq!(dogs.items[1].signature.as_deref(), Some("int"));
+    assert_eq!(dogs.items[1].documentation.as_deref(), Some("How many legs a dog has."));
+    assert!(dogs.items.iter().all(|item| item.assembly.is_none()), "{dogs:?}");
+    let builders = session.symbols("StringBuilder", 3).await;
+    assert_eq!(builders.items[0].full_name, "System.Text.StringBuilder");
+    assert!(builders.items[0].assembly.is_some(), "{builders:?}");
+    let functions = session.symbols("List.chunkBy", 5).await;
+    assert_eq!(
+        functions.items[0].full_name, "Microsoft.FSharp.Collections.List.chunkBySize",
+        "{functions:?}"
+    );
+    assert_eq!(functions.items[0].kind, "function");
+    let many = session.symbols("e", 7).await;
+    assert!(many.items.len() == 7 && many.found > 1000, "{}", many.found);
+    // Of two with one name only the newer can be reached.
+    session.has_run("module Zoo = let legsOfDog = \"four\"").await;
+    let legs = session.symbols("legsOfDog", 10).await;
+    assert_eq!((legs.found, legs.items[0].signature.as_deref()), (1, Some("string")));
+}
+
+#[tokio::test]
+async fn what_is_bound_is_told_as_it_is_now() {
+    let mut session = Session::start().await;
+    session
+        .has_run("let answer = 42\nlet mutable count = 0\nlet double x = x * 2\nlet cells = [| 1; 2 |]")
+        .await;
+    session.has_run("count <- 5\ncells.[0] <- 9").await;
+    session.has_run("let answer = \"forty-two\"").await;
+    session.has_run("let never = seq { yield 1; failwith \"it was looked at\" }").await;
+    session.has_run("answer.Length").await;
+    let told: Vec<_> = session
+        .values()
+        .await
+        .into_iter()
+        .map(|Binding { name, value_type, value }| {
+            format!("{name}: {value_type} = {}", value.unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(told[0].split(" = ").next(), Some("never: seq<int>"));
+    insta::assert_debug_snapshot!(told[1..], @r#"
+    [
+        "answer: string = \"forty-two\"",
+        "cells: int [] = [|9; 2|]",
+        "double: int -> int = ",
+        "count: int = 5",
+    ]
+    "#);
+    session.has_run("let wrong = 1 / 0").await;
+    assert!(session.values().await.iter().all(|binding| binding.name != "wrong"));
+}
