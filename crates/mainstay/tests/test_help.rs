@@ -145,7 +145,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 27 + 16 + 3 + 2 + 1 + 3 + 2,
+        1 + 28 + 16 + 3 + 2 + 1 + 3 + 2,
         "the first, each command, those of those that have some"
     );
 }

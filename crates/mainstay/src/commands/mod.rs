@@ -20,6 +20,7 @@ mod eval;
 pub(crate) mod events;
 pub(crate) mod exit;
 mod explain;
+pub(crate) mod explore;
 pub(crate) mod export;
 pub(crate) mod fault;
 pub(crate) mod fork;
@@ -119,6 +120,8 @@ enum Command {
     /// Show what became of a command
     #[command(name = "command")]
     Commands(command::CommandArgs),
+    /// Show what a session has and refers to: namespaces, types, names, values
+    Explore(explore::Explore),
     /// Find what was said in sessions
     Search(search::Search),
     /// Show what you submitted at prompts, newest last, and remove it
@@ -204,6 +207,7 @@ impl Command {
             Self::Eval(eval) => eval.run(home).await,
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
+            Self::Explore(explore) => explore.run(home).await,
             Self::Search(search) => search.run(home).await,
             Self::History(history) => history.run(home).await,
             Self::Export(export) => export.run(home).await,

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use mainstay_gateway::rpc::api::{
-    CancelSession, CompactSession, CreateSession, DeleteSession, ForkSession, GetLineage, GetSession,
-    GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted, LabelEntry, ListAsks,
-    ListEvents, ListHistory, ListLabels, ListSessions, RefreshSession, RenameSession, ResetSession,
-    SearchEntries, Sent,
+    CancelSession, CompactSession, CreateSession, DeleteSession, Explore, FindSymbols, ForkSession,
+    GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted,
+    LabelEntry, ListAsks, ListEvents, ListHistory, ListLabels, ListSessions, ListValues, RefreshSession,
+    RenameSession, ResetSession, SearchEntries, Sent,
 };
 use mainstay_gateway::view::{EntryView, StatisticsView};
 use mainstay_model::{Error, Seq, Timestamp};
@@ -21,6 +21,7 @@ use crate::commands::ask::{answer, asks_text};
 use crate::commands::backup::{back_up, made_text};
 use crate::commands::compact::told;
 use crate::commands::delete::question;
+use crate::commands::explore::{members_text, symbols_text, values_text};
 use crate::commands::fork::moved;
 use crate::commands::gc::{collect, collected_text};
 use crate::commands::history::{newest, show_history};
@@ -66,6 +67,9 @@ impl Repl {
             Command::Lineage => self.lineage().await?,
             Command::Transcript(from) => self.transcript(from).await?,
             Command::History(words) => self.history(words).await?,
+            Command::Explore(name) => self.explore(name).await?,
+            Command::Find(text) => self.find(text).await?,
+            Command::Values => self.values().await?,
             Command::Search(words) => self.search(words).await?,
             Command::Rename(name) => self.rename(name).await?,
             Command::Delete(reference) => self.delete(reference).await?,
@@ -173,6 +177,24 @@ impl Repl {
         if is_empty {
             note(nothing_shown(from));
         }
+        Ok(())
+    }
+
+    async fn explore(&self, name: String) -> Result<(), Error> {
+        let members = self.link.client.call(Explore { session: self.link.reference(), name }).await?;
+        print!("{}", members_text(&members, self.paint));
+        Ok(())
+    }
+
+    async fn find(&self, text: String) -> Result<(), Error> {
+        let find = FindSymbols { session: self.link.reference(), text, limit: None };
+        print!("{}", symbols_text(&self.link.client.call(find).await?, self.paint));
+        Ok(())
+    }
+
+    async fn values(&self) -> Result<(), Error> {
+        let values = self.link.client.call(ListValues { session: self.link.reference() }).await?;
+        print!("{}", values_text(&values, self.paint));
         Ok(())
     }
 

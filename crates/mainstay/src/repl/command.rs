@@ -72,6 +72,12 @@ pub(super) enum Command {
     },
     /// Show the transcript, from the entry with this number on.
     Transcript(u64),
+    /// Show what a namespace, module or type holds.
+    Explore(String),
+    /// Find what is loaded by a part of its name.
+    Find(String),
+    /// Show what is bound.
+    Values,
     /// Find entries of all sessions by the words in them.
     Search(String),
     /// Show what was submitted at prompts in this folder.
@@ -302,6 +308,16 @@ const TABLE: &[Entry] = &[
         given(text).map(|file| Command::Import(file.into()))
     })
     .first(First::SessionFile),
+    entry(":explore", &[], "NAME", "show what a namespace, module or type holds", |text| {
+        given(text).map(Command::Explore)
+    })
+    .only(Tongue::Code),
+    entry(":find", &[], "TEXT", "find types and functions by a part of their name", |text| {
+        given(text).map(Command::Find)
+    })
+    .only(Tongue::Code),
+    entry(":values", &[], "", "show what is bound, and to what", |_| Some(Command::Values))
+        .only(Tongue::Code),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),

@@ -1,0 +1,214 @@
+//! `mainstay explore`
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Args};
+use mainstay_engine::query::{Members, SYMBOLS, Symbols};
+use mainstay_gateway::rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
+use mainstay_model::{Binding, Error};
+
+use super::target::{Target, bring_into_use};
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, counted, note, printable};
+
+/// Shows what a session has and refers to; nothing runs for it.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("what").args(["name", "find", "values"]).required(true),
+    after_help = "Examples:\n  mainstay explore System.IO              # what a namespace holds\n  mainstay explore List                   # a module's functions, with their types\n  mainstay explore System.Text.StringBuilder\n  mainstay explore --find chunk           # by a part of the name, in all that is loaded\n  mainstay explore --values               # what the session's code bound\n\nExit codes: 0 something was found, 1 nothing was."
+)]
+pub(super) struct Explore {
+    /// A namespace, module or type, as code would write it
+    name: Option<String>,
+
+    /// Find what has this text in its name; with a dot, in its full name
+    #[arg(short, long, value_name = "TEXT")]
+    find: Option<String>,
+
+    /// With --find: at most so many
+    #[arg(long, requires = "find", default_value_t = SYMBOLS, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+
+    /// List the names that the session's code bound, the newest first, with what they are bound to now
+    #[arg(long)]
+    values: bool,
+
+    #[command(flatten)]
+    target: Target,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explore {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let Self { name, find, limit, values: _, target, json } = self;
+        let connection = connect_or_start(home, "explore").await?;
+        let client = &connection.client;
+        let session = target.find_or_create(home, client).await?;
+        let session = bring_into_use(client, session).await?.session.to_string();
+        let paint = Paint::stdout();
+        let is_empty = match (name, find) {
+            (Some(name), _) => {
+                let members = client.call(ListMembers { session, name }).await?;
+                show(&members, json, || members_text(&members, paint))?;
+                false
+            }
+            (None, Some(text)) => {
+                let symbols = client.call(FindSymbols { session, text, limit: Some(limit) }).await?;
+                show(&symbols, json, || symbols_text(&symbols, paint))?;
+                symbols.items.is_empty()
+            }
+            (None, None) => {
+                let values = client.call(ListValues { session }).await?;
+                show(&values, json, || values_text(&values, paint))?;
+                values.is_empty()
+            }
+        };
+        Ok(if is_empty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn show(answer: &impl serde::Serialize, json: bool, text: impl FnOnce() -> String) -> Result<(), Error> {
+    match json {
+        true => super::print_json(answer)?,
+        false => print!("{}", text()),
+    }
+    Ok(())
+}
+
+/// What a name stands for, a member a line.
+pub(crate) fn members_text(members: &Members, paint: Paint) -> String {
+    let Members { name, kind, documentation, bases, interfaces, members } = members;
+    let mut text =
+        format!("{} {}\n", paint.tone(Tone::Faint, kind), paint.tone(Tone::Name, &printable(name)));
+    if let Some(documentation) = documentation {
+        let _ = writeln!(text, "  {}", printable(documentation));
+    }
+    for (label, names) in [("inherits", bases), ("implements", interfaces)] {
+        if !names.is_empty() {
+            let _ = writeln!(text, "  {} {}", paint.tone(Tone::Faint, label), printable(&names.join(", ")));
+        }
+    }
+    for member in members {
+        let line = Line {
+            name: &member.name,
+            signature: member.signature.as_deref(),
+            kind: &member.kind,
+            place: None,
+        };
+        line.write(&mut text, member.documentation.as_deref(), paint);
+    }
+    text
+}
+
+/// What was found, one a line.
+pub(crate) fn symbols_text(symbols: &Symbols, paint: Paint) -> String {
+    if symbols.items.is_empty() {
+        note("nothing that is loaded has that in its name");
+        return String::new();
+    }
+    let mut text = String::new();
+    for symbol in &symbols.items {
+        let (signature, place) = (symbol.signature.as_deref(), symbol.assembly.as_deref());
+        let line = Line { name: &symbol.full_name, signature, kind: &symbol.kind, place };
+        line.write(&mut text, symbol.documentation.as_deref(), paint);
+    }
+    let left = symbols.found.saturating_sub(symbols.items.len() as u64);
+    if left > 0 {
+        let more = format!("… {} more; a longer part of the name finds less", counted(left, "name"));
+        let _ = writeln!(text, "{}", paint.tone(Tone::Faint, &more));
+    }
+    text
+}
+
+/// What is bound, one name a line.
+pub(crate) fn values_text(values: &[Binding], paint: Paint) -> String {
+    if values.is_empty() {
+        note("the session's code has bound nothing");
+    }
+    let mut text = String::new();
+    for Binding { name, value_type, value } in values {
+        let name = paint.tone(Tone::Name, &printable(name));
+        let _ = match value {
+            Some(value) => writeln!(text, "{name} : {} = {}", printable(value_type), printable(value)),
+            None => writeln!(text, "{name} : {}", printable(value_type)),
+        };
+    }
+    text
+}
+
+/// A name, and what there is to say of it.
+struct Line<'a> {
+    name: &'a str,
+    signature: Option<&'a str>,
+    kind: &'a str,
+    place: Option<&'a str>,
+}
+
+impl Line<'_> {
+    fn write(&self, text: &mut String, documentation: Option<&str>, paint: Paint) {
+        let Self { name, signature, kind, place } = self;
+        let name = paint.tone(Tone::Name, &printable(name));
+        let signature = signature.map(|signature| format!(" : {}", printable(signature))).unwrap_or_default();
+        let place = place.map(|place| format!(", {place}")).unwrap_or_default();
+        let kind = paint.tone(Tone::Faint, &format!("({kind}{place})"));
+        let _ = writeln!(text, "  {name}{signature} {kind}");
+        if let Some(documentation) = documentation {
+            let _ = writeln!(text, "      {}", paint.tone(Tone::Faint, &printable(documentation)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_engine::query::{Member, Symbol};
+
+    use super::*;
+
+    #[test]
+    fn a_type_is_told_with_its_members() {
+        let members = Members {
+            name: "Dog".to_owned(),
+            kind: "type".to_owned(),
+            documentation: Some("It barks.".to_owned()),
+            bases: vec!["Animal".to_owned(), "obj".to_owned()],
+            interfaces: Vec::new(),
+            members: vec![Member {
+                name: "Bark".to_owned(),
+                kind: "method".to_owned(),
+                signature: Some("int -> string".to_owned()),
+                documentation: Some("So often.".to_owned()),
+            }],
+        };
+        insta::assert_snapshot!(members_text(&members, Paint::plain()), @"");
+    }
+
+    #[test]
+    fn what_is_found_says_where_it_is_and_how_much_there_is() {
+        let symbol = |full_name: &str, assembly: Option<&str>| Symbol {
+            name: full_name.rsplit('.').next().unwrap_or_default().to_owned(),
+            full_name: full_name.to_owned(),
+            kind: "function".to_owned(),
+            signature: Some("int -> int".to_owned()),
+            documentation: None,
+            assembly: assembly.map(str::to_owned),
+        };
+        let items = vec![symbol("Zoo.feed", None), symbol("Other.feed", Some("Other"))];
+        insta::assert_snapshot!(symbols_text(&Symbols { items, found: 5 }, Paint::plain()), @"");
+    }
+
+    #[test]
+    fn what_is_bound_is_told_with_its_type() {
+        let binding = |name: &str, value: Option<&str>| Binding {
+            name: name.to_owned(),
+            value_type: "int".to_owned(),
+            value: value.map(str::to_owned),
+        };
+        let values = [binding("count", Some("5")), binding("later", None)];
+        insta::assert_snapshot!(values_text(&values, Paint::plain()), @"");
+    }
+}
