@@ -20,6 +20,7 @@ use mainstay_model::{
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
+use tracing::Span;
 use uuid::Uuid;
 
 const FORKS: usize = 50;
@@ -137,7 +138,8 @@ impl Daemon {
                 projection.evolve(&Event { session, seq, position, at, metadata, body });
             }
             let (outcomes, version, projection) = (Vec::new(), projection.version, projection.clone());
-            let append = Append { session, epoch, first, events, outcomes, version, projection };
+            let append =
+                Append { session, epoch, first, events, outcomes, version, projection, trace: Span::none() };
             self.log.append(append).await.unwrap();
         }
         assert_eq!(self.log.count_own_entries(session).await, Ok(entries));

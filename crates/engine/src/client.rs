@@ -13,6 +13,7 @@ use mainstay_model::{
     SessionCommand, SessionId, SessionKind, Source, TextPosition,
 };
 use serde_json::Value;
+use tracing::Span;
 
 use crate::context::conversation_of;
 use crate::creation::{Beginning, Creation};
@@ -30,6 +31,8 @@ pub struct Client {
     engine: Engine,
     access: Arc<Access>,
     presence: Arc<Presence>,
+    /// What its commands are part of.
+    trace: Span,
 }
 
 /// An ask that waits for an answer, and where.
@@ -47,7 +50,13 @@ impl Client {
     }
 
     pub(crate) fn new(engine: Engine, access: Access, presence: Presence) -> Self {
-        Self { engine, access: Arc::new(access), presence: Arc::new(presence) }
+        Self { engine, access: Arc::new(access), presence: Arc::new(presence), trace: Span::none() }
+    }
+
+    /// The same client; its commands are part of what this span stands for.
+    #[must_use]
+    pub fn traced(self, trace: Span) -> Self {
+        Self { trace, ..self }
     }
 
     /// Whom it stands for.
@@ -141,7 +150,7 @@ impl Client {
         if let Beginning::Fork(fork) = &creation.beginning {
             self.must_see(fork.from).await?;
         }
-        self.engine.begin_creation(self.source(), creation).await
+        self.engine.begin_creation(self.source(), creation, &self.trace).await
     }
 
     /// What came of a creation; waits for that.
@@ -217,7 +226,7 @@ impl Client {
             | SessionCommand::Answer { .. }
             | SessionCommand::Decline { .. } => self.must_drive(session).await?,
         }
-        self.engine.begin(session, Command { source: self.source(), ..command }).await
+        self.engine.begin(session, Command { source: self.source(), ..command }, &self.trace).await
     }
 
     /// What the agent of a session is shown of its transcript, whole, and how it goes on.

@@ -16,6 +16,7 @@ use crate::hub::Hub;
 use crate::measures;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::Instant;
+use crate::trace::CommitTrace;
 
 /// One decision on its way to the disk.
 pub(crate) struct Commit {
@@ -31,6 +32,8 @@ pub(crate) struct Commit {
     pub(crate) replies: Vec<(Reply, Outcome)>,
     /// The session's version once their commands had ended.
     pub(crate) version: Version,
+    /// What of it is traced.
+    pub(crate) trace: CommitTrace,
 }
 
 /// Where commits go.
@@ -66,6 +69,8 @@ pub(crate) async fn commit_in_order(
                 measures::committed(&commit.after.kind, &events, commit.decided.elapsed());
                 visible.send_replace(commit.after);
                 hub.publish(session, events);
+                // Whoever hears of the end has what went before it in the trace.
+                commit.trace.ended();
                 for (reply, outcome) in commit.replies {
                     reply.answer(outcome, commit.version);
                 }
@@ -74,6 +79,7 @@ pub(crate) async fn commit_in_order(
             Err(error) => {
                 tracing::error!(%session, %error, "an append failed; the session is read anew on its next use");
                 failed.send(()).ok();
+                commit.trace.failed(&error);
                 let mut refused = commit.replies;
                 while let Some(later) = commits.recv().await {
                     refused.extend(later.replies);

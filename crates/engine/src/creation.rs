@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use mainstay_log::trace::ended;
 use mainstay_log::{Append, Epoch, KeyScope, NewEvent, SessionFilter, StoredOutcome};
 use mainstay_model::command::{validate_alias, validate_dependencies, validate_session_name};
 use mainstay_model::decide::{Answer, Identity};
@@ -16,6 +17,7 @@ use mainstay_model::{
     SessionCommand, SessionId, Source, Version,
 };
 use serde::Serialize;
+use tracing::Span;
 use uuid::Uuid;
 
 use crate::claims::{Claim, key_of};
@@ -24,6 +26,7 @@ use crate::engine::{Begun, Engine};
 use crate::exchange::{ImportSession, imported_events, unplaced};
 use crate::session::now;
 use crate::sync::task;
+use crate::trace::CommandTrace;
 
 /// A session that is asked for.
 #[derive(Clone, Debug)]
@@ -84,7 +87,12 @@ impl Creation {
 
 impl Engine {
     /// Accepts what is to create a session, unless it was accepted before. Whoever waits for it may go: it is carried out all the same.
-    pub(crate) async fn begin_creation(&self, source: Source, creation: Creation) -> Result<Begun, Error> {
+    pub(crate) async fn begin_creation(
+        &self,
+        source: Source,
+        creation: Creation,
+        parent: &Span,
+    ) -> Result<Begun, Error> {
         let identity = creation.identity(source.principal());
         let session = SessionId::from_uuid(Uuid::now_v7());
         let claims = &self.shared.claims;
@@ -94,13 +102,21 @@ impl Engine {
             }
             if let Some(claim) = Claim::take(claims, key_of(&identity), session) {
                 let engine = self.clone();
+                let mut trace = CommandTrace::creates(parent, session, &creation.id);
                 return Ok(Begun::by(task::spawn(async move {
                     let _claim = claim;
                     // It may have been carried out before the id was taken.
-                    match engine.created_before(&identity).await? {
+                    let answered = match engine.created_before(&identity).await? {
                         Some(answered) => Ok(answered),
-                        None => engine.carry_out_creation(session, source, creation, identity).await,
+                        None => {
+                            engine.carry_out_creation(session, source, creation, identity, &mut trace).await
+                        }
+                    };
+                    match &answered {
+                        Ok(_) => trace.end(),
+                        Err(error) => trace.refused(error),
                     }
+                    answered
                 })));
             }
             // Under way: the outcome says whether it is the same.
@@ -130,7 +146,7 @@ impl Engine {
         source: Source,
         creation: Creation,
     ) -> BoxFuture<'static, Result<Answered, Error>> {
-        async move { self.begin_creation(source, creation).await?.ended().await }.boxed()
+        async move { self.begin_creation(source, creation, &Span::none()).await?.ended().await }.boxed()
     }
 
     /// Whether a command that is under way is to create a session: then that session is not there yet.
@@ -170,6 +186,7 @@ impl Engine {
         source: Source,
         creation: Creation,
         identity: Identity,
+        trace: &mut CommandTrace,
     ) -> Result<Answered, Error> {
         let Creation { id, depends_on, beginning, .. } = creation;
         validate_dependencies(&id, &depends_on, &self.shared.limits)?;
@@ -192,10 +209,10 @@ impl Engine {
         let answer = identity.answer(outcome.clone());
         let is_agent = create.kind.is_agent();
         let events = first_events(id, &source, session, create, with);
-        let version = self.append_creation(session, events, answer).await?;
+        let version = self.append_creation(session, events, answer, trace).await?;
         // An agent starts when it has something to do.
         if !is_agent {
-            self.start_created(session, source).await;
+            self.start_created(session, source, trace).await;
         }
         Ok(Answered { outcome, version, is_replay: false })
     }
@@ -234,9 +251,13 @@ impl Engine {
     }
 
     /// The session is there, and that is the answer. One that cannot start now does so when it is used.
-    async fn start_created(&self, session: SessionId, source: Source) {
+    async fn start_created(&self, session: SessionId, source: Source, trace: &CommandTrace) {
         let start = Command::new(CommandId::anonymous(Uuid::now_v7()), source, SessionCommand::Start);
-        if let Err(error) = self.submit(session, start).await {
+        let started = match self.begin(session, start, trace.span()).await {
+            Ok(begun) => begun.ended().await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = started {
             tracing::warn!(%session, %error, "a new session was not started");
         }
     }
@@ -287,11 +308,14 @@ impl Engine {
         session: SessionId,
         events: Vec<NewEvent>,
         answer: Answer,
+        trace: &mut CommandTrace,
     ) -> Result<Version, Error> {
         let Some(projection) = Session::fold(&unplaced(session, &events)) else {
             return Err(Error::BadRequest { reason: "a session begins with its creation".to_owned() });
         };
         let version = projection.version;
+        trace.accepted();
+        let span = trace.commit(events.len(), 1);
         let append = Append {
             session,
             epoch: Epoch::FIRST,
@@ -300,8 +324,10 @@ impl Engine {
             outcomes: vec![answer],
             version,
             projection,
+            trace: span.clone(),
         };
         let events = self.shared.log.append(append).await?;
+        ended(&span);
         self.shared.count_outcomes(1);
         self.shared.hub.publish(session, events);
         Ok(version)

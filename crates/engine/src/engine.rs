@@ -15,6 +15,7 @@ use mainstay_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
+use tracing::Span;
 
 use crate::accepted::Reply;
 use crate::breakers::Breakers;
@@ -31,6 +32,7 @@ use crate::session::{Entry, Request, SessionHandle, Shared, now, spawn};
 use crate::sync::task::JoinHandle;
 use crate::sync::time::timeout;
 use crate::sync::{Mutex, MutexGuard, atomic::AtomicU64};
+use crate::trace::CommandTrace;
 use crate::watch::Watch;
 
 /// All sessions of one daemon.
@@ -229,17 +231,23 @@ impl Engine {
         self.shared.server_lane.len()
     }
 
-    /// Carries out a command, or gives the stored outcome of an earlier one with the same id.
-    pub(crate) async fn submit(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
-        self.begin(session, command).await?.ended().await
-    }
-
-    /// Hands a command over to its session.
-    pub(crate) async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
+    /// Hands a command over to its session, as part of what a span stands for.
+    pub(crate) async fn begin(
+        &self,
+        session: SessionId,
+        command: Command,
+        parent: &Span,
+    ) -> Result<Begun, Error> {
+        let trace = CommandTrace::arrived(parent, session, &command.id, command.body.action());
         let fingerprint = command.fingerprint(session);
         let (principal, id, said) = (command.source.principal(), command.id.clone(), fingerprint.clone());
         let handed_over = self
-            .hand_over(session, |reply| Request::Submit { command, fingerprint, reply: Reply::new(reply) })
+            .hand_over(session, |reply| Request::Submit {
+                command,
+                fingerprint,
+                reply: Reply::new(reply),
+                trace,
+            })
             .await;
         match handed_over {
             Ok(answer) => Ok(Begun(How::Waits { answer, engine: self.clone() })),

@@ -37,6 +37,7 @@ mod session;
 mod store;
 mod stream;
 mod sync;
+mod trace;
 mod validity;
 mod warm_up;
 mod watch;

@@ -43,6 +43,7 @@ use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
+use crate::trace::{CommandTrace, CommitTrace, Traces};
 use crate::validity::KnownRecords;
 use crate::warm_up::FromWorker;
 use crate::watch::Watch;
@@ -60,7 +61,7 @@ const NOTICES: usize = 64;
 /// What a session's task is asked.
 pub(crate) enum Request {
     /// A command, and who waits for its outcome.
-    Submit { command: Command, fingerprint: CommandFingerprint, reply: Reply },
+    Submit { command: Command, fingerprint: CommandFingerprint, reply: Reply, trace: CommandTrace },
     /// Check code.
     Check { code: String, file: Option<String>, reply: oneshot::Sender<Result<Vec<Diagnostic>, Error>> },
     /// Complete at a cursor.
@@ -213,6 +214,7 @@ pub(crate) fn spawn(
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
+        traces: Traces::default(),
         shared,
         session,
         epoch,
@@ -254,6 +256,8 @@ struct SessionTask {
     /// How many commits are through.
     through: watch::Receiver<u64>,
     accepted: Accepted,
+    /// What of them is traced.
+    traces: Traces,
     lane: Lane,
     /// The wait of the lane's first command for those it depends on.
     waiter: Option<Waiter>,
@@ -349,7 +353,9 @@ impl SessionTask {
 
     async fn serve(&mut self, request: Request) {
         match request {
-            Request::Submit { command, fingerprint, reply } => self.admit(command, fingerprint, reply).await,
+            Request::Submit { command, fingerprint, reply, trace } => {
+                self.admit(command, fingerprint, reply, trace).await;
+            }
             Request::Check { code, file, reply } => {
                 self.query(Action::Check, reply, |kernel| async move { kernel.check(code, file).await });
             }
@@ -387,6 +393,7 @@ impl SessionTask {
 
     fn carry_out(&mut self, command: Command, fingerprint: CommandFingerprint, deadline: Option<Deadline>) {
         let identity = Identity::of(&command, fingerprint.clone());
+        self.traces.has_turn(&key_of(&identity));
         if let SessionCommand::Cancel { target: Some(target) } = &command.body
             && let Some(withdrawn) = self.lane.take(&identity.principal, target)
         {
@@ -424,6 +431,7 @@ impl SessionTask {
             if self.session.waits(&identity.principal, &identity.command) {
                 return self.decide_surely(Input::Leave { identity, error });
             }
+            self.traces.refused(&key_of(&identity), &error);
             self.accepted.refuse(&key_of(&identity), &error);
         }
     }
@@ -545,6 +553,7 @@ impl SessionTask {
             replies.extend(waiting.into_iter().map(|reply| (reply, answer.outcome.clone())));
         }
         self.shared.count_outcomes(outcomes.len() as u64);
+        let (span, trace) = self.traces.commit(&events, &outcomes);
         let appended = self.shared.log.append(Append {
             session: self.session.id,
             epoch: self.epoch,
@@ -553,8 +562,9 @@ impl SessionTask {
             outcomes,
             version,
             projection: self.session.clone(),
+            trace: span,
         });
-        self.hand_over(appended, ended, replies, version);
+        self.hand_over(appended, ended, replies, version, trace);
     }
 
     fn hand_over(
@@ -563,11 +573,13 @@ impl SessionTask {
         ended: Vec<CommandKey>,
         replies: Vec<(Reply, Outcome)>,
         version: Version,
+        trace: CommitTrace,
     ) {
         self.accepted.commit_handed_over();
         // The committer outlives this task.
         let after = Arc::new(self.session.clone());
-        self.commits.send(Commit { decided: Instant::now(), appended, after, ended, replies, version }).ok();
+        let decided = Instant::now();
+        self.commits.send(Commit { decided, appended, after, ended, replies, version, trace }).ok();
     }
 
     fn carry_out_effect(&mut self, effect: Effect) {
@@ -577,9 +589,11 @@ impl SessionTask {
             Effect::KillWorker => self.drop_worker(),
             Effect::Run { job, code, file } => {
                 self.unstored.clear();
+                self.traces.job_begins(&self.session, job);
                 self.run_job(job, code, file);
             }
             Effect::Work { job, work } => {
+                self.traces.job_begins(&self.session, job);
                 let requested = self.session.running().map(|running| running.requested);
                 let requested = requested.unwrap_or(self.session.last_seq);
                 self.give(Order::Work { job, work, requested });

@@ -27,6 +27,7 @@ use mainstay_model::{
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Span;
 use uuid::Uuid;
 
 const CLIENTS: [usize; 3] = [1, 16, 256];
@@ -247,6 +248,7 @@ fn creation(number: usize) -> Append {
         outcomes: Vec::new(),
         version: Version::ZERO,
         projection: Session::begin(&event).unwrap(),
+        trace: Span::none(),
     }
 }
 

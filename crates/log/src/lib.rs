@@ -15,6 +15,7 @@ use mainstay_model::{
     Metadata, NewLine, Outcome, Placed, Position, Principal, Role, Seq, Session, SessionId, SessionKind,
     Timestamp, Version,
 };
+use tracing::Span;
 
 pub mod backup;
 pub mod collection;
@@ -26,6 +27,7 @@ mod precision;
 pub mod sqlite;
 pub mod statistics;
 mod sync;
+pub mod trace;
 
 pub use backup::Manifest;
 pub use collection::{Collected, Collection};
@@ -237,6 +239,8 @@ pub struct Append {
     pub version: Version,
     /// The session after them.
     pub projection: Session,
+    /// The span of the append; none where it is part of no trace.
+    pub trace: Span,
 }
 
 /// An event before it has its place in the whole log.

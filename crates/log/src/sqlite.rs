@@ -18,7 +18,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
-    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome, precision,
+    SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome, precision, trace::Steps,
 };
 
 mod append;
@@ -136,8 +136,10 @@ impl Log for SqliteLog {
     fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>> {
         let append = precision::to_microseconds(append);
         let session = append.session;
-        let queued = append::Rows::encode(&append)
-            .map(|rows| self.writer.submit(rows.bytes(), move |statements| rows.apply(statements)));
+        let steps = Steps::queued(&append.trace);
+        let queued = append::Rows::encode(&append).map(|rows| {
+            self.writer.submit_traced(rows.bytes(), steps, move |statements| rows.apply(statements))
+        });
         self.transcribe_when_due(append.events.len() as u64);
         Box::pin(async move {
             let first = queued?.await?;

@@ -109,7 +109,7 @@ impl Stored {
                 }
             }
         }
-        let Append { session, epoch, first, events, outcomes, version, projection } = append;
+        let Append { session, epoch, first, events, outcomes, version, projection, trace: _ } = append;
         let last = self.of(session).last().map_or(Seq::ZERO, |event| event.seq);
         let (owner, _) = self.sessions.entry(session).or_insert_with(|| (epoch, projection.clone()));
         if *owner != epoch || last.next() != first {

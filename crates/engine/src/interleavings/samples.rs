@@ -7,6 +7,7 @@ use mainstay_model::{
     Event, EventBody, Metadata, Position, Seq, Session, SessionId, SessionKind, Source, Timestamp,
 };
 use tokio::sync::{oneshot, watch};
+use tracing::Span;
 use uuid::Uuid;
 
 use crate::commit::Heard;
@@ -19,7 +20,7 @@ pub(super) fn append(session: SessionId, first: Seq, events: u64) -> Append {
     let (at, projection) = (Timestamp::UNIX_EPOCH, projection(session));
     let events = (0..events).map(|_| NewEvent { at, metadata: nobody(), body: body() }).collect();
     let (epoch, outcomes, version) = (Epoch::FIRST, Vec::new(), projection.version);
-    Append { session, epoch, first, events, outcomes, version, projection }
+    Append { session, epoch, first, events, outcomes, version, projection, trace: Span::none() }
 }
 
 pub(super) fn projection(session: SessionId) -> Session {

@@ -10,6 +10,7 @@ use mainstay_model::{
 };
 use shuttle::future::{JoinHandle, spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
+use tracing::Span;
 
 use super::explore_a_part;
 use super::memory_log::MemoryLog;
@@ -129,7 +130,7 @@ fn a_cancel_ends_its_command_wherever_it_is() {
             number += 1;
             let cancel = SessionCommand::Cancel { target: Some(id("x")) };
             let cancel = Command::new(id(&format!("cancel-{number}")), client(), cancel);
-            match daemon.engine.submit(session, cancel).await {
+            match daemon.carry_out(session, cancel).await {
                 Err(Error::NotRunning { .. }) => yield_now().await,
                 answer => break answer.unwrap().outcome,
             }
@@ -230,10 +231,15 @@ impl Daemon {
             alias: None,
         };
         let creation = Creation::new(id(name), Beginning::Empty(create));
-        match self.engine.begin_creation(client(), creation).await.unwrap().ended().await.unwrap().outcome {
+        let begun = self.engine.begin_creation(client(), creation, &Span::none()).await.unwrap();
+        match begun.ended().await.unwrap().outcome {
             Outcome::Done { response: Response::Created { session } } => session,
             outcome => panic!("{outcome:?}"),
         }
+    }
+
+    async fn carry_out(&self, session: SessionId, command: Command) -> Result<Answered, Error> {
+        self.engine.begin(session, command, &Span::none()).await?.ended().await
     }
 
     /// A client that sends a command some time, and looks whether its outcome is durable when it has it.
@@ -242,7 +248,7 @@ impl Daemon {
         spawn(async move {
             let key: CommandKey = (Principal::local(), command.id.clone());
             some_time().await;
-            let answer = daemon.engine.submit(session, command).await;
+            let answer = daemon.carry_out(session, command).await;
             assert!(
                 answer.is_err() || daemon.log.has_outcome(&key),
                 "{key:?} was answered before it was durable"

@@ -17,32 +17,50 @@ use super::{SessionTask, now};
 use crate::accepted::{Arrival, Reply};
 use crate::claims::key_of;
 use crate::lane::Queued;
+use crate::trace::{CommandTrace, CommitTrace};
 
 impl SessionTask {
     /// Takes a command in: one that was there before gets the first one's outcome, a new one is carried out, queued or
     /// refused. Only a new one counts for the limits.
-    pub(super) async fn admit(&mut self, command: Command, fingerprint: CommandFingerprint, reply: Reply) {
+    pub(super) async fn admit(
+        &mut self,
+        command: Command,
+        fingerprint: CommandFingerprint,
+        reply: Reply,
+        trace: CommandTrace,
+    ) {
         let identity = Identity::of(&command, fingerprint);
         let reply = match self.accepted.arrive(&identity, reply) {
             Arrival::New(reply) => reply,
-            Arrival::Joined => return,
+            Arrival::Joined => return trace.replayed(),
             Arrival::Follow(reply, outcome, version) => {
+                trace.replayed();
                 let nothing = ready(Ok(Vec::new())).boxed();
-                return self.hand_over(nothing, Vec::new(), vec![(reply, outcome)], version);
+                let reply = vec![(reply, outcome)];
+                return self.hand_over(nothing, Vec::new(), reply, version, CommitTrace::default());
             }
-            Arrival::Copy(reply, outcome, version) => return self.copy(identity, reply, outcome, version),
-            Arrival::Conflict(reply, error) => return reply.refuse(error),
+            Arrival::Copy(reply, outcome, version) => {
+                trace.replayed();
+                return self.copy(identity, reply, outcome, version);
+            }
+            Arrival::Conflict(reply, error) => {
+                trace.refused(&error);
+                return reply.refuse(error);
+            }
         };
         match self.known(&identity).await {
-            Ok(None) => self.admit_new(command, identity, reply),
+            Ok(None) => self.admit_new(command, identity, reply, trace),
             Ok(Some(Stored::UnderId(stored))) => {
+                trace.replayed();
                 self.accepted.give_up(&key_of(&identity));
                 reply.replay(stored.outcome, stored.version);
             }
             Ok(Some(Stored::UnderKey(stored))) => {
+                trace.replayed();
                 self.copy(identity, reply.repeated(), stored.outcome, stored.version);
             }
             Err(error) => {
+                trace.refused(&error);
                 self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
             }
@@ -77,10 +95,11 @@ impl SessionTask {
         self.append(first, Vec::new(), vec![copy.answer(outcome)], version);
     }
 
-    fn admit_new(&mut self, command: Command, identity: Identity, reply: Reply) {
+    fn admit_new(&mut self, command: Command, identity: Identity, reply: Reply, trace: CommandTrace) {
         match self.admissible(&command) {
             Ok(place) => {
                 let fingerprint = identity.fingerprint.clone();
+                self.traces.accepted(key_of(&identity), trace);
                 self.accepted.accept(identity, Some(reply));
                 let deadline = command.timeout_ms.map(|limit_ms| Deadline::after(now(), limit_ms));
                 match place {
@@ -89,6 +108,7 @@ impl SessionTask {
                 }
             }
             Err(error) => {
+                trace.refused(&error);
                 self.accepted.give_up(&key_of(&identity));
                 reply.refuse(error);
             }
@@ -211,6 +231,7 @@ impl SessionTask {
         let Command { id, key, source, depends_on, if_version, body, .. } = command;
         let queued = QueuedCommand { command: id, fingerprint, key, depends_on, if_version, deadline, body };
         let queued = Queued::new(source, queued);
+        self.traces.waits(&queued.key());
         self.lane.push(queued.clone());
         let Queued { source, queued, .. } = queued;
         self.decide_surely(Input::Queue { source, queued });

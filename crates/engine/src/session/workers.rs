@@ -117,6 +117,7 @@ impl SessionTask {
                 notice @ (Notice::WarmedUp { .. } | Notice::Runner(RunnerNotice::Finished { .. })),
             ) => {
                 self.is_done_replaying();
+                self.traces.worker_is_done();
                 self.notice(notice);
                 self.look();
             }
@@ -172,11 +173,14 @@ impl SessionTask {
                 self.stream.forget();
                 self.agent_notice(notice);
             }
+            AgentNotice::Ended { .. } => {
+                self.traces.worker_is_done();
+                self.agent_notice(notice);
+            }
             AgentNotice::Compacted { .. }
             | AgentNotice::Queue(_)
             | AgentNotice::State(_)
-            | AgentNotice::Noted(_)
-            | AgentNotice::Ended { .. } => self.agent_notice(notice),
+            | AgentNotice::Noted(_) => self.agent_notice(notice),
         }
     }
 

@@ -8,6 +8,8 @@ use mainstay_model::{
     Timestamp, Version,
 };
 
+use tracing::Span;
+
 use crate::support::{
     CANCEL, Daemon, breathe, cli, command, create, ending, eval, evaluated, id, next_id, patient, quick,
 };
@@ -318,5 +320,6 @@ fn creation_with(answer: Answer) -> Append {
         outcomes: vec![answer],
         version: projection.version,
         projection,
+        trace: Span::none(),
     }
 }

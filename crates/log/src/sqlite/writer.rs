@@ -13,6 +13,7 @@ use std::sync::Arc;
 use mainstay_model::Error;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
+use tracing::Span;
 
 use super::failed;
 use super::open::CHECKPOINT_PAGES;
@@ -22,6 +23,7 @@ use crate::failpoint::Failpoint;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::mpsc::{Receiver, Sender, channel};
 use crate::sync::thread::{self, JoinHandle};
+use crate::trace::Steps;
 
 /// How much waits, and how much is written together.
 #[derive(Clone, Copy, Debug)]
@@ -81,10 +83,27 @@ impl Writer {
         T: Send + 'static,
         W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send + 'static,
     {
+        self.submit_traced(bytes, Steps::queued(&Span::none()), write)
+    }
+
+    /// The same, as part of a trace.
+    pub(super) fn submit_traced<T, W>(
+        &self,
+        bytes: usize,
+        steps: Steps,
+        write: W,
+    ) -> impl Future<Output = Result<T, Error>> + Send + 'static + use<T, W>
+    where
+        T: Send + 'static,
+        W: FnMut(&mut Statements<'_>) -> Result<T, Unwritten> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let queued = self.waiting.add(bytes, &self.limits).and_then(|()| {
             let write = Box::new(Pending { write, result: None, reply });
-            self.queue.as_ref().and_then(|queue| queue.send(Queued { bytes, write }).ok()).ok_or_else(stopped)
+            self.queue
+                .as_ref()
+                .and_then(|queue| queue.send(Queued { bytes, steps, write }).ok())
+                .ok_or_else(stopped)
         });
         async move {
             queued?;
@@ -155,6 +174,7 @@ impl Waiting {
 
 struct Queued {
     bytes: usize,
+    steps: Steps,
     write: Box<dyn Write>,
 }
 
@@ -224,7 +244,11 @@ impl Worker<'_> {
         let fate = self.transact(|worker| worker.apply_queued(&mut batch));
         if matches!(fate, Err(Lost::UnderWay)) && batch.len() > 1 {
             for mut queued in batch {
-                let fate = self.transact(|worker| worker.apply(&mut queued));
+                let fate = self.transact(|worker| {
+                    worker.apply(&mut queued)?;
+                    queued.steps.flushed(1);
+                    Ok(())
+                });
                 self.answer(vec![queued], fate);
             }
         } else {
@@ -267,10 +291,12 @@ impl Worker<'_> {
                 batch.extend(self.queued.try_recv());
             }
         }
+        batch.iter_mut().for_each(|queued| queued.steps.flushed(applied));
         Ok(())
     }
 
     fn apply(&mut self, queued: &mut Queued) -> Result<(), Lost> {
+        queued.steps.written();
         if queued.write.apply(&mut self.statements) { Ok(()) } else { Err(Lost::UnderWay) }
     }
 
@@ -283,9 +309,11 @@ impl Worker<'_> {
                 Err(failed(error))
             }
         };
-        for queued in batch {
-            self.waiting.remove(queued.bytes);
-            queued.write.answer(fate.clone());
+        for Queued { bytes, steps, write } in batch {
+            self.waiting.remove(bytes);
+            // Before the answer, upon which the append's own span ends.
+            drop(steps);
+            write.answer(fate.clone());
         }
     }
 

@@ -8,6 +8,7 @@ use mainstay_model::{
     CommandFingerprint, CommandId, Event, EventBody, Metadata, Outcome, OutputStream, Position, Principal,
     Response, Seq, Session, SessionId, SessionKind, Source, Timestamp, WarmUpReason,
 };
+use tracing::Span;
 use uuid::Uuid;
 
 pub mod cells;
@@ -70,7 +71,8 @@ impl Line {
         }
         let projection = projection.expect("a line begins with a creation");
         let (outcomes, version) = (Vec::new(), projection.version);
-        Append { session: self.id, epoch: self.epoch, first, events, outcomes, version, projection }
+        let (session, epoch, trace) = (self.id, self.epoch, Span::none());
+        Append { session, epoch, first, events, outcomes, version, projection, trace }
     }
 
     /// The append that creates the session, taken for done.
