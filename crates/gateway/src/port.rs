@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures::StreamExt;
@@ -23,6 +23,7 @@ use crate::browser;
 use crate::connections;
 use crate::http::Problem;
 use crate::rpc::server::Daemon;
+use crate::trace::trace;
 use crate::web;
 
 /// The names of this machine that a request may be addressed to.
@@ -72,6 +73,7 @@ fn router(daemon: Daemon) -> Router {
         .merge(crate::http::routes().with_state(daemon.clone()))
         .merge(crate::web::routes().with_state(daemon.clone()))
         .layer(limit)
+        .layer(from_fn(trace))
         .layer(from_fn_with_state(daemon.clone(), require_token));
     Router::new()
         .route("/health", get(health))

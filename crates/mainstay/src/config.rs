@@ -14,7 +14,7 @@ use crate::home::Home;
 pub(crate) const DEFAULT_PORT: u16 = 37749;
 
 /// All settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Config {
     /// Of the daemon.
@@ -23,6 +23,8 @@ pub(crate) struct Config {
     pub(crate) fsharp: FsharpConfig,
     /// Of pi, the coding agent.
     pub(crate) pi: PiConfig,
+    /// Of traces and metrics that are exported.
+    pub(crate) telemetry: TelemetryConfig,
     /// What is accepted and kept at most.
     pub(crate) limits: Limits,
     /// Who may come in besides the user the daemon runs as.
@@ -120,6 +122,20 @@ impl Default for PiConfig {
             live_sessions: true,
         }
     }
+}
+
+/// Settings of traces and metrics that are exported. What none of them says, OpenTelemetry's environment variables may say.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct TelemetryConfig {
+    /// The collector, which speaks OTLP over HTTP; nothing is exported without.
+    pub(crate) endpoint: Option<String>,
+    /// A file with a header a line, as in `authorization=Bearer TOKEN`.
+    pub(crate) headers_file: Option<PathBuf>,
+    /// What the daemon is called there.
+    pub(crate) service_name: Option<String>,
+    /// The part of the traces that is exported, of those that begin here.
+    pub(crate) sampling_ratio: Option<f64>,
 }
 
 impl Config {
@@ -323,6 +339,10 @@ mod tests {
             "model",
             "arguments",
             "live-sessions",
+            "endpoint",
+            "headers-file",
+            "service-name",
+            "sampling-ratio",
         ]) {
             assert!(shown.contains(&format!("{name} = ")), "{name}");
         }

@@ -9,6 +9,7 @@ use mainstay_model::{Access, Action, CommandId, Error, IdempotencyKey, Session, 
 use super::coding;
 use super::problem::Problem;
 use crate::rpc::server::Daemon;
+use crate::trace::within;
 
 /// Characters of what a client calls itself.
 const NAME_CHARACTERS: usize = 64;
@@ -36,6 +37,7 @@ impl FromRequestParts<Daemon> for Caller {
         let name = parts.headers.get(NAME_HEADER).and_then(|name| name.to_str().ok()).unwrap_or("http");
         let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARACTERS).collect();
         let client = daemon.engine.attach(access, if name.trim().is_empty() { "http" } else { &name });
+        let client = within(client, parts);
         let takes_gzip = coding::takes_gzip(&parts.headers);
         Ok(Self { daemon: daemon.clone(), client, takes_gzip, reference: reference_of(parts) })
     }

@@ -8,14 +8,19 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use mainstay_model::Error;
+use metrics::Recorder;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
 use super::caller::Caller;
 use super::problem::Problem;
+use super::recorders::Both;
+use crate::rpc::server::Daemon;
 
 /// Bounds of times, in seconds: from what is in memory to what people wait for.
-const SECONDS: [f64; 14] =
+pub const SECONDS: [f64; 14] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0];
 
 /// What each metric is.
@@ -29,13 +34,28 @@ const DESCRIPTIONS: [(&str, &str); 6] = [
 ];
 
 /// Where this process records. None where something else in it records elsewhere already.
-fn recorder() -> Option<&'static PrometheusHandle> {
-    static RECORDER: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
-    let recorder = RECORDER.get_or_init(|| {
+static RECORDED: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+
+/// Begins to record, in this place too. To be called before [`Shared`](super::Shared) is made, which begins to record here alone.
+pub fn record_also(other: impl Recorder + Sync + 'static) {
+    begin(|own| metrics::set_global_recorder(Both(own, other)).is_ok());
+}
+
+/// Begins to record.
+pub(super) fn record() {
+    begin(|own| metrics::set_global_recorder(own).is_ok());
+}
+
+fn begin(install: impl FnOnce(PrometheusRecorder) -> bool) {
+    let recorded = RECORDED.get_or_init(|| {
         let builder = PrometheusBuilder::new();
         let builder =
             builder.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS).ok()?;
-        let handle = builder.install_recorder().ok()?;
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        if !install(recorder) {
+            return None;
+        }
         for (name, description) in DESCRIPTIONS {
             match name.ends_with("_seconds") {
                 true => metrics::describe_histogram!(name, description),
@@ -44,12 +64,7 @@ fn recorder() -> Option<&'static PrometheusHandle> {
         }
         Some(handle)
     });
-    recorder.as_ref()
-}
-
-/// Begins to record.
-pub(super) fn record() {
-    if recorder().is_none() {
+    if recorded.is_none() {
         tracing::warn!("metrics are recorded elsewhere in this process; /metrics has none");
     }
 }
@@ -71,20 +86,53 @@ pub(super) async fn measure(request: Request, next: Next) -> Response {
 pub(super) async fn get(caller: Caller) -> Result<Response, Problem> {
     // They are of all sessions.
     caller.client.require_all("read the daemon's metrics")?;
-    let mut text = recorder().map(PrometheusHandle::render).unwrap_or_default();
-    gauges(&caller, &mut text).await?;
+    let mut text = RECORDED.get().and_then(Option::as_ref).map(PrometheusHandle::render).unwrap_or_default();
+    for gauge in gauges(&caller.daemon, &caller.client).await? {
+        gauge.write(&mut text);
+    }
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
-/// How much there is of what comes and goes.
-async fn gauges(caller: &Caller, text: &mut String) -> Result<(), Problem> {
-    let Caller { daemon, client, .. } = caller;
+/// How much there is of something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gauge {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub description: &'static str,
+    /// How much, each with its labels.
+    pub values: Vec<(Vec<(&'static str, String)>, u64)>,
+}
+
+impl Gauge {
+    fn of(name: &'static str, description: &'static str, value: u64) -> Self {
+        Self { name, description, values: vec![(Vec::new(), value)] }
+    }
+
+    /// As Prometheus reads it.
+    fn write(&self, text: &mut String) {
+        let Self { name, description, values } = self;
+        text.push_str(&format!("# HELP {name} {description}\n# TYPE {name} gauge\n"));
+        for (labels, value) in values {
+            let labels: Vec<String> =
+                labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+            let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+            text.push_str(&format!("{name}{labels} {value}\n"));
+        }
+    }
+}
+
+/// How much there is of what comes and goes, as far as this client sees it.
+///
+/// # Errors
+/// [`Error::StoreFailed`].
+pub async fn gauges(daemon: &Daemon, client: &Client) -> Result<Vec<Gauge>, Error> {
     let engine = &daemon.engine;
     let live = client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
     let waiting: usize = live.iter().map(|session| session.lane.len()).sum();
     let sessions = client.count_sessions(SessionFilter::default()).await?;
     let streams = engine.limits().streams.saturating_sub(daemon.http.streams.available_permits());
-    for (name, what, value) in [
+    let mut gauges: Vec<Gauge> = [
         ("mainstay_sessions", "Sessions that are stored", sessions),
         ("mainstay_live_sessions", "Sessions that are not at rest", live.len()),
         ("mainstay_waiting_commands", "Commands that wait for their turn", waiting),
@@ -92,32 +140,22 @@ async fn gauges(caller: &Caller, text: &mut String) -> Result<(), Problem> {
         ("mainstay_asks", "Asks that wait for an answer", client.asks().await?.len()),
         ("mainstay_subscribers", "Followers of events", engine.subscribers()),
         ("mainstay_streams", "Open streams of server-sent events", streams),
-    ] {
-        gauge(text, name, what, &[("", value as u64)]);
-    }
+    ]
+    .map(|(name, description, value)| Gauge::of(name, description, value as u64))
+    .into();
     let store = std::fs::metadata(daemon.home.join("store/mainstay.db")).map_or(0, |file| file.len());
-    gauge(text, "mainstay_log_bytes", "The store's main file", &[("", store)]);
+    gauges.push(Gauge::of("mainstay_log_bytes", "The store's main file", store));
     if let Some(bytes) = crate::memory::own_resident_bytes() {
-        gauge(text, "mainstay_resident_bytes", "Memory of the daemon", &[("", bytes)]);
+        gauges.push(Gauge::of("mainstay_resident_bytes", "Memory of the daemon", bytes));
     }
-    let mut workers = Vec::new();
+    let mut values = Vec::new();
     for session in &live {
         if let Some(usage) = client.usage(session.id).await {
-            workers.push((
-                format!("{{session=\"{}\",kind=\"{}\"}}", session.id, session.kind),
-                usage.resident_bytes,
-            ));
+            let labels = vec![("session", session.id.to_string()), ("kind", session.kind.to_string())];
+            values.push((labels, usage.resident_bytes));
         }
     }
-    let workers: Vec<(&str, u64)> = workers.iter().map(|(labels, bytes)| (labels.as_str(), *bytes)).collect();
-    gauge(text, "mainstay_worker_resident_bytes", "Memory of each session's worker", &workers);
-    Ok(())
-}
-
-/// Writes a gauge, with its labels as they stand.
-fn gauge(text: &mut String, name: &str, what: &str, values: &[(&str, u64)]) {
-    text.push_str(&format!("# HELP {name} {what}\n# TYPE {name} gauge\n"));
-    for (labels, value) in values {
-        text.push_str(&format!("{name}{labels} {value}\n"));
-    }
+    let (name, description) = ("mainstay_worker_resident_bytes", "Memory of each session's worker");
+    gauges.push(Gauge { name, description, values });
+    Ok(gauges)
 }

@@ -19,6 +19,7 @@ mod openapi;
 mod prefer;
 mod problem;
 mod reading;
+mod recorders;
 mod signals;
 mod streams;
 mod submitting;
@@ -33,6 +34,7 @@ use mainstay_engine::runner::Completions;
 use mainstay_model::{Error, Limits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
 pub use openapi::schemas;
 pub(crate) use problem::{Problem, status_of};
 

@@ -22,6 +22,7 @@ use rmcp::service::RequestContext;
 
 use super::server::Server;
 use crate::command::anonymous;
+use crate::trace::within;
 
 /// How long a call waits for a session to get ready: a little less than clients commonly wait for an answer.
 const SETTLE_LIMIT: Duration = Duration::from_secs(55);
@@ -50,6 +51,10 @@ impl<'a> Call<'a> {
         let name = format!("mcp:{}", client_name(context));
         let request = context.extensions.get::<Parts>();
         let client = server.client(request, &name)?;
+        let client = match request {
+            Some(request) => within(client, request),
+            None => client,
+        };
         let folder = server.working_directory.clone().or_else(|| folder_of(request?.uri.query()?));
         Ok(Self { server, context, client, folder, session: OnceLock::new(), said: AtomicU32::new(0) })
     }

@@ -23,6 +23,7 @@ use super::codec::{Outgoing, Request, Version, line};
 use super::dispatch::{dispatch, params};
 use super::follow::follow;
 use super::server::Daemon;
+use crate::trace::Call;
 
 /// Messages that wait for a slow client; then its requests and subscriptions wait.
 const OUTBOX: usize = 64;
@@ -230,7 +231,10 @@ struct Connection {
 
 impl Connection {
     async fn serve(&self, id: &Value, request: &Request) {
-        self.send(answer(id, dispatch(&self.daemon, &self.client, request).await)).await;
+        let call = Call::begin(&request.method);
+        let answered = dispatch(&self.daemon, &call.client(&self.client), request).await;
+        call.answered(&answered);
+        self.send(answer(id, answered)).await;
     }
 
     /// Answers, then sends events until the client goes or the daemon stops.

@@ -6,24 +6,35 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use mainstay_log::trace::TARGET;
 use mainstay_model::Error;
-use tracing_subscriber::EnvFilter;
+use tracing::Metadata;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 use crate::home::Home;
 
-/// Starts writing. `MAINSTAY_LOG` chooses what, as in `debug` or `mainstay_engine=trace`. A log file holds at most `log_bytes`.
-pub(super) fn start(home: &Home, to_file: bool, log_bytes: u64) -> Result<(), Error> {
+/// Where traces go, if anywhere.
+pub(super) type Traces = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Starts writing. `MAINSTAY_LOG` chooses what, as in `debug` or `mainstay_engine=trace`. A log file holds at most `log_bytes`. Traces are
+/// no part of it.
+pub(super) fn start(home: &Home, to_file: bool, log_bytes: u64, traces: Option<Traces>) -> Result<(), Error> {
     let filter = EnvFilter::try_from_env("MAINSTAY_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    let filter = filter.and(filter_fn(|metadata: &Metadata<'_>| metadata.target() != TARGET));
+    let subscriber = tracing_subscriber::registry().with(traces);
+    let written = fmt::layer().with_ansi(false);
     if !to_file {
-        subscriber.with_writer(io::stderr).init();
+        subscriber.with(written.with_writer(io::stderr).with_filter(filter)).init();
         return Ok(());
     }
     let path = home.logs().join("daemon.log");
     let log = RotatingLog::open(path.clone(), log_bytes).map_err(|error| Error::DaemonFailed {
         reason: format!("`{}` cannot be written: {error}", path.display()),
     })?;
-    subscriber.with_writer(Mutex::new(log)).init();
+    subscriber.with(written.with_writer(Mutex::new(log)).with_filter(filter)).init();
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`serve`] is its whole life. [`supervisor`] is the process that starts it again after a crash, [`watch`] says who that is; [`fsharp`]
 //! joins the F# kernel to the engine,
-//! [`pi`] the coding agent.
+//! [`pi`] the coding agent. [`telemetry`] is what a collector is told.
 
 mod fsharp;
 mod logging;
@@ -10,6 +10,7 @@ mod pi;
 #[cfg(feature = "failpoints")]
 mod scripted;
 pub(crate) mod supervisor;
+mod telemetry;
 pub(crate) mod watch;
 
 use std::io::Write;
@@ -34,6 +35,8 @@ use crate::connect::{Announcement, VERSION, transcribing};
 use crate::home::{DaemonRecord, Home};
 use crate::terminal;
 
+use self::telemetry::Telemetry;
+
 /// So often it is said how far the daemon is before it serves.
 const BETWEEN_WORDS: Duration = Duration::from_secs(1);
 
@@ -51,10 +54,21 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
     let config = Config::load(home);
     let log_bytes =
         config.as_ref().map_or(DaemonConfig::default().log_bytes, |config| config.daemon.log_bytes);
-    logging::start(home, options.announce, log_bytes)?;
-    let served = match config {
-        Ok(config) => run(home, options, config).await,
-        Err(error) => Err(error),
+    let telemetry = match &config {
+        Ok(config) => Telemetry::start(&config.telemetry),
+        Err(_) => Ok(None),
+    };
+    let traces = telemetry.as_ref().ok().and_then(Option::as_ref).map(Telemetry::traces);
+    logging::start(home, options.announce, log_bytes, traces)?;
+    let served = match (config, telemetry) {
+        (Ok(config), Ok(telemetry)) => {
+            let served = run(home, options, config, telemetry.as_ref()).await;
+            if let Some(telemetry) = telemetry {
+                telemetry.end().await;
+            }
+            served
+        }
+        (Err(error), _) | (Ok(_), Err(error)) => Err(error),
     };
     if let Err(error) = &served {
         tracing::error!(%error, "the daemon ends");
@@ -65,7 +79,12 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
     served
 }
 
-async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), Error> {
+async fn run(
+    home: &Home,
+    options: ServeOptions,
+    config: Config,
+    telemetry: Option<&Telemetry>,
+) -> Result<(), Error> {
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
@@ -86,6 +105,9 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
         Arc::new(scripted::ScriptedAgents),
         Arc::new(pi::agents(home, config.pi.clone(), &config.limits, port)),
     ];
+    if let Some(telemetry) = telemetry {
+        http::record_also(telemetry.recorder());
+    }
     let shared = http::Shared::new(&config.limits);
     let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
     let record = DaemonRecord {
@@ -120,6 +142,9 @@ async fn run(home: &Home, options: ServeOptions, config: Config) -> Result<(), E
     }
     allow_connections();
     let mut doors = JoinSet::new();
+    if let Some(telemetry) = telemetry {
+        doors.spawn(telemetry.measure(daemon.clone()));
+    }
     doors.spawn(port::serve(port_listener, daemon.clone()));
     if let Some((listener, port)) = pi_door {
         tracing::info!(port, "the pi protocol is served");
