@@ -119,6 +119,13 @@ const FINGERPRINT_BYTES: usize = 16;
 #[serde(transparent)]
 pub struct EnvironmentFingerprint(String);
 
+impl EnvironmentFingerprint {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

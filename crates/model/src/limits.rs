@@ -54,7 +54,7 @@ pub struct Limits {
     pub connection_requests: usize,
     /// Subscriptions of one connection at once.
     pub connection_subscriptions: usize,
-    /// Streams of server-sent events at once.
+    /// Streams at once, of server-sent events and over WebSocket.
     pub streams: usize,
     /// How many of them are compressed, each with a third of a megabyte of its own; further ones are sent as they are.
     pub compressed_streams: usize,

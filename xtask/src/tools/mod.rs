@@ -1,6 +1,7 @@
 //! What the tests need beside Rust, under `target/test-tools`. Installed on first use and when it changes; a run that
 //! finds everything there takes no second.
 
+mod bare;
 mod chromium;
 mod dotnet;
 mod pi;
@@ -15,6 +16,7 @@ use crate::failure::Failure;
 /// What the tests are told of.
 pub(crate) struct Tools {
     axe: PathBuf,
+    bare: PathBuf,
     chromium: PathBuf,
     dotnet: PathBuf,
     pi: PathBuf,
@@ -28,9 +30,10 @@ impl Tools {
     }
 
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 5] {
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 6] {
         [
             (chromium::AXE_VARIABLE, &self.axe),
+            (bare::VARIABLE, &self.bare),
             (chromium::VARIABLE, &self.chromium),
             (dotnet::VARIABLE, &self.dotnet),
             (pi::VARIABLE, &self.pi),
@@ -45,10 +48,11 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let sdk = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
     let pi = pi::provide(&shelf)?;
+    let bare = bare::provide(&shelf)?;
     pricing::provide(&shelf, &sdk)?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
-    Ok(Tools { axe, chromium, dotnet: sdk.root, pi, python })
+    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.

@@ -7,6 +7,7 @@ use mainstay_log::SessionFilter;
 use mainstay_model::{Access, Action, CommandId, Error, IdempotencyKey, Session, SessionId};
 
 use super::coding;
+use super::media::Media;
 use super::problem::Problem;
 use crate::rpc::server::Daemon;
 use crate::trace::within;
@@ -23,6 +24,8 @@ pub(super) struct Caller {
     pub(super) client: Client,
     /// Whether it takes what is compressed.
     pub(super) takes_gzip: bool,
+    /// How it takes what it is told; none where it would like something else.
+    pub(super) takes: Option<Media>,
     /// What the path, or `?session=`, says.
     reference: Option<String>,
 }
@@ -39,7 +42,8 @@ impl FromRequestParts<Daemon> for Caller {
         let client = daemon.engine.attach(access, if name.trim().is_empty() { "http" } else { &name });
         let client = within(client, parts);
         let takes_gzip = coding::takes_gzip(&parts.headers);
-        Ok(Self { daemon: daemon.clone(), client, takes_gzip, reference: reference_of(parts) })
+        let takes = Media::accepted(&parts.headers);
+        Ok(Self { daemon: daemon.clone(), client, takes_gzip, takes, reference: reference_of(parts) })
     }
 }
 
@@ -65,6 +69,11 @@ pub(super) fn query(parts: &Parts, name: &str) -> Option<String> {
 }
 
 impl Caller {
+    /// How what it asked for is answered: who would like something else gets JSON, rather than no answer to what was carried out.
+    pub(super) fn answers(&self) -> Media {
+        self.takes.unwrap_or(Media::Json)
+    }
+
     /// The session that is meant: the one that is named, else the most recent in which this can be done at all.
     pub(super) async fn session(&self, action: Option<Action>) -> Result<SessionId, Error> {
         if let Some(reference) = &self.reference {

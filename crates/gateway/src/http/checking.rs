@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::Json;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use mainstay_model::{Action, CommandId, Diagnostic, Error, Principal, Seq, SessionId, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, broadcast};
 
+use super::bare::{record, told};
 use super::body::Said;
 use super::caller::Caller;
 use super::prefer::Prefer;
@@ -123,11 +123,15 @@ pub(super) struct Check {
     command_id: Option<CommandId>,
 }
 
+record!(Check { code, file, command_id });
+
 /// The diagnostics of code.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Checked {
     diagnostics: Vec<Diagnostic>,
 }
+
+told!(Checked { diagnostics });
 
 pub(super) async fn check(
     caller: Caller,
@@ -142,14 +146,14 @@ pub(super) async fn check(
     let session = caller.session(Some(Action::Check)).await?;
     let since = caller.client.status(session).await?.session.definitions_since;
     let id = id_of(command_id)?;
-    let (client, shared) = (caller.client.clone(), Arc::clone(&caller.daemon.http));
+    let (client, shared, media) = (caller.client.clone(), Arc::clone(&caller.daemon.http), caller.answers());
     let found = async move {
         let mut diagnostics = client.check(session, code, file.clone()).await?;
         diagnostics.truncate(DIAGNOSTICS);
         let place = (client.principal().clone(), session);
         let file = file.unwrap_or_default();
         shared.checks.found(place, since, Finding::Diagnostics { file, diagnostics: diagnostics.clone() });
-        Ok(Json(Checked { diagnostics }).into_response())
+        Ok(media.answer(&Checked { diagnostics }))
     };
     answered(&caller, session, id, prefer, found).await
 }
@@ -170,6 +174,8 @@ pub(super) struct Complete {
     #[serde(default)]
     command_id: Option<CommandId>,
 }
+
+record!(Complete { code, line, column, command_id });
 
 impl Complete {
     /// The cursor that is meant.
@@ -201,14 +207,14 @@ pub(super) async fn complete(
     let session = caller.session(Some(Action::Complete)).await?;
     let cursor = complete.cursor()?;
     let id = id_of(complete.command_id)?;
-    let (client, shared) = (caller.client.clone(), Arc::clone(&caller.daemon.http));
+    let (client, shared, media) = (caller.client.clone(), Arc::clone(&caller.daemon.http), caller.answers());
     let (code, asked) = (complete.code, id.clone());
     let found = async move {
         let completions = client.complete(session, code, cursor).await?;
         let signal = CompletionsSignal { command_id: asked, completions };
         let place = (client.principal().clone(), session);
         shared.checks.found(place, Seq::ZERO, Finding::Completions { signal: signal.clone() });
-        Ok(Json(signal).into_response())
+        Ok(media.answer(&signal))
     };
     answered(&caller, session, id, prefer, found).await
 }
@@ -231,10 +237,10 @@ async fn answered(
         found
     });
     match (tokio::time::timeout(wait.unwrap_or_default().max(AT_ONCE), found).await, wait) {
-        (Err(_), _) => Ok(accepted.into_response()),
+        (Err(_), _) => Ok(accepted.answer(caller.answers())),
         (Ok(Err(error)), _) => Err(Error::DaemonFailed { reason: error.to_string() }.into()),
         (Ok(Ok(Err(error))), _) => Err(error.into()),
         (Ok(Ok(Ok(response))), Some(_)) => Ok(waited(response)),
-        (Ok(Ok(Ok(_))), None) => Ok(accepted.into_response()),
+        (Ok(Ok(Ok(_))), None) => Ok(accepted.answer(caller.answers())),
     }
 }

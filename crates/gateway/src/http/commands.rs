@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::asked::Named;
+use super::bare::record;
 use super::body::Said;
 use super::caller::Caller;
 use super::prefer::{Key, Prefer};
@@ -42,6 +43,8 @@ pub(super) struct Exec {
     terms: Terms,
 }
 
+record!(Exec { code, file | terms });
+
 pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): Said<Exec>) -> Answer {
     let Exec { code, file, terms } = exec;
     let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
@@ -58,6 +61,8 @@ pub(super) struct Load {
     #[serde(flatten)]
     terms: Terms,
 }
+
+record!(Load { file | terms });
 
 pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Said(load): Said<Load>) -> Answer {
     let Load { file, terms } = load;
@@ -100,6 +105,8 @@ pub(super) struct Cancel {
     #[serde(flatten)]
     terms: Terms,
 }
+
+record!(Cancel { target | terms });
 
 pub(super) async fn cancel(caller: Caller, prefer: Prefer, key: Key, Said(cancel): Said<Cancel>) -> Answer {
     let Cancel { target, terms } = cancel;
@@ -144,6 +151,8 @@ pub(super) struct Rename {
     terms: Terms,
 }
 
+record!(Rename { name | terms });
+
 pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Said(rename): Said<Rename>) -> Answer {
     let Rename { name, terms } = rename;
     plain(caller, prefer, key, terms, SessionCommand::Rename { name }).await
@@ -161,6 +170,8 @@ pub(super) struct Say {
     #[serde(flatten)]
     terms: Terms,
 }
+
+record!(Say { text, at_end | terms });
 
 pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
     let Say { text, terms, .. } = say;
@@ -191,6 +202,8 @@ pub(super) struct MergeFrom {
     command_id: Option<CommandId>,
 }
 
+record!(MergeFrom { from, entries, command_id });
+
 /// Each input is a command of its own, whose names begin with that of the whole; a key is such a name.
 pub(super) async fn merge(
     caller: Caller,
@@ -213,11 +226,11 @@ pub(super) async fn merge(
     });
     let accepted = Accepted { command_id: id, session, seq };
     match (tokio::time::timeout(wait.unwrap_or_default().max(AT_ONCE), merged).await, wait) {
-        (Err(_), _) => Ok(accepted.into_response()),
+        (Err(_), _) => Ok(accepted.answer(caller.answers())),
         (Ok(Err(error)), _) => Err(Error::DaemonFailed { reason: error.to_string() }.into()),
         (Ok(Ok(Err(error))), _) => Err(error.into()),
-        (Ok(Ok(Ok(view))), Some(_)) => Ok(waited(axum::Json(view).into_response())),
-        (Ok(Ok(Ok(_))), None) => Ok(accepted.into_response()),
+        (Ok(Ok(Ok(view))), Some(_)) => Ok(waited(caller.answers().answer(&view))),
+        (Ok(Ok(Ok(_))), None) => Ok(accepted.answer(caller.answers())),
     }
 }
 
@@ -234,6 +247,8 @@ pub(super) struct AnswerAsk {
     #[serde(flatten)]
     terms: Terms,
 }
+
+record!(AnswerAsk { value, decline | terms });
 
 pub(super) async fn answer(
     caller: Caller,

@@ -1,6 +1,5 @@
 //! What brings sessions.
 
-use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Beginning, Creation};
@@ -10,6 +9,7 @@ use mainstay_model::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::bare::record;
 use super::body::Said;
 use super::caller::Caller;
 use super::prefer::{Key, Prefer};
@@ -37,6 +37,8 @@ pub(super) struct Create {
     terms: Terms,
 }
 
+record!(Create { kind, working_directory, project, name | terms });
+
 /// Under what name and conditions a session is brought.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -46,6 +48,8 @@ struct Terms {
     /// Commands that must have succeeded before.
     depends_on: Vec<CommandId>,
 }
+
+record!(Terms { command_id, depends_on });
 
 pub(super) async fn create(
     caller: Caller,
@@ -71,6 +75,8 @@ pub(super) struct Fork {
     #[serde(flatten)]
     terms: Terms,
 }
+
+record!(Fork { entries, name | terms });
 
 pub(super) async fn fork(
     caller: Caller,
@@ -102,14 +108,14 @@ async fn bring(
     };
     let Some(limit) = wait else {
         let accepted = Accepted { command_id: id, session, seq: Seq::ZERO };
-        return Ok((place(session), accepted).into_response());
+        return Ok((place(session), accepted.answer(caller.answers())).into_response());
     };
     let status = client.status(session).await?;
     if !status.session.kind.is_agent() {
         client.settled(session, limit).await?;
     }
     let view = SessionView::from(client.status(session).await?);
-    Ok(waited((StatusCode::CREATED, place(session), Json(view)).into_response()))
+    Ok(waited((StatusCode::CREATED, place(session), caller.answers().answer(&view)).into_response()))
 }
 
 /// Where a session is.

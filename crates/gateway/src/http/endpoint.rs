@@ -7,22 +7,39 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::bare;
 use crate::rpc::server::Daemon;
 
 /// Makes the schema of a type.
 pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
+/// A message, in both of its forms.
+#[derive(Clone, Copy)]
+pub(super) struct Message {
+    pub(super) json: SchemaOf,
+    /// Its type in BARE.
+    pub(super) bare: fn(&mut bare::Schema) -> String,
+}
+
+impl Message {
+    pub(super) fn of<T: JsonSchema + bare::Shape>() -> Self {
+        Self { json: schema_of::<T>, bare: T::shape }
+    }
+}
+
 /// What an endpoint answers where all goes well.
 #[derive(Clone, Copy)]
 pub(super) enum Answer {
     /// That a command is accepted, or where its client waits, its outcome.
-    Command(SchemaOf),
+    Command(Message),
     /// A session that came to be.
     Session,
     /// What was asked for.
     Json(SchemaOf),
     /// Signals, as they come.
     Stream(SchemaOf),
+    /// What any stream tells, over WebSocket.
+    Frames,
     /// Nothing more than that it is done.
     Nothing,
 }
@@ -35,7 +52,7 @@ pub(super) struct Endpoint {
     /// Whether it is about one session, and so is also below that session's own path.
     pub(super) is_of_a_session: bool,
     pub(super) query: Option<SchemaOf>,
-    pub(super) body: Option<SchemaOf>,
+    pub(super) body: Option<Message>,
     pub(super) answer: Answer,
     handler: MethodRouter<Daemon>,
 }
@@ -60,7 +77,7 @@ impl Endpoint {
     }
 
     /// A command: what it says, and what its outcome looks like.
-    pub(super) fn command<B: JsonSchema, O: JsonSchema, H, T>(
+    pub(super) fn command<B: JsonSchema + bare::Decode, O: JsonSchema + bare::Encode, H, T>(
         path: &'static str,
         summary: &'static str,
         handler: H,
@@ -70,7 +87,7 @@ impl Endpoint {
         T: 'static,
     {
         let command = Self::new(Method::POST, path, summary, handler);
-        Self { body: Some(schema_of::<B>), answer: Answer::Command(schema_of::<O>), ..command }
+        Self { body: Some(Message::of::<B>()), answer: Answer::Command(Message::of::<O>()), ..command }
     }
 
     /// A stream of signals.
@@ -81,6 +98,16 @@ impl Endpoint {
     {
         let stream = Self::new(Method::GET, path, summary, handler);
         Self { answer: Answer::Stream(schema_of::<S>), is_of_a_session: true, ..stream }
+    }
+
+    /// A socket on which any stream is told.
+    pub(super) fn socket<H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let socket = Self::new(Method::GET, path, summary, handler);
+        Self { answer: Answer::Frames, is_of_a_session: true, ..socket }
     }
 
     /// Something that is read.
@@ -94,13 +121,17 @@ impl Endpoint {
     }
 
     /// What brings a session.
-    pub(super) fn creation<B: JsonSchema, H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
+    pub(super) fn creation<B: JsonSchema + bare::Decode, H, T>(
+        path: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
     where
         H: Handler<T, Daemon>,
         T: 'static,
     {
         let creation = Self::new(Method::POST, path, summary, handler);
-        Self { body: Some(schema_of::<B>), answer: Answer::Session, ..creation }
+        Self { body: Some(Message::of::<B>()), answer: Answer::Session, ..creation }
     }
 
     /// The same, about one session.

@@ -17,11 +17,14 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::bare;
 use super::caller::Caller;
 use super::coding::{self, Gzip};
+use super::signals::{AnySignals, Frame};
+use crate::rpc::server::Daemon;
 
 /// How often something is sent where nothing happens, so that nobody on the way takes the connection for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A comment, which clients leave out.
 const ALIVE: &[u8] = b": \n\n";
 /// What one piece costs the machine, about, with its client: with many streams each waits so long for each of them between two pieces, and
@@ -32,7 +35,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// A shorter one is none.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// A piece that has so many bytes takes nothing more.
-const PIECE_BYTES: usize = 16 * 1024;
+pub(super) const PIECE_BYTES: usize = 16 * 1024;
 
 /// What a stream tells.
 pub(super) trait Tells: Send + 'static {
@@ -45,16 +48,45 @@ pub(super) trait Tells: Send + 'static {
     }
 }
 
+/// A stream's place among all, and how it waits for its turn.
+pub(super) struct Pace {
+    /// Before this nothing more is sent.
+    again: Option<Instant>,
+    limit: usize,
+    place: OwnedSemaphorePermit,
+}
+
+impl Pace {
+    /// Takes a place.
+    ///
+    /// # Errors
+    /// [`Error::TooManyConnections`].
+    pub(super) fn begin(daemon: &Daemon) -> Result<Self, Error> {
+        let limit = daemon.engine.limits().streams;
+        Ok(Self { again: None, limit, place: daemon.http.place(limit)? })
+    }
+
+    /// Waits for the turn.
+    pub(super) async fn wait(&mut self) {
+        if let Some(again) = self.again.take() {
+            tokio::time::sleep_until(again).await;
+        }
+    }
+
+    /// A piece is on its way.
+    pub(super) fn sent(&mut self) {
+        let pause = pause(self.limit.saturating_sub(self.place.semaphore().available_permits()));
+        self.again = (pause >= SHORTEST_PAUSE).then(|| Instant::now() + pause);
+    }
+}
+
 /// One client's stream.
 struct Flow<T> {
     tells: T,
     gzip: Option<Gzip>,
     has_ended: bool,
-    /// Before this nothing more is sent.
-    again: Option<Instant>,
+    pace: Pace,
     stopped: CancellationToken,
-    limit: usize,
-    place: OwnedSemaphorePermit,
 }
 
 /// The answer that is a stream.
@@ -63,13 +95,12 @@ struct Flow<T> {
 /// [`Error::TooManyConnections`].
 pub(super) fn answer(caller: &Caller, tells: impl Tells) -> Result<Response, Error> {
     let shared = &caller.daemon.http;
-    let limit = caller.daemon.engine.limits().streams;
-    let place = shared.place(limit)?;
+    let pace = Pace::begin(&caller.daemon)?;
     let compressed = || Arc::clone(&shared.compressed).try_acquire_owned().ok();
     let gzip = caller.takes_gzip.then(compressed).flatten().map(Gzip::new);
     let is_compressed = gzip.is_some();
     let stopped = caller.daemon.stopped.clone();
-    let flow = Flow { tells, gzip, has_ended: false, again: None, stopped, limit, place };
+    let flow = Flow { tells, gzip, has_ended: false, pace, stopped };
     let pieces = futures::stream::unfold(flow, |mut flow| async move {
         let piece = flow.piece().await?;
         Some((Ok::<Bytes, Infallible>(piece), flow))
@@ -88,12 +119,9 @@ pub(super) fn answer(caller: &Caller, tells: impl Tells) -> Result<Response, Err
 impl<T: Tells> Flow<T> {
     /// What is sent next; none at the end.
     async fn piece(&mut self) -> Option<Bytes> {
-        if let Some(again) = self.again.take() {
-            tokio::time::sleep_until(again).await;
-        }
+        self.pace.wait().await;
         let told = if self.has_ended { None } else { self.told().await };
-        let pause = pause(self.limit.saturating_sub(self.place.semaphore().available_permits()));
-        self.again = (pause >= SHORTEST_PAUSE).then(|| Instant::now() + pause);
+        self.pace.sent();
         match told {
             Some(told) => match &mut self.gzip {
                 Some(gzip) => gzip.piece(&told).ok(),
@@ -132,8 +160,30 @@ fn pause(streams: usize) -> Duration {
     PIECE_COST.saturating_mul(streams).min(LONGEST_PAUSE)
 }
 
-/// Signals to merge into what a client has. Source: Datastar, "SSE Events".
-pub(super) fn patch(id: Option<u64>, signals: &impl Serialize) -> Bytes {
+/// In which words signals are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wording {
+    /// As server-sent events.
+    Events,
+    /// As frames in JSON.
+    Json,
+    /// As frames in BARE.
+    Bare,
+}
+
+impl Wording {
+    /// Signals to merge into what a client has, and where they stand.
+    pub(super) fn tell(self, id: Option<u64>, signals: &AnySignals<'_>) -> Bytes {
+        match self {
+            Self::Events => patch(id, signals),
+            Self::Json => serde_json::to_vec(&Frame { id, signals }).unwrap_or_default().into(),
+            Self::Bare => bare::message(&Frame { id, signals }).into(),
+        }
+    }
+}
+
+/// Signals as an event. Source: Datastar, "SSE Events".
+fn patch(id: Option<u64>, signals: &impl Serialize) -> Bytes {
     let mut text = Vec::with_capacity(256);
     if let Some(id) = id {
         text.extend_from_slice(format!("id: {id}\n").as_bytes());

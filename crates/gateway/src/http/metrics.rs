@@ -139,7 +139,7 @@ pub async fn gauges(daemon: &Daemon, client: &Client) -> Result<Vec<Gauge>, Erro
         ("mainstay_commands_under_way", "Commands without an outcome", engine.commands_under_way()),
         ("mainstay_asks", "Asks that wait for an answer", client.asks().await?.len()),
         ("mainstay_subscribers", "Followers of events", engine.subscribers()),
-        ("mainstay_streams", "Open streams of server-sent events", streams),
+        ("mainstay_streams", "Open streams, of server-sent events and over WebSocket", streams),
     ]
     .map(|(name, description, value)| Gauge::of(name, description, value as u64))
     .into();

@@ -1,11 +1,13 @@
 //! HTTP for editors, pages and scripts: commands in, streams out. Source: seed 000, "The Tao of Datastar"; protocols/sagefs.md, "HTTP".
 //!
 //! A POST hands a command over and is answered `202` with where to hear of it ([`submitting`]); a GET is a stream of Datastar's events
-//! ([`streams`], [`signals`], [`flow`]) or reads what is there now ([`reading`]). [`endpoint`] is what the router and the document of the
+//! ([`streams`], [`signals`], [`flow`]), the same over WebSocket ([`socket`]), or reads what is there now ([`reading`]). [`endpoint`] is what the router and the document of the
 //! API ([`openapi`]) are made of. [`caller`] says who asks and which session is meant, [`body`] reads what was sent, [`problem`] is the one
-//! table from errors to answers, and [`coding`] compresses them.
+//! table from errors to answers, and [`coding`] compresses them. Commands
+//! and sockets speak JSON or BARE ([`media`], [`bare`]).
 
 mod asked;
+pub(crate) mod bare;
 mod body;
 mod caller;
 mod checking;
@@ -14,6 +16,7 @@ mod commands;
 mod creating;
 mod endpoint;
 mod flow;
+mod media;
 mod metrics;
 mod openapi;
 mod prefer;
@@ -21,6 +24,7 @@ mod problem;
 mod reading;
 mod recorders;
 mod signals;
+mod socket;
 mod streams;
 mod submitting;
 mod written;
@@ -30,7 +34,6 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use mainstay_engine::runner::Completions;
 use mainstay_model::{Error, Limits};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -40,7 +43,9 @@ pub(crate) use problem::{Problem, status_of};
 
 use self::checking::Checks;
 use self::endpoint::{Answer, Endpoint};
-use self::signals::{CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals};
+use self::signals::{
+    CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
+};
 use self::written::Written;
 use crate::browser::Links;
 use crate::rpc::server::Daemon;
@@ -131,7 +136,7 @@ fn endpoints() -> Vec<Endpoint> {
             checking::check,
         )
         .of_a_session(),
-        Endpoint::command::<checking::Complete, Completions, _, _>(
+        Endpoint::command::<checking::Complete, CompletionsSignal, _, _>(
             "/completions",
             "Asks what could stand at a cursor",
             checking::complete,
@@ -187,6 +192,8 @@ fn endpoints() -> Vec<Endpoint> {
             "The completions that were asked for",
             streams::completions,
         ),
+        Endpoint::socket("/stream", "Any of these streams as a WebSocket, in JSON or BARE", socket::stream)
+            .with_query::<socket::Chosen>(),
         Endpoint::read::<Vec<SessionView>, _, _>(
             "/sessions",
             "The sessions, the most recently active first",
@@ -219,7 +226,10 @@ fn endpoints() -> Vec<Endpoint> {
 
 /// Every path but those of other protocols.
 pub(crate) fn routes() -> Router<Daemon> {
-    let router = Router::new().route("/openapi.json", get(openapi::get)).route("/metrics", get(metrics::get));
+    let router = Router::new()
+        .route("/openapi.json", get(openapi::get))
+        .route("/metrics", get(metrics::get))
+        .route("/mainstay.bare", get(openapi::bare_schema));
     endpoints()
         .into_iter()
         .fold(router, |router, endpoint| endpoint.serve(router))

@@ -4,18 +4,24 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use mainstay_model::Event;
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::endpoint::{Answer, Endpoint, SchemaOf, schema_of};
+use super::bare::{self, Schema};
+use super::endpoint::{Answer, Endpoint, Message, SchemaOf, schema_of};
+use super::media::Media;
 use super::problem::ProblemDocument;
-use super::signals::AnySignals;
+use super::signals::{AnySignals, Frame};
 use super::submitting::Accepted;
 use crate::view::SessionView;
 
 /// Where OpenAPI has its schemas.
 const SCHEMAS: &str = "/components/schemas";
+
+/// What may go wrong where a socket is asked for, besides.
+const PROBLEMS_OF_SOCKETS: [(u16, &str); 2] =
+    [(406, "`Accept` takes neither JSON nor BARE"), (426, "It is no request for a WebSocket")];
 
 /// What may go wrong everywhere, with the statuses of `problem.rs`.
 const PROBLEMS: [(u16, &str); 14] = [
@@ -28,7 +34,7 @@ const PROBLEMS: [(u16, &str); 14] = [
     (409, "The session's state, or another command, does not allow it; `offered` says what is possible"),
     (412, "The session has another version"),
     (413, "Larger than is read"),
-    (415, "The body is no JSON"),
+    (415, "The body is neither JSON nor BARE"),
     (429, "More than is taken at once; `Retry-After` says when to try again, where that is known"),
     (500, "The store or the daemon failed"),
     (503, "What does the session's work is not there now"),
@@ -38,6 +44,11 @@ const PROBLEMS: [(u16, &str); 14] = [
 /// `GET /openapi.json`.
 pub(super) async fn get() -> Json<Value> {
     Json(document())
+}
+
+/// `GET /mainstay.bare`.
+pub(super) async fn bare_schema() -> String {
+    bare::document()
 }
 
 /// The documents, by the names of their files in `docs/schema`.
@@ -75,9 +86,15 @@ pub(super) fn document() -> Value {
         "summary": "This document",
         "responses": { "200": { "description": "OpenAPI 3.1", "content": { "application/json": { "schema": { "type": "object" } } } } },
     } }));
+    paths.insert("/mainstay.bare".to_owned(), json!({ "get": {
+        "operationId": "get_bare",
+        "summary": "The schema of what is said in BARE",
+        "responses": { "200": { "description": "In BARE's own language", "content": { "text/plain": { "schema": { "type": "string" } } } } },
+    } }));
     let problem = generator.subschema_for::<ProblemDocument>();
     let responses: Map<String, Value> = PROBLEMS
         .iter()
+        .chain(&PROBLEMS_OF_SOCKETS)
         .map(|(status, description)| (format!("problem{status}"), problem_response(description, &problem)))
         .collect();
     json!({
@@ -101,7 +118,7 @@ pub(super) fn document() -> Value {
     })
 }
 
-fn problem_response(description: &str, problem: &Schema) -> Value {
+fn problem_response(description: &str, problem: &schemars::Schema) -> Value {
     json!({ "description": description, "content": { "application/problem+json": { "schema": problem } } })
 }
 
@@ -116,7 +133,7 @@ fn operation(endpoint: &Endpoint, path: &str, generator: &mut SchemaGenerator) -
     if let Some(body) = body {
         operation["requestBody"] = json!({
             "required": true,
-            "content": { "application/json": { "schema": body(generator) } },
+            "content": content(*body, generator),
         });
     }
     operation
@@ -167,7 +184,7 @@ fn parameters(
             let schema = json!({ "type": "string", "maxLength": 256, "pattern": "^[!-~]+$" });
             parameters.push(parameter("Idempotency-Key", "header", false, &schema, key));
         }
-        Answer::Stream(_) => {
+        Answer::Stream(_) | Answer::Frames => {
             let what = "Goes on behind the event with this id";
             parameters.push(parameter("Last-Event-ID", "header", false, &cursor, what));
             parameters.push(parameter("after", "query", false, &cursor, what));
@@ -188,30 +205,39 @@ fn properties(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<(String, Val
     properties.into_iter().map(|(name, schema)| (name.clone(), schema, is_required(&name))).collect()
 }
 
+/// A message in both of its forms.
+fn content(Message { json, bare }: Message, generator: &mut SchemaGenerator) -> Value {
+    let described = format!("`{}` of /mainstay.bare", bare(&mut Schema::default()));
+    json!({
+        Media::JSON: { "schema": json(generator) },
+        Media::BARE: { "schema": { "description": described } },
+    })
+}
+
 fn responses(answer: Answer, generator: &mut SchemaGenerator) -> Value {
-    let json_of = |schema: &Schema, description: &str| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
-    let accepted = |generator: &mut SchemaGenerator| {
-        let schema = generator.subschema_for::<Accepted>();
-        json_of(&schema, "Accepted; the events of the session behind `seq` tell of it")
-    };
+    let mut said = |message: Message, description: &str| json!({ "description": description, "content": content(message, generator) });
+    let accepted = "Accepted; the events of the session behind `seq` tell of it";
+    let more = if matches!(answer, Answer::Frames) { PROBLEMS_OF_SOCKETS.as_slice() } else { &[] };
     let mut responses: Map<String, Value> = PROBLEMS
         .iter()
+        .chain(more)
         .map(|(status, _)| {
             (status.to_string(), json!({ "$ref": format!("#/components/responses/problem{status}") }))
         })
         .collect();
     match answer {
         Answer::Command(outcome) => {
-            responses.insert("202".to_owned(), accepted(generator));
-            responses.insert("200".to_owned(), json_of(&outcome(generator), "What came of it"));
+            responses.insert("202".to_owned(), said(Message::of::<Accepted>(), accepted));
+            responses.insert("200".to_owned(), said(outcome, "What came of it"));
         }
         Answer::Session => {
-            responses.insert("202".to_owned(), accepted(generator));
-            let session = generator.subschema_for::<SessionView>();
-            responses.insert("201".to_owned(), json_of(&session, "The session, ready"));
+            responses.insert("202".to_owned(), said(Message::of::<Accepted>(), accepted));
+            responses.insert("201".to_owned(), said(Message::of::<SessionView>(), "The session, ready"));
         }
         Answer::Json(schema) => {
-            responses.insert("200".to_owned(), json_of(&schema(generator), "What was asked for"));
+            let content = json!({ Media::JSON: { "schema": schema(generator) } });
+            let read = json!({ "description": "What was asked for", "content": content });
+            responses.insert("200".to_owned(), read);
         }
         Answer::Stream(schema) => {
             let schema = schema(generator);
@@ -221,6 +247,15 @@ fn responses(answer: Answer, generator: &mut SchemaGenerator) -> Value {
                 "content": { "text/event-stream": { "schema": { "type": "string" }, "x-signals": schema } },
             });
             responses.insert("200".to_owned(), stream);
+        }
+        Answer::Frames => {
+            let frame = Message::of::<Frame<'static>>();
+            let socket = json!({
+                "description": "A WebSocket: text frames in JSON, or binary ones in BARE for who accepts that",
+                "headers": { "Upgrade": { "schema": { "const": "websocket" } } },
+                "x-frames": content(frame, generator),
+            });
+            responses.insert("101".to_owned(), socket);
         }
         Answer::Nothing => {
             responses.insert("202".to_owned(), json!({ "description": "It is done" }));

@@ -1,5 +1,5 @@
 //! What streams tell, as Datastar's signals: objects that clients merge into what they have. Pure: events in, signals out. Source: seed 000,
-//! "Datastar SSE for IDE Plugins".
+//! "Datastar SSE for IDE Plugins". Behind each stands its form in BARE.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,13 @@ use mainstay_engine::runner::Completions;
 use mainstay_model::agent::Work;
 use mainstay_model::{
     Action, Binding, CommandId, Delta, Diagnostic, Display, EvalResult, Event, EventBody, EventKind, Failure,
-    JobPart, Message, OutputStream, Principal, Seq, Session, Source, Timestamp, WorkEnding,
+    JobPart, Message, OutputStream, Principal, Seq, Session, SessionId, SessionState, Source, Timestamp,
+    WorkEnding,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
+use super::bare::{Encode, Schema, Shape, choice, member, told};
 use crate::view::fault;
 
 /// What `/status` tells.
@@ -23,6 +25,8 @@ pub(super) struct StatusSignals {
     /// What may be done now.
     actions: Vec<Action>,
 }
+
+told!(StatusSignals { status, actions });
 
 /// What `/eval` tells: of each signal that is there, what is new of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -52,6 +56,10 @@ pub(super) struct EvalSignals<'a> {
     turn_result: Option<TurnResultSignal<'a>>,
 }
 
+told!(EvalSignals<'a> {
+    eval, eval_output, eval_display, eval_result, turn_output, turn_message, turn_result
+});
+
 /// What `/events` tells: one event.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -59,6 +67,8 @@ pub(super) struct EventSignals<'a> {
     /// It.
     pub(super) event: &'a Event,
 }
+
+told!(EventSignals<'a> { event });
 
 /// What `/diagnostics` tells.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -68,6 +78,8 @@ pub(super) struct DiagnosticsSignals {
     pub(super) diagnostics: BTreeMap<String, Option<Vec<Diagnostic>>>,
 }
 
+told!(DiagnosticsSignals { diagnostics });
+
 /// What `/completions` tells.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -75,6 +87,8 @@ pub(super) struct CompletionsSignals {
     /// What could stand at the cursor; null before anyone has asked.
     pub(super) completions: Option<CompletionsSignal>,
 }
+
+told!(CompletionsSignals { completions });
 
 /// What could stand at a cursor.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -87,10 +101,11 @@ pub(super) struct CompletionsSignal {
     pub(super) completions: Completions,
 }
 
-/// What any stream tells, for its schema.
-#[derive(JsonSchema)]
+told!(CompletionsSignal { command_id | completions });
+
+/// What any stream tells.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-#[allow(dead_code, reason = "only its schema is used")]
 pub(super) enum AnySignals<'a> {
     Status(StatusSignals),
     Eval(EvalSignals<'a>),
@@ -99,12 +114,52 @@ pub(super) enum AnySignals<'a> {
     Completions(CompletionsSignals),
 }
 
+impl Shape for AnySignals<'_> {
+    fn shape(schema: &mut Schema) -> String {
+        schema.define_union(
+            "Signals",
+            "What a stream tells: each stream one of these.",
+            &[
+                StatusSignals::shape,
+                EvalSignals::shape,
+                EventSignals::shape,
+                DiagnosticsSignals::shape,
+                CompletionsSignals::shape,
+            ],
+        )
+    }
+}
+
+impl Encode for AnySignals<'_> {
+    fn encode(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Status(signals) => member(0, signals, to),
+            Self::Eval(signals) => member(1, signals, to),
+            Self::Event(signals) => member(2, signals, to),
+            Self::Diagnostics(signals) => member(3, signals, to),
+            Self::Completions(signals) => member(4, signals, to),
+        }
+    }
+}
+
+/// One message of a stream over WebSocket.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Frame<'a> {
+    /// Where it stands in what the stream tells: who comes again with it as `after` is told what follows. None where a stream has no past.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<u64>,
+    /// What is new.
+    pub(super) signals: &'a AnySignals<'a>,
+}
+
+told!(Frame<'a> { id, signals });
+
 /// How a session is.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StatusSignal {
     /// Its id.
-    session: String,
+    session: SessionId,
     /// The end of it, enough to name the session.
     short_id: String,
     /// What people call it.
@@ -112,7 +167,9 @@ pub(super) struct StatusSignal {
     /// What does its work.
     kind: String,
     /// Its state.
-    state: String,
+    #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
+    state: SessionState,
     /// Why it is Faulted.
     fault: Option<String>,
     /// Its newest event.
@@ -141,6 +198,31 @@ pub(super) struct StatusSignal {
     worker: Option<WorkerSignal>,
 }
 
+told!(StatusSignal {
+    session,
+    short_id,
+    name,
+    kind,
+    state,
+    fault,
+    seq,
+    version,
+    eval_count,
+    failures,
+    last_eval_ms,
+    uptime,
+    waiting,
+    asks,
+    working_directory,
+    project,
+    loaded_assemblies,
+    worker
+});
+
+fn by_name<S: Serializer>(state: &SessionState, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state.name())
+}
+
 /// A session's worker.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -154,6 +236,8 @@ pub(super) struct WorkerSignal {
     /// Bytes of memory that it has; none where that is not known.
     resident_bytes: Option<u64>,
 }
+
+told!(WorkerSignal { kernel, runtime, pid, resident_bytes });
 
 /// The events that change how a session is: all but those of which there are many.
 pub(super) fn status_kinds() -> impl Iterator<Item = EventKind> {
@@ -170,11 +254,11 @@ pub(super) fn status(
 ) -> StatusSignals {
     let loaded = session.surroundings.as_ref().map(|around| around.loaded.keys().cloned().collect());
     let status = StatusSignal {
-        session: session.id.to_string(),
+        session: session.id,
         short_id: session.id.short(),
         name: session.name.clone(),
         kind: session.kind.to_string(),
-        state: session.state().name().to_owned(),
+        state: session.state(),
         fault: fault(session).map(str::to_owned),
         seq: session.last_seq.0,
         version: session.version.0,
@@ -245,6 +329,8 @@ struct EvalSignal<'a> {
     by: Option<String>,
 }
 
+told!(EvalSignal<'a> { state, command_id, seq, at, code, file, by });
+
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -255,6 +341,8 @@ enum JobState {
     Ended,
 }
 
+choice!(JobState { Idle, Running, Cancelling, Ended });
+
 /// A piece of output: it stands behind the pieces before it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -264,6 +352,8 @@ struct OutputSignal<'a> {
     stream: OutputStream,
     text: &'a str,
 }
+
+told!(OutputSignal<'a> { command_id, seq, stream, text });
 
 /// Something that code showed: it stands behind what was printed before it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -276,6 +366,22 @@ struct DisplaySignal<'a> {
     display: &'a Display,
 }
 
+told!(DisplaySignal<'a> { command_id, seq | display });
+
+/// How an eval ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Ending {
+    Completed,
+    Rejected,
+    Raised,
+    Cancelled,
+    Interrupted,
+    WorkerExited,
+}
+
+choice!(Ending { Completed, Rejected, Raised, Cancelled, Interrupted, WorkerExited });
+
 /// What an eval came to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -286,8 +392,8 @@ struct EvalResultSignal<'a> {
     seq: Seq,
     /// Whether it ran to its end.
     success: bool,
-    /// How it ended: `completed`, `rejected`, `raised`, `cancelled`, `interrupted`, `workerExited`.
-    ending: &'static str,
+    /// How it ended.
+    ending: Ending,
     /// The last expression's value.
     result: Option<&'a str>,
     /// Its type.
@@ -302,6 +408,10 @@ struct EvalResultSignal<'a> {
     duration_ms: Option<u64>,
 }
 
+told!(EvalResultSignal<'a> {
+    command_id, seq, success, ending, result, type_signature, bindings, diagnostics, error, duration_ms
+});
+
 /// A piece of what an agent says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -313,6 +423,8 @@ struct TurnOutputSignal<'a> {
     delta: &'a Delta,
 }
 
+told!(TurnOutputSignal<'a> { command_id, seq | delta });
+
 /// A message that is whole.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -321,6 +433,8 @@ struct TurnMessageSignal<'a> {
     seq: Seq,
     message: &'a Message,
 }
+
+told!(TurnMessageSignal<'a> { command_id, seq, message });
 
 /// What an agent's work came to.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -337,6 +451,8 @@ struct TurnResultSignal<'a> {
     duration_ms: u64,
 }
 
+told!(TurnResultSignal<'a> { command_id, seq, success, ending, error, duration_ms });
+
 /// What an event tells of the session's jobs; none where that is nothing.
 pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
     let Some((_, part)) = event.body.job_part() else { return agents(event) };
@@ -348,20 +464,24 @@ pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
             printed(event, OutputStream::Stderr, "… (what it printed further is not kept)\n")
         }
         JobPart::CancelRequested | JobPart::TimedOut => step(event, JobState::Cancelling),
-        JobPart::Completed { result } => ended_eval(event, "completed", Some(result), None),
+        JobPart::Completed { result } => ended_eval(event, Ending::Completed, Some(result), None),
         JobPart::Failed { failure, result } => {
             let (ending, error) = match failure {
-                Failure::Rejected => ("rejected", None),
-                Failure::Raised { error } => ("raised", Some(format!("{}: {}", error.kind, error.message))),
+                Failure::Rejected => (Ending::Rejected, None),
+                Failure::Raised { error } => {
+                    (Ending::Raised, Some(format!("{}: {}", error.kind, error.message)))
+                }
                 Failure::WorkerExited { exit } => {
-                    ("workerExited", Some(format!("the code ended its worker with {exit}")))
+                    (Ending::WorkerExited, Some(format!("the code ended its worker with {exit}")))
                 }
             };
             ended_eval(event, ending, Some(result), error)
         }
-        JobPart::Cancelled(_) => ended_eval(event, "cancelled", None, Some("it was cancelled".to_owned())),
+        JobPart::Cancelled(_) => {
+            ended_eval(event, Ending::Cancelled, None, Some("it was cancelled".to_owned()))
+        }
         JobPart::Interrupted => {
-            ended_eval(event, "interrupted", None, Some("its worker or the daemon was lost".to_owned()))
+            ended_eval(event, Ending::Interrupted, None, Some("its worker or the daemon was lost".to_owned()))
         }
     })
 }
@@ -416,14 +536,14 @@ fn displayed<'a>(event: &'a Event, display: &'a Display) -> EvalSignals<'a> {
 
 fn ended_eval<'a>(
     event: &'a Event,
-    ending: &'static str,
+    ending: Ending,
     result: Option<&'a EvalResult>,
     error: Option<String>,
 ) -> EvalSignals<'a> {
     let result = EvalResultSignal {
         command_id: event.metadata.correlation.as_ref(),
         seq: event.seq,
-        success: ending == "completed",
+        success: ending == Ending::Completed,
         ending,
         result: result.and_then(|result| result.value.as_deref()),
         type_signature: result.and_then(|result| result.value_type.as_deref()),

@@ -1,4 +1,4 @@
-//! Streams: how things are when someone subscribes, then what changes, as server-sent events of Datastar's.
+//! Streams: how things are when someone subscribes, then what changes, as server-sent events of Datastar's, or as frames of a socket.
 //!
 //! An event's `id` is the number of the session's event that it tells, or with `?session=*` its place in the log. Who comes again with
 //! `Last-Event-ID`, or `?after=`, is told all that came after it. A slow client reads from the log, and nothing is kept for it.
@@ -20,9 +20,11 @@ use tokio::sync::broadcast::error::RecvError;
 use super::Shared;
 use super::caller::{Caller, query};
 use super::checking::{Files, Finding, Findings, Place};
-use super::flow::{self, Tells, patch};
+use super::flow::{self, Tells, Wording};
 use super::problem::Problem;
-use super::signals::{self, CompletionsSignals, DiagnosticsSignals, EventSignals};
+use super::signals::{
+    self, AnySignals, CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EventSignals,
+};
 use super::written::Telling;
 
 /// Events that are looked through for the last job.
@@ -72,20 +74,14 @@ impl After {
     }
 }
 
-/// How a session is.
+/// `GET /status`.
 pub(super) async fn status(caller: Caller, after: After) -> Answer {
-    let session = caller.session(None).await?;
-    let stored = caller.client.status(session).await?.session;
-    after.known(stored.last_seq.0)?;
-    let last_eval_ms = last_duration(&caller.client, session, stored.last_seq).await?;
-    let filter = EventFilter { kinds: signals::status_kinds().collect(), ..EventFilter::default() };
-    let cursor = Cursor::Session { session, after: stored.last_seq };
-    let followed = caller.client.follow(cursor, filter).await?;
-    let client = caller.client.clone();
-    Ok(flow::answer(&caller, Status { session, client, followed, last_eval_ms, is_due: true })?)
+    Ok(flow::answer(&caller, Status::begin(&caller, after, Wording::Events).await?)?)
 }
 
-struct Status {
+/// How a session is.
+pub(super) struct Status {
+    wording: Wording,
     session: SessionId,
     client: Client,
     followed: Followed,
@@ -95,6 +91,18 @@ struct Status {
 }
 
 impl Status {
+    pub(super) async fn begin(caller: &Caller, after: After, wording: Wording) -> Result<Self, Error> {
+        let session = caller.session(None).await?;
+        let stored = caller.client.status(session).await?.session;
+        after.known(stored.last_seq.0)?;
+        let last_eval_ms = last_duration(&caller.client, session, stored.last_seq).await?;
+        let filter = EventFilter { kinds: signals::status_kinds().collect(), ..EventFilter::default() };
+        let cursor = Cursor::Session { session, after: stored.last_seq };
+        let followed = caller.client.follow(cursor, filter).await?;
+        let client = caller.client.clone();
+        Ok(Self { wording, session, client, followed, last_eval_ms, is_due: true })
+    }
+
     fn hear(&mut self, event: &Event) {
         self.last_eval_ms = signals::duration_of(event).or(self.last_eval_ms);
         self.is_due = true;
@@ -115,7 +123,7 @@ impl Tells for Status {
         self.is_due = false;
         let resident = status.usage.map(|usage| usage.resident_bytes);
         let signals = signals::status(&status.session, resident, self.last_eval_ms, Timestamp::now());
-        Some(patch(Some(status.session.last_seq.0), &signals))
+        Some(self.wording.tell(Some(status.session.last_seq.0), &AnySignals::Status(signals)))
     }
 }
 
@@ -155,44 +163,19 @@ async fn last_job(client: &Client, session: &Session) -> Result<Seq, Error> {
     Ok(began.map_or(session.last_seq.next(), |began| began.seq))
 }
 
-/// The jobs of a session: the last one from its beginning, then all that come.
+/// `GET /eval`.
 pub(super) async fn eval(caller: Caller, after: After) -> Answer {
-    let session = caller.session(None).await?;
-    let stored = caller.client.status(session).await?.session;
-    let after = after.known(stored.last_seq.0)?;
-    let from = match after {
-        Some(after) => Seq(after),
-        None => Seq(last_job(&caller.client, &stored).await?.0.saturating_sub(1)),
-    };
-    let cursor = Cursor::Session { session, after: from };
-    let followed = caller.client.follow(cursor, EventFilter::default()).await?;
-    let idle = || patch(Some(from.0), &signals::idle(from, stored.last_activity));
-    let first = after.is_none().then(idle);
-    let told = Told { first, followed, telling: Telling::Jobs, shared: Arc::clone(&caller.daemon.http) };
-    Ok(flow::answer(&caller, told)?)
+    Ok(flow::answer(&caller, Told::of_jobs(&caller, after, Wording::Events).await?)?)
 }
 
-/// What happens: in one session, or with `*` in all that may be seen.
+/// `GET /events`.
 pub(super) async fn events(caller: Caller, after: After, Kinds(kinds): Kinds) -> Answer {
-    let cursor = match caller.means_all() {
-        true => {
-            let after = after.known(caller.client.last_position().await?.0)?;
-            Cursor::Log { after: Position(after.unwrap_or_default()) }
-        }
-        false => {
-            let session = caller.session(None).await?;
-            let after = after.known(caller.client.status(session).await?.session.last_seq.0)?;
-            Cursor::Session { session, after: Seq(after.unwrap_or_default()) }
-        }
-    };
-    let followed = caller.client.follow(cursor, EventFilter { kinds, ..EventFilter::default() }).await?;
-    let telling = if caller.means_all() { Telling::OfAll } else { Telling::OfSession };
-    let told = Told { first: None, followed, telling, shared: Arc::clone(&caller.daemon.http) };
-    Ok(flow::answer(&caller, told)?)
+    Ok(flow::answer(&caller, Told::of_events(&caller, after, kinds, Wording::Events).await?)?)
 }
 
 /// What is told of each event.
-struct Told {
+pub(super) struct Told {
+    wording: Wording,
     /// What comes before all events.
     first: Option<Bytes>,
     followed: Followed,
@@ -201,13 +184,60 @@ struct Told {
 }
 
 impl Told {
+    /// The jobs of a session: the last one from its beginning, then all that come.
+    pub(super) async fn of_jobs(
+        caller: &Caller,
+        after: After,
+        wording: Wording,
+    ) -> Result<Self, Error> {
+        let session = caller.session(None).await?;
+        let stored = caller.client.status(session).await?.session;
+        let after = after.known(stored.last_seq.0)?;
+        let from = match after {
+            Some(after) => Seq(after),
+            None => Seq(last_job(&caller.client, &stored).await?.0.saturating_sub(1)),
+        };
+        let cursor = Cursor::Session { session, after: from };
+        let followed = caller.client.follow(cursor, EventFilter::default()).await?;
+        let idle = AnySignals::Eval(signals::idle(from, stored.last_activity));
+        let first = after.is_none().then(|| wording.tell(Some(from.0), &idle));
+        let shared = Arc::clone(&caller.daemon.http);
+        Ok(Self { wording, first, followed, telling: Telling::Jobs, shared })
+    }
+
+    /// What happens: in one session, or with `*` in all that may be seen.
+    pub(super) async fn of_events(
+        caller: &Caller,
+        after: After,
+        kinds: BTreeSet<EventKind>,
+        wording: Wording,
+    ) -> Result<Self, Error> {
+        let cursor = match caller.means_all() {
+            true => {
+                let after = after.known(caller.client.last_position().await?.0)?;
+                Cursor::Log { after: Position(after.unwrap_or_default()) }
+            }
+            false => {
+                let session = caller.session(None).await?;
+                let after = after.known(caller.client.status(session).await?.session.last_seq.0)?;
+                Cursor::Session { session, after: Seq(after.unwrap_or_default()) }
+            }
+        };
+        let followed = caller.client.follow(cursor, EventFilter { kinds, ..EventFilter::default() }).await?;
+        let telling = if caller.means_all() { Telling::OfAll } else { Telling::OfSession };
+        Ok(Self { wording, first: None, followed, telling, shared: Arc::clone(&caller.daemon.http) })
+    }
+
     /// What is told of one; none where that is nothing.
     fn of(&self, event: &Event) -> Option<Bytes> {
-        let telling = self.telling;
-        self.shared.written.of(telling, event, || match telling {
-            Telling::Jobs => signals::eval(event).map(|told| patch(Some(event.seq.0), &told)),
-            Telling::OfSession => Some(patch(Some(event.seq.0), &EventSignals { event })),
-            Telling::OfAll => Some(patch(Some(event.position.0), &EventSignals { event })),
+        let Self { telling, wording, .. } = *self;
+        let whole = |id| Some(wording.tell(Some(id), &AnySignals::Event(EventSignals { event })));
+        self.shared.written.of((telling, wording), event, || match telling {
+            Telling::Jobs => {
+                signals::eval(event).map(|told| wording.tell(Some(event.seq.0), &AnySignals::Eval(told)))
+            }
+            Telling::OfSession => whole(event.seq.0),
+            Telling::OfAll => whole(event.position.0),
         })
     }
 }
@@ -244,7 +274,7 @@ pub(super) struct Chosen {
 }
 
 /// The kinds of events that are wanted, `?kinds=a,b`; all where it does not say.
-pub(super) struct Kinds(BTreeSet<EventKind>);
+pub(super) struct Kinds(pub(super) BTreeSet<EventKind>);
 
 impl<S: Sync> FromRequestParts<S> for Kinds {
     type Rejection = Problem;
@@ -256,22 +286,9 @@ impl<S: Sync> FromRequestParts<S> for Kinds {
     }
 }
 
-/// The diagnostics of code that its principal has checked: those there are, then each that are found.
+/// `GET /diagnostics`.
 pub(super) async fn diagnostics(caller: Caller) -> Answer {
-    let session = caller.session(Some(Action::Check)).await?;
-    let stored = caller.client.status(session).await?.session;
-    let place: Place = (caller.client.principal().clone(), session);
-    let shared = Arc::clone(&caller.daemon.http);
-    let kinds = ["sessionReset", "sessionHardReset", "sessionDeleted"].map(str::parse);
-    let kinds = kinds.into_iter().collect::<Result<_, Error>>()?;
-    let filter = EventFilter { kinds, ..EventFilter::default() };
-    let cursor = Cursor::Session { session, after: stored.last_seq };
-    let followed = caller.client.follow(cursor, filter).await?;
-    let since = stored.definitions_since;
-    let (files, findings) = shared.checks.listen(&place, since);
-    let known = files.keys().cloned().collect();
-    let first = Some(patch(None, &kept(files)));
-    Ok(flow::answer(&caller, Diagnostics { place, since, shared, first, known, findings, followed })?)
+    Ok(flow::answer(&caller, Diagnostics::begin(&caller, Wording::Events).await?)?)
 }
 
 /// Diagnostics as signals.
@@ -281,7 +298,9 @@ fn kept(files: Files) -> DiagnosticsSignals {
     }
 }
 
-struct Diagnostics {
+/// The diagnostics of code that its principal has checked: those there are, then each that are found.
+pub(super) struct Diagnostics {
+    wording: Wording,
     place: Place,
     /// The reset behind which they were found.
     since: Seq,
@@ -294,6 +313,23 @@ struct Diagnostics {
 }
 
 impl Diagnostics {
+    pub(super) async fn begin(caller: &Caller, wording: Wording) -> Result<Self, Error> {
+        let session = caller.session(Some(Action::Check)).await?;
+        let stored = caller.client.status(session).await?.session;
+        let place: Place = (caller.client.principal().clone(), session);
+        let shared = Arc::clone(&caller.daemon.http);
+        let kinds = ["sessionReset", "sessionHardReset", "sessionDeleted"].map(str::parse);
+        let kinds = kinds.into_iter().collect::<Result<_, Error>>()?;
+        let filter = EventFilter { kinds, ..EventFilter::default() };
+        let cursor = Cursor::Session { session, after: stored.last_seq };
+        let followed = caller.client.follow(cursor, filter).await?;
+        let since = stored.definitions_since;
+        let (files, findings) = shared.checks.listen(&place, since);
+        let known = files.keys().cloned().collect();
+        let first = Some(wording.tell(None, &AnySignals::Diagnostics(kept(files))));
+        Ok(Self { wording, place, since, shared, first, known, findings, followed })
+    }
+
     /// What is told of something that was found out.
     fn of(&mut self, finding: &Finding) -> Option<DiagnosticsSignals> {
         match finding {
@@ -339,30 +375,42 @@ impl Tells for Diagnostics {
                 }
             };
             if let Some(told) = told {
-                return Some(patch(None, &told));
+                return Some(self.wording.tell(None, &AnySignals::Diagnostics(told)));
             }
         }
     }
 }
 
-/// The completions that its principal asks for.
+/// `GET /completions`.
 pub(super) async fn completions(caller: Caller) -> Answer {
-    let session = caller.session(Some(Action::Complete)).await?;
-    let newest = caller.client.status(session).await?.session.last_seq;
-    let place: Place = (caller.client.principal().clone(), session);
-    let kinds = [str::parse::<EventKind>("sessionDeleted")?].into_iter().collect();
-    let filter = EventFilter { kinds, ..EventFilter::default() };
-    let followed = caller.client.follow(Cursor::Session { session, after: newest }, filter).await?;
-    let (_, findings) = caller.daemon.http.checks.listen(&place, Seq::ZERO);
-    let first = Some(patch(None, &CompletionsSignals { completions: None }));
-    Ok(flow::answer(&caller, Completions { place, first, findings, followed })?)
+    Ok(flow::answer(&caller, Completions::begin(&caller, Wording::Events).await?)?)
 }
 
-struct Completions {
+/// The completions that its principal asks for.
+pub(super) struct Completions {
+    wording: Wording,
     place: Place,
     first: Option<Bytes>,
     findings: Findings,
     followed: Followed,
+}
+
+impl Completions {
+    pub(super) async fn begin(caller: &Caller, wording: Wording) -> Result<Self, Error> {
+        let session = caller.session(Some(Action::Complete)).await?;
+        let newest = caller.client.status(session).await?.session.last_seq;
+        let place: Place = (caller.client.principal().clone(), session);
+        let kinds = [str::parse::<EventKind>("sessionDeleted")?].into_iter().collect();
+        let filter = EventFilter { kinds, ..EventFilter::default() };
+        let followed = caller.client.follow(Cursor::Session { session, after: newest }, filter).await?;
+        let (_, findings) = caller.daemon.http.checks.listen(&place, Seq::ZERO);
+        let first = Some(told(wording, None));
+        Ok(Self { wording, place, first, findings, followed })
+    }
+}
+
+fn told(wording: Wording, completions: Option<CompletionsSignal>) -> Bytes {
+    wording.tell(None, &AnySignals::Completions(CompletionsSignals { completions }))
 }
 
 impl Tells for Completions {
@@ -375,8 +423,7 @@ impl Tells for Completions {
                 found = self.findings.recv() => match found {
                     Ok(found) if found.0 == self.place => match &found.1 {
                         Finding::Completions { signal } => {
-                            let told = CompletionsSignals { completions: Some(signal.clone()) };
-                            return Some(patch(None, &told));
+                            return Some(told(self.wording, Some(signal.clone())));
                         }
                         Finding::Diagnostics { .. } => {}
                     },

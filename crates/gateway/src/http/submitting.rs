@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Client, Cursor, Followed};
@@ -13,7 +12,9 @@ use mainstay_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bare::{record, told};
 use super::caller::Caller;
+use super::media::Media;
 use super::prefer::{Key, Prefer};
 use super::problem::Problem;
 use crate::command::id_of;
@@ -37,6 +38,8 @@ pub(super) struct Terms {
     /// How long it may take from its acceptance to its end, in milliseconds.
     timeout_ms: Option<u64>,
 }
+
+record!(Terms { command_id, depends_on, if_version, timeout_ms });
 
 impl Terms {
     /// The client's name for the command.
@@ -62,6 +65,8 @@ pub(super) struct Accepted {
     /// The events of the session after this one tell of it.
     pub(super) seq: Seq,
 }
+
+told!(Accepted { command_id, session, seq });
 
 /// Hands a command over.
 pub(super) async fn submit(
@@ -89,7 +94,7 @@ pub(super) async fn submit(
     if wait.is_none()
         && let Some(seq) = under_way(client, session, &id).await?
     {
-        return Ok(Accepted { command_id: id, session, seq }.into_response());
+        return Ok(Accepted { command_id: id, session, seq }.answer(caller.answers()));
     }
     // What was deleted is answered what it was answered before.
     let after = client.seen_session(session).await?.map_or(Seq::ZERO, |session| session.last_seq);
@@ -105,11 +110,11 @@ pub(super) async fn submit(
         }
         seq = first(&mut followed) => Seq(seq.0.saturating_sub(1)),
     };
-    let Some(limit) = wait else { return Ok(accepted(seq).into_response()) };
+    let Some(limit) = wait else { return Ok(accepted(seq).answer(caller.answers())) };
     match tokio::time::timeout(limit, ended).await {
         Ok(answered) => answer(caller, session, &id, answered?, accepted(seq), true).await,
         // It goes on, and its client hears of it elsewhere.
-        Err(_) => Ok(accepted(seq).into_response()),
+        Err(_) => Ok(accepted(seq).answer(caller.answers())),
     }
 }
 
@@ -150,18 +155,19 @@ async fn answer(
         Outcome::Failed { error } => return Err(error.into()),
         Outcome::Done { response } => response,
     };
+    let media = caller.answers();
     if !waits {
-        return Ok(accepted.into_response());
+        return Ok(accepted.answer(media));
     }
     let client = &caller.client;
     let response = match response {
         Done::Evaluated(outcome) => {
             let view = EvalView::load(client, session, id.clone(), outcome).await?;
-            Json(EvalView { version, replayed: is_replay, ..view }).into_response()
+            media.answer(&EvalView { version, replayed: is_replay, ..view })
         }
         Done::Worked(outcome) => {
             let view = WorkView::load(client, session, id.clone(), outcome).await?;
-            Json(WorkView { version, replayed: is_replay, ..view }).into_response()
+            media.answer(&WorkView { version, replayed: is_replay, ..view })
         }
         response @ (Done::Created { .. }
         | Done::Forked { .. }
@@ -173,7 +179,7 @@ async fn answer(
         | Done::Recorded { .. }) => {
             let (command, session) = (id.clone(), Some(session));
             let (state, outcome) = (CommandState::Ended, Some(Outcome::Done { response }));
-            Json(CommandView { command, session, state, version: Some(version), outcome }).into_response()
+            media.answer(&CommandView { command, session, state, version: Some(version), outcome })
         }
     };
     Ok(waited(response))
@@ -185,13 +191,14 @@ pub(super) fn waited(mut response: Response) -> Response {
     response
 }
 
-impl IntoResponse for Accepted {
-    fn into_response(self) -> Response {
+impl Accepted {
+    /// The answer that says so.
+    pub(super) fn answer(&self, media: Media) -> Response {
         let mut headers = HeaderMap::new();
         if let Ok(place) = HeaderValue::try_from(format!("/commands/{}", self.command_id)) {
             headers.insert(header::LOCATION, place);
         }
-        (StatusCode::ACCEPTED, headers, Json(self)).into_response()
+        (StatusCode::ACCEPTED, headers, media.answer(self)).into_response()
     }
 }
 

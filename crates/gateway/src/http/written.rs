@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use axum::body::Bytes;
 use mainstay_model::{Event, Seq, SessionId};
 
+use super::flow::Wording;
+
 /// How many are kept: more than a session's events that streams are told without looking into the log.
 const KEPT: usize = 1024;
 /// Bytes of the largest that is kept.
@@ -25,8 +27,8 @@ pub(super) enum Telling {
     OfAll,
 }
 
-/// Which event, told in which way.
-type Key = (Telling, SessionId, Seq);
+/// Which event, told in which way and in which words.
+type Key = (Telling, Wording, SessionId, Seq);
 
 /// What was written lately.
 pub(super) struct Written {
@@ -51,11 +53,11 @@ impl Written {
     /// What is told of an event; written where it is not there already.
     pub(super) fn of(
         &self,
-        telling: Telling,
+        (telling, wording): (Telling, Wording),
         event: &Event,
         write: impl FnOnce() -> Option<Bytes>,
     ) -> Option<Bytes> {
-        let key = (telling, event.session, event.seq);
+        let key = (telling, wording, event.session, event.seq);
         let place = self.hasher.hash_one(key) % KEPT as u64;
         let place = self.places.get(place as usize)?;
         // Who comes meanwhile waits for what is being written, and does not write it too.
@@ -78,6 +80,9 @@ mod tests {
 
     use super::*;
 
+    const JOBS: (Telling, Wording) = (Telling::Jobs, Wording::Events);
+    const ALL: (Telling, Wording) = (Telling::OfAll, Wording::Events);
+
     fn event(seq: u64) -> Event {
         Event {
             session: SessionId::from_uuid(Uuid::nil()),
@@ -98,33 +103,38 @@ mod tests {
     fn each_event_is_told_as_itself_in_each_way_and_written_once() {
         let written = Written::default();
         let mut writes = 0;
-        let mut tell = |telling, seq: u64| {
-            written.of(telling, &event(seq), || {
+        let mut tell = |way, seq: u64| {
+            written.of(way, &event(seq), || {
                 writes += 1;
-                Some(Bytes::from(format!("{telling:?} {seq}")))
+                Some(Bytes::from(format!("{way:?} {seq}")))
             })
         };
-        for telling in [Telling::Jobs, Telling::OfSession, Telling::OfAll] {
+        for way in [
+            (Telling::Jobs, Wording::Events),
+            (Telling::Jobs, Wording::Bare),
+            (Telling::OfSession, Wording::Events),
+            (Telling::OfAll, Wording::Json),
+        ] {
             for _ in 0..3 {
-                assert_eq!(tell(telling, 1).unwrap(), format!("{telling:?} 1"));
+                assert_eq!(tell(way, 1).unwrap(), format!("{way:?} 1"));
             }
         }
         // More than have a place: none is ever told in another's stead.
         for seq in 1..=2 * KEPT as u64 {
-            assert_eq!(tell(Telling::Jobs, seq).unwrap(), format!("Jobs {seq}"));
+            assert_eq!(tell(JOBS, seq).unwrap(), format!("{JOBS:?} {seq}"));
         }
-        assert!((3 + 2 * KEPT - 1..=3 + 2 * KEPT).contains(&writes), "{writes}");
+        assert!((4 + 2 * KEPT - 1..=4 + 2 * KEPT).contains(&writes), "{writes}");
     }
 
     #[test]
     fn what_tells_nothing_is_known_and_what_is_large_is_not_kept() {
         let written = Written::default();
         let unasked = || -> Option<Bytes> { panic!("it was written before") };
-        assert_eq!(written.of(Telling::Jobs, &event(1), || None), None);
-        assert_eq!(written.of(Telling::Jobs, &event(1), unasked), None);
+        assert_eq!(written.of(JOBS, &event(1), || None), None);
+        assert_eq!(written.of(JOBS, &event(1), unasked), None);
         let large = || Some(Bytes::from(vec![b'x'; BYTES + 1]));
-        assert_eq!(written.of(Telling::OfAll, &event(2), large), large());
+        assert_eq!(written.of(ALL, &event(2), large), large());
         let other = || Some(Bytes::from_static(b"again"));
-        assert_eq!(written.of(Telling::OfAll, &event(2), other), other());
+        assert_eq!(written.of(ALL, &event(2), other), other());
     }
 }

@@ -4,6 +4,7 @@
 #[path = "../mcp/scripted.rs"]
 mod scripted;
 
+mod bare;
 mod browsers;
 mod commands;
 mod compression;
@@ -12,5 +13,6 @@ mod pages;
 mod refusals;
 mod schemas;
 mod schemathesis;
+mod sockets;
 mod streams;
 mod support;

@@ -1,0 +1,77 @@
+//! What gives types their form in BARE. Each takes a type apart in a pattern that names every field, or matches every variant: the compiler
+//! refuses one that is left out.
+
+/// A type that is told and said: `record!(Exec { code, file | terms })`. The fields stand in the order of the message; those of the last one
+/// stand in the place of itself, as they do in JSON. `field = "name"` names one otherwise than Rust does.
+macro_rules! record {
+    ($name:ident { $($field:ident $(= $called:literal)?),* $(| $flat:ident)? }) => {
+        $crate::http::bare::told!($name { $($field $(= $called)?),* $(| $flat)? });
+
+        impl $crate::http::bare::Decode for $name {
+            fn decode(
+                from: &mut $crate::http::bare::Reader<'_>,
+            ) -> Result<Self, $crate::http::bare::Malformed> {
+                Ok(Self {
+                    $($field: $crate::http::bare::Decode::decode(from)?,)*
+                    $($flat: $crate::http::bare::Decode::decode(from)?,)?
+                })
+            }
+        }
+    };
+}
+
+/// A type that is only told, in the same words.
+macro_rules! told {
+    ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $called:literal)?),* $(| $flat:ident)? }) => {
+        impl $(<$life>)? $crate::http::bare::Fields for $name $(<$life>)? {
+            fn fields(schema: &mut $crate::http::bare::Schema) -> Vec<$crate::http::bare::Field> {
+                #[allow(unused_mut, reason = "only one with a last field of that kind changes it")]
+                let mut fields = vec![
+                    $({
+                        let called = [$($called,)? stringify!($field)][0];
+                        $crate::http::bare::field(called, |it: &Self| &it.$field, schema)
+                    },)*
+                ];
+                $(fields.extend($crate::http::bare::flattened(|it: &Self| &it.$flat, schema));)?
+                fields
+            }
+        }
+
+        impl $(<$life>)? $crate::http::bare::Shape for $name $(<$life>)? {
+            fn shape(schema: &mut $crate::http::bare::Schema) -> String {
+                schema.define_struct::<Self>(stringify!($name))
+            }
+        }
+
+        impl $(<$life>)? $crate::http::bare::Encode for $name $(<$life>)? {
+            fn encode(&self, to: &mut Vec<u8>) {
+                let Self { $($field,)* $($flat,)? } = self;
+                $($crate::http::bare::Encode::encode($field, to);)*
+                $($crate::http::bare::Encode::encode($flat, to);)?
+            }
+        }
+    };
+}
+
+/// One of several: `choice!(Severity { Error, Warning })`, numbered from 0.
+macro_rules! choice {
+    ($name:ident { $($variant:ident $(($inner:pat))?),* $(,)? }) => {
+        impl $crate::http::bare::Shape for $name {
+            fn shape(schema: &mut $crate::http::bare::Schema) -> String {
+                schema.define_enum::<Self>(stringify!($name), &[$(stringify!($variant)),*])
+            }
+        }
+
+        impl $crate::http::bare::Encode for $name {
+            fn encode(&self, to: &mut Vec<u8>) {
+                enum Place { $($variant),* }
+                let place = match self {
+                    $(Self::$variant $(($inner))? => Place::$variant,)*
+                };
+                $crate::http::bare::Encode::encode(&(place as u64), to);
+            }
+        }
+    };
+}
+
+pub(in crate::http) use {choice, record, told};

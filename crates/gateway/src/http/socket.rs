@@ -1,0 +1,233 @@
+//! Streams over WebSocket: what the streams of server-sent events tell, a frame each, in JSON or BARE. A client says nothing; what it wants is
+//! in its request, and commands go in with POST.
+
+use axum::body::Bytes;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{SplitSink, SplitStream};
+use futures::{SinkExt, StreamExt};
+use mainstay_model::Error;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use super::asked::Asked;
+use super::caller::Caller;
+use super::flow::{KEEP_ALIVE, PIECE_BYTES, Pace, Tells, Wording};
+use super::media::Media;
+use super::problem::Problem;
+use super::streams::{After, Completions, Diagnostics, Kinds, Status, Told};
+use crate::rpc::server::{Daemon, LAST_ANSWERS};
+
+/// Bytes of what a client may say, which is nothing: more is not read to be refused.
+const SAID_BYTES: usize = 1024;
+/// Bytes that are read at once, and written before they go out.
+const BUFFER_BYTES: usize = 4 * 1024;
+
+/// Codes of RFC 6455, 7.4.1.
+const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
+const UNSUPPORTED: u16 = 1003;
+
+/// What is to be told.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Chosen {
+    /// Which stream.
+    of: Of,
+    /// Of `events`, only those of these kinds, with commas between; all where it is left out.
+    #[allow(dead_code, reason = "`Kinds` reads it")]
+    kinds: Option<String>,
+}
+
+/// The streams there are.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+enum Of {
+    Eval,
+    Status,
+    Events,
+    Diagnostics,
+    Completions,
+}
+
+/// `GET /stream`.
+pub(super) async fn stream(
+    caller: Caller,
+    Asked(Chosen { of, kinds: _ }): Asked<Chosen>,
+    after: After,
+    Kinds(kinds): Kinds,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Response> {
+    let upgrade = upgrade.map_err(|_| no_socket())?;
+    let media = caller.takes.ok_or_else(|| not_acceptable().into_response())?;
+    let wording = match media {
+        Media::Json => Wording::Json,
+        Media::Bare => Wording::Bare,
+    };
+    let refused = |error: Error| Problem::from(error).into_response();
+    match of {
+        Of::Eval => {
+            let told = Told::of_jobs(&caller, after, wording).await.map_err(refused)?;
+            answer(&caller, upgrade, media, told)
+        }
+        Of::Status => {
+            let told = Status::begin(&caller, after, wording).await.map_err(refused)?;
+            answer(&caller, upgrade, media, told)
+        }
+        Of::Events => {
+            let told = Told::of_events(&caller, after, kinds, wording).await.map_err(refused)?;
+            answer(&caller, upgrade, media, told)
+        }
+        Of::Diagnostics => {
+            let told = Diagnostics::begin(&caller, wording).await.map_err(refused)?;
+            answer(&caller, upgrade, media, told)
+        }
+        Of::Completions => {
+            let told = Completions::begin(&caller, wording).await.map_err(refused)?;
+            answer(&caller, upgrade, media, told)
+        }
+    }
+    .map_err(refused)
+}
+
+/// A request that is to become no WebSocket.
+fn no_socket() -> Response {
+    let reason = "this path is a WebSocket; /eval, /status, /events, /diagnostics and /completions are streams of server-sent events";
+    let error = Error::BadRequest { reason: reason.to_owned() };
+    let mut response = Problem::with(StatusCode::UPGRADE_REQUIRED, error).into_response();
+    response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    response
+}
+
+fn not_acceptable() -> Problem {
+    let reason = format!("`Accept` must take {} or {}, version 1", Media::JSON, Media::BARE);
+    Problem::with(StatusCode::NOT_ACCEPTABLE, Error::BadRequest { reason })
+}
+
+/// The answer that becomes a socket.
+///
+/// # Errors
+/// [`Error::TooManyConnections`].
+fn answer(
+    caller: &Caller,
+    upgrade: WebSocketUpgrade,
+    media: Media,
+    tells: impl Tells,
+) -> Result<Response, Error> {
+    let daemon = caller.daemon.clone();
+    let pace = Pace::begin(&daemon)?;
+    let upgrade = upgrade
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
+        .max_message_size(SAID_BYTES)
+        .max_frame_size(SAID_BYTES);
+    Ok(upgrade.on_upgrade(move |socket| serve(socket, daemon, media, pace, tells)))
+}
+
+/// Why a socket is closed.
+enum End {
+    /// There is nothing more to tell.
+    Over,
+    /// The daemon goes down.
+    ShutDown,
+    /// Its client says something.
+    Spoken,
+    /// Its client is gone.
+    Gone,
+}
+
+async fn serve(socket: WebSocket, daemon: Daemon, media: Media, pace: Pace, tells: impl Tells) {
+    let _answering = daemon.answering.token();
+    let (mut sink, stream) = socket.split();
+    let stopped = daemon.stopped.clone();
+    let end = {
+        let telling = Telling { sink: &mut sink, media, pace, stopped: stopped.clone() };
+        tokio::select! {
+            end = telling.all(tells) => end,
+            end = heard(stream) => end,
+            () = too_late(&stopped) => End::Gone,
+        }
+    };
+    let (code, reason) = match end {
+        End::Over => (NORMAL, "There is nothing more to tell"),
+        End::ShutDown => (GOING_AWAY, "Server shutting down"),
+        End::Spoken => (UNSUPPORTED, "This socket only tells; commands go in with POST"),
+        // It may have said so, and then waits for the same of us.
+        End::Gone => return drop(tokio::time::timeout(LAST_ANSWERS, sink.flush()).await),
+    };
+    let close = Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+    // A client that reads nothing is not waited for.
+    tokio::time::timeout(LAST_ANSWERS, sink.send(close)).await.ok();
+}
+
+/// Waits until the daemon has stopped so long ago that who has not read the rest does not read.
+async fn too_late(stopped: &CancellationToken) {
+    stopped.cancelled().await;
+    tokio::time::sleep(LAST_ANSWERS).await;
+}
+
+/// Waits until the client goes, or says what nobody asked it.
+async fn heard(mut stream: SplitStream<WebSocket>) -> End {
+    loop {
+        match stream.next().await {
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            // Of what is too large, it is only known that it is said; of a connection that broke nothing is lost by another word.
+            Some(Ok(Message::Text(_) | Message::Binary(_)) | Err(_)) => return End::Spoken,
+            Some(Ok(Message::Close(_))) | None => return End::Gone,
+        }
+    }
+}
+
+/// One client's stream.
+struct Telling<'a> {
+    sink: &'a mut SplitSink<WebSocket, Message>,
+    media: Media,
+    pace: Pace,
+    stopped: CancellationToken,
+}
+
+impl Telling<'_> {
+    /// Tells all there is, as the client takes it.
+    async fn all(mut self, mut tells: impl Tells) -> End {
+        loop {
+            self.pace.wait().await;
+            let next = tokio::select! {
+                // What has happened is told also while the daemon goes down.
+                biased;
+                told = tells.next() => match told {
+                    Some(told) => self.tell(told, &mut tells).await,
+                    None => return if self.stopped.is_cancelled() { End::ShutDown } else { End::Over },
+                },
+                () = self.stopped.cancelled() => return End::ShutDown,
+                () = tokio::time::sleep(KEEP_ALIVE) => self.sink.send(Message::Ping(Bytes::new())).await,
+            };
+            if next.is_err() {
+                return End::Gone;
+            }
+            self.pace.sent();
+        }
+    }
+
+    /// Tells this, with all that is at hand behind it.
+    async fn tell(&mut self, first: Bytes, tells: &mut impl Tells) -> Result<(), axum::Error> {
+        let mut bytes = first.len();
+        self.sink.feed(message(self.media, first)).await?;
+        while bytes < PIECE_BYTES {
+            let Some(more) = tells.at_hand() else { break };
+            bytes += more.len();
+            self.sink.feed(message(self.media, more)).await?;
+        }
+        self.sink.flush().await
+    }
+}
+
+fn message(media: Media, told: Bytes) -> Message {
+    match media {
+        Media::Bare => Message::Binary(told),
+        // JSON is UTF-8.
+        Media::Json => Message::Text(Utf8Bytes::try_from(told).unwrap_or_default()),
+    }
+}
