@@ -7,6 +7,11 @@ pub fn pi_frame(frame: &[u8]) {
     }
 }
 
+/// The body of a command over HTTP, in BARE.
+pub fn bare_body(body: &[u8]) {
+    crate::http::bare::promises::check_bodies(body);
+}
+
 /// A line of JSON-RPC, from either side.
 pub fn rpc_line(line: &[u8]) {
     if let Ok(line) = str::from_utf8(line) {
