@@ -1,6 +1,8 @@
 //! Streams over WebSocket: what the streams of server-sent events tell, a frame each, in JSON or BARE. A client says nothing; what it wants is
 //! in its request, and commands go in with POST.
 
+use std::collections::BTreeSet;
+
 use axum::body::Bytes;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
@@ -8,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
-use mainstay_model::Error;
+use mainstay_model::{Error, EventKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -63,34 +65,30 @@ pub(super) async fn stream(
 ) -> Result<Response, Response> {
     let upgrade = upgrade.map_err(|_| no_socket())?;
     let media = caller.takes.ok_or_else(|| not_acceptable().into_response())?;
+    let refused = |error| Problem::from(error).into_response();
+    open(&caller, upgrade, media, of, after, kinds).await.map_err(refused)
+}
+
+/// Begins the stream, and the socket for it.
+async fn open(
+    caller: &Caller,
+    upgrade: WebSocketUpgrade,
+    media: Media,
+    of: Of,
+    after: Option<u64>,
+    kinds: BTreeSet<EventKind>,
+) -> Result<Response, Error> {
     let wording = match media {
         Media::Json => Wording::Json,
         Media::Bare => Wording::Bare,
     };
-    let refused = |error: Error| Problem::from(error).into_response();
     match of {
-        Of::Eval => {
-            let told = Told::of_jobs(&caller, after, wording).await.map_err(refused)?;
-            answer(&caller, upgrade, media, told)
-        }
-        Of::Status => {
-            let told = Status::begin(&caller, after, wording).await.map_err(refused)?;
-            answer(&caller, upgrade, media, told)
-        }
-        Of::Events => {
-            let told = Told::of_events(&caller, after, kinds, wording).await.map_err(refused)?;
-            answer(&caller, upgrade, media, told)
-        }
-        Of::Diagnostics => {
-            let told = Diagnostics::begin(&caller, wording).await.map_err(refused)?;
-            answer(&caller, upgrade, media, told)
-        }
-        Of::Completions => {
-            let told = Completions::begin(&caller, wording).await.map_err(refused)?;
-            answer(&caller, upgrade, media, told)
-        }
+        Of::Eval => answer(caller, upgrade, media, Told::of_jobs(caller, after, wording).await?),
+        Of::Status => answer(caller, upgrade, media, Status::begin(caller, after, wording).await?),
+        Of::Events => answer(caller, upgrade, media, Told::of_events(caller, after, kinds, wording).await?),
+        Of::Diagnostics => answer(caller, upgrade, media, Diagnostics::begin(caller, wording).await?),
+        Of::Completions => answer(caller, upgrade, media, Completions::begin(caller, wording).await?),
     }
-    .map_err(refused)
 }
 
 /// A request that is to become no WebSocket.
