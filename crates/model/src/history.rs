@@ -13,7 +13,20 @@ use crate::entry::Content;
 use crate::id::SessionId;
 
 /// The place of a line in the history. Later ones have higher numbers, and none is given twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(transparent)]
 pub struct LineNumber(pub u64);
 
@@ -24,7 +37,7 @@ impl fmt::Display for LineNumber {
 }
 
 /// A line to be kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewLine {
     /// The client's name for it: sent again under it, it is kept once.
@@ -42,7 +55,7 @@ pub struct NewLine {
 }
 
 /// A line that is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryLine {
     /// Its place.
@@ -60,7 +73,7 @@ pub struct HistoryLine {
 }
 
 /// How far a history reaches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryExtent {
     /// How many lines it has.
@@ -70,7 +83,7 @@ pub struct HistoryExtent {
 }
 
 /// Lines of a history, and how far it reached when they were read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryPage {
     /// The lines, newest first.

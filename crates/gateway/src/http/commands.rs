@@ -3,9 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Merge, WaitingAsk};
-use mainstay_model::{
-    Action, CommandId, Error, Hears, Prompt, QueuedPrompt, SessionCommand, SessionId, Work,
-};
+use mainstay_model::{Action, CommandId, Error, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,7 +22,12 @@ type Answer = Result<Response, Problem>;
 
 impl Caller {
     /// The session that a command is for.
-    async fn place(&self, terms: &Terms, Key(key): &Key, action: Option<Action>) -> Result<SessionId, Error> {
+    pub(super) async fn place(
+        &self,
+        terms: &Terms,
+        Key(key): &Key,
+        action: Option<Action>,
+    ) -> Result<SessionId, Error> {
         self.must_name_session(key.as_ref())?;
         self.session_of(terms.command_id(), action).await
     }
@@ -156,36 +159,6 @@ record!(Rename { name | terms });
 pub(super) async fn rename(caller: Caller, prefer: Prefer, key: Key, Said(rename): Said<Rename>) -> Answer {
     let Rename { name, terms } = rename;
     plain(caller, prefer, key, terms, SessionCommand::Rename { name }).await
-}
-
-/// Says something to an agent: a turn.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Say {
-    /// What.
-    text: String,
-    /// Of a steer: whether it is heard only when the agent would be done.
-    #[serde(default)]
-    at_end: bool,
-    #[serde(flatten)]
-    terms: Terms,
-}
-
-record!(Say { text, at_end | terms });
-
-pub(super) async fn prompt(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
-    let Say { text, terms, .. } = say;
-    let session = caller.place(&terms, &key, Some(Action::Prompt)).await?;
-    let body = SessionCommand::Work(Work::Turn { prompt: Prompt::text(text) });
-    submit(&caller, session, body, terms.sent(key), prefer).await
-}
-
-pub(super) async fn steer(caller: Caller, prefer: Prefer, key: Key, Said(say): Said<Say>) -> Answer {
-    let Say { text, at_end, terms } = say;
-    let session = caller.place(&terms, &key, Some(Action::Steer)).await?;
-    let hears = if at_end { Hears::AtEnd } else { Hears::Next };
-    let body = SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text(text), hears });
-    submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
 /// Runs inputs of another session here.

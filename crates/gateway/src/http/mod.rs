@@ -6,6 +6,7 @@
 //! table from errors to answers, and [`coding`] compresses them. Commands
 //! and sockets speak JSON or BARE ([`media`], [`bare`]).
 
+mod agents;
 mod asked;
 pub(crate) mod bare;
 mod body;
@@ -16,6 +17,7 @@ mod commands;
 mod creating;
 mod endpoint;
 mod flow;
+pub(crate) mod history;
 mod media;
 mod metrics;
 mod openapi;
@@ -34,7 +36,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use mainstay_model::{Error, Limits};
+use mainstay_model::{Error, HistoryPage, Limits, NewLine};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
@@ -90,7 +92,8 @@ impl Shared {
 
 /// Every endpoint.
 fn endpoints() -> Vec<Endpoint> {
-    use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename, Say};
+    use agents::{Compact, Say, Settings, Shell};
+    use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
     use reading::{ListAsks, ListEntries, ListSessions, Search};
     use submitting::Terms;
     vec![
@@ -116,12 +119,30 @@ fn endpoints() -> Vec<Endpoint> {
             .of_a_session(),
         Endpoint::command::<Rename, CommandView, _, _>("/rename", "Gives it another name", commands::rename)
             .of_a_session(),
-        Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", commands::prompt)
+        Endpoint::command::<Say, WorkView, _, _>("/prompt", "Says something to an agent", agents::prompt)
             .of_a_session(),
         Endpoint::command::<Say, CommandView, _, _>(
             "/steer",
             "Says something to an agent that works",
-            commands::steer,
+            agents::steer,
+        )
+        .of_a_session(),
+        Endpoint::command::<Settings, WorkView, _, _>(
+            "/settings",
+            "Has an agent go on with another model, or otherwise",
+            agents::settings,
+        )
+        .of_a_session(),
+        Endpoint::command::<Compact, WorkView, _, _>(
+            "/compact",
+            "Has an agent shorten what it is shown of the conversation",
+            agents::compact,
+        )
+        .of_a_session(),
+        Endpoint::command::<Shell, WorkView, _, _>(
+            "/shell",
+            "Runs a line of a shell where an agent's tools act",
+            agents::shell,
         )
         .of_a_session(),
         Endpoint::command::<MergeFrom, MergeView, _, _>(
@@ -221,6 +242,19 @@ fn endpoints() -> Vec<Endpoint> {
         ),
         Endpoint::read::<Vec<FoundView>, _, _>("/search", "What was said anywhere", reading::search)
             .with_query::<Search>(),
+        Endpoint::command::<NewLine, history::Kept, _, _>(
+            "/history",
+            "Keeps a line of the principal's own history, once under its id",
+            history::keep,
+        )
+        .answers(Answer::Json(endpoint::schema_of::<history::Kept>)),
+        Endpoint::read::<HistoryPage, _, _>(
+            "/history",
+            "Lines of the principal's own history, newest first",
+            history::list,
+        )
+        .with_query::<history::ListHistory>(),
+        Endpoint::read::<history::Line, _, _>("/history/{number}", "All that a line says", history::line),
     ]
 }
 

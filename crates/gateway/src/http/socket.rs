@@ -75,7 +75,7 @@ async fn open(
     upgrade: WebSocketUpgrade,
     media: Media,
     of: Of,
-    after: Option<u64>,
+    after: After,
     kinds: BTreeSet<EventKind>,
 ) -> Result<Response, Error> {
     let wording = match media {

@@ -185,11 +185,7 @@ pub(super) struct Told {
 
 impl Told {
     /// The jobs of a session: the last one from its beginning, then all that come.
-    pub(super) async fn of_jobs(
-        caller: &Caller,
-        after: After,
-        wording: Wording,
-    ) -> Result<Self, Error> {
+    pub(super) async fn of_jobs(caller: &Caller, after: After, wording: Wording) -> Result<Self, Error> {
         let session = caller.session(None).await?;
         let stored = caller.client.status(session).await?.session;
         let after = after.known(stored.last_seq.0)?;

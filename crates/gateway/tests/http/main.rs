@@ -3,12 +3,17 @@
 
 #[path = "../mcp/scripted.rs"]
 mod scripted;
+#[path = "../../../engine/tests/sessions/scripted_agent.rs"]
+#[allow(dead_code, reason = "the engine's tests use more of it")]
+mod scripted_agent;
 
+mod agents;
 mod bare;
 mod browsers;
 mod commands;
 mod compression;
 mod connections;
+mod history;
 mod pages;
 mod refusals;
 mod schemas;

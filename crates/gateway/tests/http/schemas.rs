@@ -57,6 +57,14 @@ async fn what_is_answered_is_as_the_document_says() {
         ("get", "/sessions/{session}/lineage", format!("/sessions/{session}/lineage"), json!(null)),
         ("get", "/asks", "/asks".to_owned(), json!(null)),
         ("get", "/search", "/search?q=let".to_owned(), json!(null)),
+        (
+            "post",
+            "/history",
+            "/history".to_owned(),
+            json!({ "id": session, "at": "2026-02-13T13:29:20Z", "text": "let a = 3" }),
+        ),
+        ("get", "/history", "/history?q=let".to_owned(), json!(null)),
+        ("get", "/history/{number}", "/history/1".to_owned(), json!(null)),
         ("get", "/commands/{command}", "/commands/nothing".to_owned(), json!(null)),
         ("post", "/cancel", "/cancel".to_owned(), json!({})),
         ("post", "/exec", "/exec".to_owned(), json!({})),
@@ -79,7 +87,7 @@ async fn what_is_answered_is_as_the_document_says() {
         assert!(wrong.is_empty(), "{method} {path}: {wrong:?} in {told}");
         asked += 1;
     }
-    assert_eq!(asked, 17);
+    assert_eq!(asked, 20);
 }
 
 #[tokio::test]

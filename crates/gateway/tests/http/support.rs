@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_engine::Engine;
+use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::port;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::scripted::Scripted;
+use crate::scripted_agent::{Script, ScriptedAgents};
 
 /// A test that waits so long hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,11 +40,22 @@ impl Home {
     }
 
     pub(crate) async fn with(limits: Limits) -> Self {
+        Self::open(limits, Vec::new()).await
+    }
+
+    /// With agents, and the test's side of them.
+    pub(crate) async fn with_agents() -> (Self, Script) {
+        let (agents, script) = ScriptedAgents::new();
+        (Self::open(Limits::default(), vec![Arc::new(agents)]).await, script)
+    }
+
+    async fn open(limits: Limits, agents: Vec<Arc<dyn RunnerFactory>>) -> Self {
         let (listener, port) = port::listen(0).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
         let limits = Limits { cancel_grace_ms: 1_000, drain_ms: 100, ..limits };
-        let engine = Engine::open(Arc::new(log), vec![Arc::new(Scripted)], limits.clone()).await.unwrap();
+        let factories = std::iter::once(Arc::new(Scripted) as Arc<dyn RunnerFactory>).chain(agents).collect();
+        let engine = Engine::open(Arc::new(log), factories, limits.clone()).await.unwrap();
         let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
         let ada = Access { principal: Principal::new("ada").unwrap(), rights };
         let daemon = Daemon {

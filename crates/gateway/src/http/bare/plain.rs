@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use mainstay_model::{
-    AskId, CommandId, DisplayId, JobId, Position, Principal, Seq, SessionId, SessionKind, Timestamp, Version,
+    AskId, CommandId, DisplayId, JobId, LineNumber, Position, Principal, Seq, SessionId, SessionKind,
+    Timestamp, Version,
 };
 use serde_json::Value;
 
@@ -91,7 +92,7 @@ macro_rules! counters {
     )*};
 }
 
-counters!(Seq, Position, Version);
+counters!(Seq, Position, Version, LineNumber);
 
 macro_rules! uuids {
     ($($type:ident),*) => {$(

@@ -2,19 +2,19 @@
 
 use mainstay_engine::WarmUpProgress;
 use mainstay_engine::runner::{CompletionItem, Completions, ResourceUsage};
-use mainstay_model::agent::{Delta, ToolCall, YieldReason};
+use mainstay_model::agent::{Delta, Setting, ToolCall, YieldReason};
 use mainstay_model::display::PLAIN;
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Binding, Bundle, Diagnostic, Display, EnvironmentFingerprint, Error, Event, Form, Message,
-    Metadata, Outcome, OutputStream, Part, PartRole, RaisedError, SessionState, Severity, Source,
+    Metadata, NewLine, Outcome, OutputStream, Part, PartRole, RaisedError, SessionState, Severity, Source,
     TextPosition, TokenUsage, ValidityCounts,
 };
 use serde_json::Value;
 
 use super::plain::{json_shape, member, uint};
 use super::schema::{Field, Schema, field, flattened};
-use super::{Encode, Fields, Shape, choice, told};
+use super::{Decode, Encode, Fields, Malformed, Reader, Shape, choice, told};
 use crate::view::agent::{AgentView, WorkView};
 use crate::view::{
     BroughtView, CommandState, CommandView, DisplayView, ErrorView, EvalView, MergeView, RefusedView,
@@ -143,7 +143,20 @@ macro_rules! json {
     )*};
 }
 
-json!(Outcome, Error, Rebuilt, AgentView);
+json!(Outcome, Error, Rebuilt, AgentView, Setting, NewLine);
+
+/// What is read as JSON also here.
+macro_rules! read_as_json {
+    ($($type:ty),*) => {$(
+        impl Decode for $type {
+            fn decode(from: &mut Reader<'_>) -> Result<Self, Malformed> {
+                serde_json::from_value(Value::decode(from)?).map_err(|error| from.malformed(error.to_string()))
+            }
+        }
+    )*};
+}
+
+read_as_json!(Setting, NewLine);
 
 impl Shape for EnvironmentFingerprint {
     fn shape(schema: &mut Schema) -> String {
