@@ -85,6 +85,16 @@ impl Client {
         }
     }
 
+    /// Whether it may drive this session: change it, and ask its worker.
+    pub fn drives(&self, session: &Session) -> bool {
+        self.access.drives(session)
+    }
+
+    /// Whether it may delete this session.
+    pub fn may_delete(&self, session: &Session) -> bool {
+        self.access.rights == Rights::All || session.owner == self.access.principal
+    }
+
     /// Who else is there, as far as this client may know.
     pub fn clients(&self) -> Vec<ClientInfo> {
         let mut clients = self.engine.clients();
@@ -537,11 +547,8 @@ impl Client {
     /// What others drive is not theirs to delete.
     async fn must_own(&self, session: SessionId) -> Result<(), Error> {
         self.must_drive(session).await?;
-        if self.access.rights == Rights::All {
-            return Ok(());
-        }
         match self.engine.session(session).await? {
-            Some(found) if found.owner == self.access.principal => Ok(()),
+            Some(found) if self.may_delete(&found) => Ok(()),
             Some(_) => Err(self.not_permitted("delete a session of another")),
             None => Err(not_found(session)),
         }

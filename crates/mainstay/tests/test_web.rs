@@ -7,6 +7,9 @@ mod agents;
 #[path = "support/browser.rs"]
 mod browser;
 mod support;
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "what the prompt's tests use")]
+mod terminal;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -17,6 +20,9 @@ use browser::{Browser, Tab};
 use serde_json::json;
 use support::World;
 use tokio::sync::Notify;
+
+/// The last cell of code.
+const LAST: &str = "[...document.querySelectorAll('.cell.eval')].at(-1)";
 
 /// A daemon on a port that is its own, also when it comes back.
 struct Site {
@@ -229,6 +235,122 @@ fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place(
 }
 
 #[test]
+fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("let rate = 2");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    for arguments in [["session", "rename", &name, "base"], ["session", "fork", "--name", "branch"]] {
+        let done = site.world.run(arguments);
+        assert_eq!(done.code, 0, "{done:?}");
+    }
+    let tab = site.opened(&browser, "branch");
+    for (code, shows) in [
+        ("let twice x = rate * x", "twice"),
+        ("(failwith \"no\" : int)", "no"),
+        ("let mark = System.IO.File.ReadAllText \"mark\"", "FileNotFound"),
+        ("twice 21", "42"),
+    ] {
+        tab.runs(code);
+        tab.until(&format!("{LAST}.querySelector('footer').innerText.includes('{shows}')"));
+    }
+    // It ran to its end here, and does not there.
+    std::fs::write(site.world.work().join("mark"), "here").unwrap();
+    tab.runs("let mark = System.IO.File.ReadAllText \"mark\"");
+    tab.until(&format!("{LAST}.querySelector('footer').innerText.includes('here')"));
+    std::fs::remove_file(site.world.work().join("mark")).unwrap();
+    tab.runs("mark.Length");
+    tab.until(&format!("{LAST}.querySelector('footer').innerText.includes('4')"));
+
+    tab.value("document.activeElement.blur()");
+    tab.click("[data-do=mergeInto]");
+    tab.until("document.querySelector('#merge')");
+    let chosen = "[...document.querySelectorAll('#merge [name=entry]:checked')].map(e => e.closest('li').querySelector('.code').innerText).join('|')";
+    let new = "let twice x = rate * x|twice 21|let mark = System.IO.File.ReadAllText \"mark\"|mark.Length";
+    assert_eq!(tab.value(chosen), new);
+    assert_eq!(
+        tab.value("document.querySelector('#merge select').selectedOptions[0].innerText.startsWith('base')"),
+        true
+    );
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.click("#merge [type=submit]");
+    tab.until("document.getElementById('merged').innerText.includes('2 merged, then it stopped.')");
+    let came = tab.text("#merge .came");
+    let came: Vec<_> = came.lines().filter(|line| !line.is_empty()).collect();
+    assert!(
+        matches!(came[..], ["merged", "merged", stopped, "not run"] if stopped.starts_with("stopped here: Could not find")),
+        "{came:?}"
+    );
+    tab.picture("merge");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+
+    // What is there is not chosen again; one cell can be taken alone.
+    tab.click("#merged a");
+    tab.until("document.querySelector('#cells').innerText.includes('42')");
+    assert!(tab.text("#cells").contains("brought"));
+    let tab = site.opened(&browser, "branch");
+    tab.click("[data-do=mergeInto]");
+    tab.until("document.querySelector('#merge')");
+    assert_eq!(tab.value(chosen), "let mark = System.IO.File.ReadAllText \"mark\"|mark.Length");
+    assert!(tab.text("#merge").contains("is there already"));
+    let tab = site.opened(&browser, "branch");
+    tab.value(&format!("{LAST}.focus()"));
+    tab.click("[data-do=mergeInto]");
+    tab.until("document.querySelector('#merge')");
+    assert_eq!(tab.value(chosen), "mark.Length");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_run_before_is_recalled_and_found_also_what_was_typed_elsewhere() {
+    let (site, browser) = (Site::new(), Browser::start());
+    let line = r#"{"id":"00000000-0000-0000-0000-000000000001","at":"2026-02-13T13:29:20Z","text":"let typed = \"elsewhere\""}"#;
+    std::fs::write(site.world.home().join("history.unsent"), format!("{line}\n")).unwrap();
+    site.world.eval("0");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let terminal = terminal::Terminal::open(&site.world);
+    terminal.wait_for_last_line("work>");
+    terminal.press(terminal::CTRL_D);
+    assert_eq!(terminal.wait_for_end(), 0);
+
+    let tab = site.opened(&browser, &name);
+    for code in ["let first = 1", "let second = 2\nsecond + first"] {
+        tab.runs(code);
+        tab.until(&format!("{LAST}.querySelector('.state.ok') && {LAST}.innerText.includes({code:?})"));
+    }
+    tab.value("document.getElementById('code').focus()");
+    let shows = |wanted: &str| tab.until(&format!("document.getElementById('code').value === {wanted:?}"));
+    tab.types("draft");
+    for wanted in ["let second = 2\nsecond + first", "let first = 1", "let typed = \"elsewhere\""] {
+        tab.presses("Alt+ArrowUp");
+        shows(wanted);
+    }
+    for wanted in ["let first = 1", "let second = 2\nsecond + first", "draft"] {
+        tab.presses("Alt+ArrowDown");
+        shows(wanted);
+    }
+    tab.value("document.getElementById('code').value = ''");
+    tab.presses("ArrowUp");
+    shows("let second = 2\nsecond + first");
+
+    // Another browser of the same person has it too.
+    let tab = site.opened(&browser, &name);
+    tab.value("document.getElementById('code').focus()");
+    tab.presses("Ctrl+r");
+    tab.until("document.querySelectorAll('#recalled [role=option]').length === 3");
+    tab.types("let typed");
+    tab.until("document.querySelectorAll('#recalled [role=option]').length === 1");
+    tab.picture("history-found");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.presses("Enter");
+    tab.until("!document.querySelector('dialog[open]') && document.getElementById('code').value === 'let typed = \"elsewhere\"'");
+    tab.click(".bar a[href='/ui/history']");
+    tab.until("document.querySelectorAll('.rows li').length === 3");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.picture("history");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
 fn an_agent_is_asked_and_steered_and_what_it_says_and_does_is_seen() {
     let (agents, browser) = (Agents::new(), Browser::start());
     let made = agents.world.run(["session", "new", "--kind", "pi", "--name", "main"]);
@@ -238,6 +360,10 @@ fn an_agent_is_asked_and_steered_and_what_it_says_and_does_is_seen() {
     tab.until("document.querySelector('#run button[name=prompt]')");
     agents.model.will(call("c1", "bash", &json!({ "command": "echo from the shell" })));
     agents.model.will(say(&["It says ", "so."]));
+    tab.click("[data-do=settings]");
+    tab.until("document.querySelector('#settings')");
+    assert!(tab.text("#settings").contains("can be chosen once it was started"));
+    tab.click("#settings button[value='']");
     tab.runs("what does the shell say?");
     tab.until("document.querySelector('.cell.work .tool .state.ok')");
     tab.until("document.querySelector('.cell.work .said')?.innerText === 'It says so.'");
@@ -245,6 +371,17 @@ fn an_agent_is_asked_and_steered_and_what_it_says_and_does_is_seen() {
     assert_eq!(tab.value("document.querySelectorAll('.cell.work .said').length"), 1);
     tab.click(".tool summary");
     assert!(tab.text(".tool .answer").contains("from the shell"));
+
+    // It goes on with another model, and a line of a shell runs beside it.
+    tab.click("[data-do=settings]");
+    tab.until("document.querySelector('#settings select')");
+    tab.picture("settings");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.value("[...document.querySelectorAll('#settings option')].find(o => o.innerText.startsWith('local/other')).selected = true");
+    tab.click("#settings .primary");
+    tab.until("document.querySelector('#head').innerText.includes('other')");
+    tab.runs("!echo beside $((40 + 2))");
+    tab.until("document.querySelector('#cells').innerText.includes('beside 42')");
 
     // What it thinks and says is seen while it goes on; it is steered meanwhile, and told to stop.
     let go_on = Arc::new(Notify::new());

@@ -59,6 +59,7 @@ fn bar() -> Markup {
             form.search action="/ui/search" role="search" {
                 input #search type="search" name="q" placeholder="Search all sessions  /" aria-label="Search all sessions" autocomplete="off";
             }
+            a href="/ui/history" { "History" }
             a href="/ui/health" { "Health" }
             button.key type="button" data-do="help" aria-label="Keys" { "?" }
         }
@@ -70,7 +71,8 @@ fn help() -> Markup {
         ("e", "write"),
         ("Ctrl Enter", "run what is written"),
         ("Ctrl Space", "complete"),
-        ("Alt ↑ ↓", "what was run before"),
+        ("↑ ↓, Alt ↑ ↓", "what was run before"),
+        ("Ctrl R", "search in it"),
         ("j k", "next cell, cell before"),
         ("c", "copy the cell's code to the editor"),
         ("/", "search"),

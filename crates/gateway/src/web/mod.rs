@@ -4,6 +4,7 @@
 //! writes them ([`display`] what code shows), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
 //! reads. No text that someone said is ever part of a script, or of an expression of Datastar's.
 
+mod agent;
 mod assets;
 mod cell;
 mod display;
@@ -12,7 +13,9 @@ mod feed;
 mod frame;
 mod guard;
 mod health;
+mod history;
 mod lineage;
+mod merge;
 mod page;
 mod past;
 mod patch;
@@ -37,12 +40,16 @@ pub fn routes() -> Router<Daemon> {
         .route("/ui", get(sessions::page))
         .route("/ui/stream", get(sessions::stream))
         .route("/ui/search", get(search::page))
+        .route("/ui/history", get(history::page))
+        .route("/ui/history/lines", get(history::options))
         .route("/ui/health", get(health::page))
         .route("/ui/health/stream", get(health::stream))
         .route("/ui/sessions/{session}", get(session::page))
         .route("/ui/sessions/{session}/stream", get(stream::of_session))
         .route("/ui/sessions/{session}/older", get(session::older_cells))
         .route("/ui/sessions/{session}/lineage", get(lineage::page))
+        .route("/ui/sessions/{session}/merge", get(merge::page))
+        .route("/ui/sessions/{session}/settings", get(agent::settings))
         .route("/ui/sessions/{session}/check", post(editor::check))
         .route("/ui/sessions/{session}/complete", post(editor::complete))
         .route("/ui/sessions/{session}/entries", get(session::entries_until))

@@ -30,7 +30,7 @@ fn screen(session: &Session, shown: Shown, past: &Past) -> Markup {
     let Shown { head, actions, asks, lane, run } = shown;
     let (cells, older) = last_cells(past, session.id);
     html! {
-        main.session id="main" data-session=(session.id) {
+        main.session id="main" data-session=(session.id) data-folder=(session.working_directory) {
             (head)
             (older)
             div id=(cell::CELLS) role="feed" aria-label="Cells" aria-live="polite" aria-relevant="additions" {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionState,
+    Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionKind,
+    SessionState,
 };
 use maud::{Markup, html};
 use serde_json::Value;
@@ -50,13 +51,21 @@ impl Regions {
 /// As [`Client::status`].
 pub(super) async fn shown(client: &Client, status: &SessionStatus) -> Result<Shown, Error> {
     let session = &status.session;
+    let may = May { drive: client.drives(session), delete: client.may_delete(session) };
     Ok(Shown {
         head: head(status, &people(client, session)),
-        actions: actions(session),
-        asks: asks(&session.asks),
+        actions: actions(session, may),
+        asks: asks(&session.asks, may),
         lane: lane(client, session).await?,
-        run: run(session),
+        run: run(session, may),
     })
+}
+
+/// What whoever looks may do with the session at all.
+#[derive(Clone, Copy)]
+struct May {
+    drive: bool,
+    delete: bool,
 }
 
 /// Who follows the session.
@@ -129,64 +138,109 @@ pub(super) fn size(bytes: u64) -> String {
 }
 
 /// What may be done with the session, but for what the editor does: what is offered at hand, what is permitted behind it.
-fn actions(session: &Session) -> Markup {
-    let known = Action::ALL.into_iter().filter(|action| action.is_of(&session.kind));
+fn actions(session: &Session, may: May) -> Markup {
+    let known = Action::ALL.into_iter().filter(|action| action.is_of(&session.kind) && may.take(*action));
     let (mut offered, mut permitted) = (Vec::new(), Vec::new());
     for action in known {
-        let Some(words) = words_of(action) else { continue };
+        let Some(button) = button(action, &session.kind) else { continue };
         match availability(session.state(), action) {
-            Availability::Offered => offered.push((action, words)),
-            Availability::Permitted => permitted.push((action, words)),
+            Availability::Offered => offered.push(button),
+            Availability::Permitted => permitted.push(button),
             Availability::Refused => {}
         }
     }
+    let is_agent = session.kind.is_agent();
     html! {
         div #actions role="toolbar" aria-label="Actions" {
-            @for (action, words) in offered { (button(action, words)) }
+            @for button in offered { (button) }
+            @if is_agent && may.drive && is_heard(session.state()) { button type="button" data-do="settings" { "Model…" } }
+            // What a session began with, and what it says, is there for who sees it.
             button type="button" data-do="fork" { "Fork" }
+            @if !is_agent { button type="button" data-do="mergeInto" { "Merge into…" } }
             @if !permitted.is_empty() {
                 details.more {
                     summary { "More" }
-                    div { @for (action, words) in permitted { (button(action, words)) } }
+                    div { @for button in permitted { (button) } }
                 }
             }
         }
     }
 }
 
-fn button(action: Action, words: &str) -> Markup {
-    html! { button type="button" data-do=(action.name()) { (words) } }
+impl May {
+    const fn take(self, action: Action) -> bool {
+        match action {
+            Action::Delete => self.delete,
+            Action::Events | Action::Status => true,
+            Action::Cancel
+            | Action::Eval
+            | Action::Prompt
+            | Action::Steer
+            | Action::Check
+            | Action::Complete
+            | Action::Explore
+            | Action::Reset
+            | Action::HardReset
+            | Action::Refresh
+            | Action::Start
+            | Action::Stop
+            | Action::Rename
+            | Action::Merge
+            | Action::Compact
+            | Action::Label
+            | Action::Ask
+            | Action::Answer => self.drive,
+        }
+    }
 }
 
-/// What the button of an action says; none of what is no button.
-const fn words_of(action: Action) -> Option<&'static str> {
-    match action {
-        Action::Cancel => Some("Cancel"),
-        Action::Reset => Some("Reset"),
-        Action::HardReset => Some("Hard reset"),
-        Action::Start => Some("Start"),
-        Action::Stop => Some("Put to rest"),
-        Action::Rename => Some("Rename…"),
-        Action::Merge => Some("Merge from…"),
-        Action::Delete => Some("Delete…"),
-        Action::Eval
+/// Whether an agent does what it is given to do, now or in its turn.
+const fn is_heard(state: SessionState) -> bool {
+    match state {
+        SessionState::Uninitialized
+        | SessionState::WarmingUp
+        | SessionState::Ready
+        | SessionState::Evaluating
+        | SessionState::Waiting(_) => true,
+        SessionState::Faulted => false,
+    }
+}
+
+/// The button of an action; none of what is done elsewhere on the page.
+fn button(action: Action, kind: &SessionKind) -> Option<Markup> {
+    let words = match action {
+        Action::Cancel => "Cancel",
+        Action::Reset => "Reset",
+        Action::HardReset => "Hard reset",
+        Action::Start => "Start",
+        Action::Stop => "Put to rest",
+        Action::Rename => "Rename…",
+        Action::Delete => "Delete…",
+        Action::Compact if kind.is_agent() => "Shorten the conversation",
+        Action::Compact
+        // Into the other session, from where what is brought can be seen.
+        | Action::Merge
+        | Action::Eval
         | Action::Prompt
         | Action::Steer
         | Action::Check
         | Action::Complete
         | Action::Explore
+        | Action::Refresh
         | Action::Events
         | Action::Status
-        | Action::Refresh
-        | Action::Compact
         | Action::Label
         | Action::Ask
-        | Action::Answer => None,
-    }
+        | Action::Answer => return None,
+    };
+    Some(html! { button type="button" data-do=(action.name()) { (words) } })
 }
 
 /// What the editor does now.
-fn run(session: &Session) -> Markup {
+fn run(session: &Session, may: May) -> Markup {
+    if !may.drive {
+        return html! { div #run { span.hint { "You may look at this session, and not change it." } } };
+    }
     let is_agent = session.kind.is_agent();
     let (path, words, hint) = match (session.state(), is_agent) {
         (SessionState::Ready, false) => ("exec", "Run", ""),
@@ -214,16 +268,18 @@ fn run(session: &Session) -> Markup {
 }
 
 /// What waits for an answer.
-fn asks(asks: &[PendingAsk]) -> Markup {
+fn asks(asks: &[PendingAsk], may: May) -> Markup {
     html! {
         section #asks aria-label="Asks" aria-live="polite" {
             @for PendingAsk { ask, raised_at, source, .. } in asks {
                 form.ask id={ "ask-" (ask.ask) } data-ask=(ask.ask) aria-labelledby={ "asked-" (ask.ask) } {
                     p.asked { (who(source)) (moment(*raised_at)) }
                     label id={ "asked-" (ask.ask) } for={ "answer-" (ask.ask) } { (ask.question.prompt) }
-                    div.answer {
+                    @if may.drive {
+                        div.answer {
                         (answers(&format!("answer-{}", ask.ask), &ask.question.schema, ask.question.default.as_ref()))
                         button.quiet type="button" data-do="decline" { "Leave unanswered" }
+                        }
                     }
                 }
             }

@@ -32,9 +32,10 @@ impl Agents {
         let model = runtime.block_on(Model::start());
         let folder = world.home().join("pi");
         std::fs::create_dir(&folder).unwrap();
+        let model_of = |id: &str| json!({ "id": id, "contextWindow": 128_000, "maxTokens": 4096, "reasoning": false, "input": ["text", "image"] });
         let models = json!({ "providers": { "local": {
             "baseUrl": model.base_url(), "api": "openai-completions", "apiKey": "hidden",
-            "models": [{ "id": "m", "contextWindow": 128_000, "maxTokens": 4096, "reasoning": false, "input": ["text", "image"] }],
+            "models": [model_of("m"), model_of("other")],
         }}});
         std::fs::write(folder.join("models.json"), models.to_string()).unwrap();
         let settings = format!(

@@ -195,13 +195,18 @@ impl Tab {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// Presses a key as people do, with Ctrl where it says so.
+    /// Presses a key as people do, with Ctrl or Alt where it says so.
     pub(crate) fn presses(&self, key: &str) {
-        let (modifiers, key) = key.strip_prefix("Ctrl+").map_or((0, key), |key| (2, key));
+        let (modifiers, key) = match key.split_once('+') {
+            Some(("Alt", key)) => (1, key),
+            Some(("Ctrl", key)) => (2, key),
+            Some(_) | None => (0, key),
+        };
         let code = match key {
             "Enter" => 13,
             "Escape" => 27,
             " " => 32,
+            "ArrowUp" => 38,
             "ArrowDown" => 40,
             _ => 0,
         };

@@ -49,11 +49,11 @@ document.addEventListener("datastar-fetch", ({ detail }) => {
 
 // Commands.
 
-async function send(path, body, method = "POST") {
+async function send(path, body, { method = "POST", headers = {} } = {}) {
   try {
     const answer = await fetch(path, {
       method,
-      headers: { "Content-Type": "application/json", "Mainstay-Client": "web" },
+      headers: { "Content-Type": "application/json", "Mainstay-Client": "web", ...headers },
       body: JSON.stringify(body),
     });
     const said = (answer.headers.get("Content-Type") ?? "").includes("json") ? await answer.json() : {};
@@ -94,17 +94,22 @@ const actions = {
   },
   delete: async () => {
     if (!(await ask("Delete this session?", []))) return;
-    if (await send(`/sessions/${session}`, {}, "DELETE")) location.assign("/ui");
+    if (await send(`/sessions/${session}`, {}, { method: "DELETE" })) location.assign("/ui");
   },
   fork: () => fork(selected()),
-  merge: async () => {
-    const said = await ask("Merge inputs of another session", [["from", "Session"], ["entries", "Entries, as in 0-4"]]);
-    if (!said) return;
-    const entries = said.entries.split(",").map((range) => {
-      const [from, to] = range.split("-").map(Number);
-      return [from, (to ?? from) + 1];
-    });
-    await send(of("merge"), { from: said.from, entries });
+  mergeInto: () => {
+    const cell = selected();
+    location.assign(`/ui/sessions/${session}/merge${cell ? `?cell=${cell.id.slice(5)}` : ""}`);
+  },
+  mergeAll: () => choices().forEach((choice) => (choice.checked = true)),
+  mergeNone: () => choices().forEach((choice) => (choice.checked = false)),
+  compact: () => send(of("compact"), {}),
+  settings: async () => {
+    const form = await dialogOf(`/ui/sessions/${session}/settings`);
+    for (const select of form?.querySelectorAll("select") ?? []) {
+      const [chosen] = select.selectedOptions;
+      if (chosen.value && !chosen.defaultSelected) await send(of("settings"), JSON.parse(chosen.value));
+    }
   },
   help: () => document.getElementById("help").showModal(),
   decline: (button) => send(`/asks/${button.closest("form").dataset.ask}`, { decline: true }),
@@ -113,7 +118,9 @@ const actions = {
 // A fork of all there is, or up to the chosen cell.
 async function fork(cell) {
   const body = {};
-  if (cell) {
+  if (cell?.dataset.entries) {
+    body.entries = +cell.dataset.entries;
+  } else if (cell) {
     const until = await fetch(`/ui/sessions/${session}/entries?seq=${cell.id.slice(5)}`);
     if (until.ok) body.entries = (await until.json()).entries;
   }
@@ -122,8 +129,7 @@ async function fork(cell) {
 }
 
 // A question of our own.
-function ask(title, fields) {
-  const dialog = document.createElement("dialog");
+async function ask(title, fields) {
   const form = document.createElement("form");
   form.method = "dialog";
   const heading = document.createElement("h2");
@@ -144,17 +150,81 @@ function ask(title, fields) {
     buttons.append(button);
   }
   form.append(buttons);
+  return (await shown(form)) ? Object.fromEntries(new FormData(form)) : null;
+}
+
+// A question of the server's: its form, once it is answered.
+async function dialogOf(path) {
+  const answer = await fetch(path).catch(() => null);
+  if (!answer?.ok) return tell("This cannot be shown now.");
+  const holder = document.createElement("div");
+  holder.innerHTML = await answer.text();
+  const form = holder.querySelector("form");
+  return (await shown(form)) ? form : null;
+}
+
+// Shows a form in a dialog, until it is answered; whether it is not left.
+function shown(form) {
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-label", form.querySelector("h2").textContent);
   dialog.append(form);
-  dialog.setAttribute("aria-label", title);
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((answer) => {
     dialog.addEventListener("close", () => {
-      answer(dialog.returnValue ? Object.fromEntries(new FormData(form)) : null);
+      answer(Boolean(dialog.returnValue));
       dialog.remove();
     });
   });
 }
+
+// Merging.
+
+const choices = () => document.querySelectorAll("#merge [name=entry]");
+
+async function merge(form) {
+  const chosen = [...choices()].filter((choice) => choice.checked);
+  const into = form.elements.into.value;
+  const said = document.getElementById("merged");
+  if (!chosen.length) return tell("Nothing is chosen.", "Choose at least one input.");
+  const button = form.querySelector("[type=submit]");
+  button.disabled = true;
+  said.textContent = "It runs there …";
+  // Sent again after a failure it goes on where it was cut off.
+  form.dataset.command ||= crypto.randomUUID();
+  const entries = chosen.map(({ value }) => [+value, +value + 1]);
+  const body = { from: form.dataset.from, entries, commandId: form.dataset.command };
+  const merged = await send(`/sessions/${into}/merge`, body, { headers: { Prefer: "wait=600" } });
+  button.disabled = false;
+  said.textContent = "";
+  if (!merged) return;
+  delete form.dataset.command;
+  for (const { index, eval: came } of merged.ran ?? []) {
+    const first = came.diagnostics?.find((one) => one.severity === "error")?.message;
+    cameOf(index, came.success, came.success ? "merged" : `stopped here: ${came.error?.message ?? first ?? came.ending}`);
+  }
+  if (merged.refused) cameOf(merged.refused.index, false, `stopped here: ${merged.refused.error.message}`);
+  for (const index of merged.notRun ?? []) cameOf(index, false, "not run");
+  const count = (merged.ran ?? []).filter((one) => one.eval.success).length;
+  const link = document.createElement("a");
+  Object.assign(link, { href: `/ui/sessions/${into}`, textContent: "See the session" });
+  const words = merged.success ? `${count} merged.` : merged.ran ? `${count} merged, then it stopped.` : "It goes on.";
+  said.append(`${words} `, link);
+}
+
+function cameOf(index, isDone, words) {
+  const choice = document.getElementById(`input-${index}`);
+  const came = choice?.closest("li").querySelector(".came");
+  if (!came) return;
+  if (isDone) choice.checked = false;
+  came.className = `came state ${isDone ? "ok" : "bad"}`;
+  came.textContent = words;
+}
+
+document.addEventListener("change", ({ target }) => {
+  if (target.dataset.goes) location.assign(target.dataset.goes + target.value);
+  else if (target.name === "entry") delete target.form.dataset.command;
+});
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-do]");
@@ -175,6 +245,9 @@ document.addEventListener("submit", async (event) => {
   } else if (form.id === "editor") {
     event.preventDefault();
     await run();
+  } else if (form.id === "merge") {
+    event.preventDefault();
+    await merge(form);
   } else if (form.id === "new") {
     event.preventDefault();
     const said = Object.fromEntries([...new FormData(form)].filter(([, value]) => value));
@@ -197,18 +270,28 @@ function answerOf(button, field) {
 
 async function run() {
   const text = code.value;
+  back = -1;
   const button = document.querySelector("#run button");
   if (!text.trim() || !button.name) return;
   code.value = "";
   close();
   problems.replaceChildren();
-  const body = button.name === "exec" ? { code: text } : { text };
-  if (await send(of(button.name), body)) {
+  const [path, body] = commandOf(button.name, text);
+  if (await send(of(path), body)) {
     follows = true;
     keepAtEnd();
+    keep(text);
   } else if (!code.value) {
     code.value = text;
   }
+}
+
+// An agent's session runs `!line` as a line of a shell, and `!!line` without telling its model.
+function commandOf(path, text) {
+  if (path === "exec") return [path, { code: text }];
+  const [, marks, line] = /^(!!?)\s*(.*)$/s.exec(text) ?? [];
+  if (marks && path === "prompt") return ["shell", { line, isPrivate: marks === "!!" }];
+  return [path, { text }];
 }
 
 const isAgent = () => document.querySelector("#run button")?.name !== "exec";
@@ -256,12 +339,19 @@ async function complete() {
   choose(first);
 }
 
-function choose(option) {
-  for (const other of completions.querySelectorAll("[aria-selected=true]")) other.ariaSelected = "false";
-  if (!option) return code.removeAttribute("aria-activedescendant");
+// Marks one of a list's options as the one that Enter takes, for the field beside it.
+function choose(option, field = code) {
+  if (!option) return field.removeAttribute("aria-activedescendant");
+  for (const other of option.parentElement.querySelectorAll("[aria-selected=true]")) other.ariaSelected = "false";
   option.ariaSelected = "true";
   option.scrollIntoView({ block: "nearest" });
-  code.setAttribute("aria-activedescendant", option.id);
+  field.setAttribute("aria-activedescendant", option.id);
+}
+
+function walk(list, key, field) {
+  const chosen = list.querySelector("[aria-selected=true]");
+  const next = key === "ArrowDown" ? chosen?.nextElementSibling : chosen?.previousElementSibling;
+  if (next?.role === "option") choose(next, field);
 }
 
 function close() {
@@ -284,14 +374,97 @@ function later() {
   timer = setTimeout(check, 350);
 }
 
-// What was run before, the newest first; it is what the cells say.
+// What was submitted before by the same person, anywhere in this folder, the newest first; it is read when it is wanted.
+
+const past = { lines: [], isRead: false, before: null, isWhole: false, kept: null };
 let back = -1;
-function recall(step) {
-  const inputs = [...document.querySelectorAll(".cell.eval .code, .cell.work > .prompt")].reverse();
-  const next = Math.max(-1, Math.min(inputs.length - 1, back + step));
-  if (next === back) return;
-  back = next;
-  code.value = back < 0 ? "" : inputs[back].textContent;
+let draft = "";
+
+function keep(text) {
+  const line = { id: crypto.randomUUID(), at: new Date().toISOString(), folder: main.dataset.folder, session, text };
+  // What is read later has it.
+  if (past.isRead) past.lines.unshift({ text });
+  past.kept = send("/history", line);
+}
+
+async function more() {
+  await past.kept;
+  past.isRead = true;
+  const query = new URLSearchParams({ folder: main.dataset.folder, limit: 50 });
+  if (past.before !== null) query.set("before", past.before);
+  const answer = await fetch(`/history?${query}`).catch(() => null);
+  if (!answer?.ok) return;
+  const { lines } = await answer.json();
+  past.isWhole = lines.length < 50;
+  past.before = lines.at(-1)?.number ?? past.before;
+  past.lines.push(...lines.map(({ number, content }) => (content.object ? { number } : { text: content })));
+}
+
+// What a line says; a large one is read now.
+async function textOf(line) {
+  if (line.text === undefined) {
+    const answer = await fetch(`/history/${line.number}`).catch(() => null);
+    line.text = answer?.ok ? (await answer.json()).text : "";
+  }
+  return line.text;
+}
+
+async function recall(step) {
+  const before = code.value;
+  let at = back;
+  do {
+    at += step;
+    if (at >= past.lines.length && !past.isWhole) await more();
+  } while (at >= 0 && at < past.lines.length && (await textOf(past.lines[at])) === before);
+  if (at >= past.lines.length || at < -1 || code.value !== before) return;
+  if (back < 0) draft = before;
+  back = at;
+  code.value = at < 0 ? draft : past.lines[at].text;
+  code.setSelectionRange(code.value.length, code.value.length);
+  later();
+}
+
+// Whether an arrow walks through what was before, and not through the text.
+function walks(key) {
+  if (code.selectionStart !== code.selectionEnd || (back < 0 && code.value)) return false;
+  const rest = key === "ArrowUp" ? code.value.slice(0, code.selectionStart) : code.value.slice(code.selectionEnd);
+  return !rest.includes("\n") && (key === "ArrowUp" || back >= 0);
+}
+
+// Searching in it: a list that is the server's, and a field above.
+async function search() {
+  const form = document.createElement("form");
+  form.method = "dialog";
+  form.className = "recall";
+  form.innerHTML = `<h2>What you ran before</h2><input type="search" aria-label="Words in it" placeholder="Words in it" autocomplete="off"
+    role="combobox" aria-expanded="true" aria-controls="recalled"><div id="recalled" role="listbox" aria-label="Lines" tabindex="0"></div>`;
+  const [field, list] = [form.querySelector("input"), form.querySelector("[role=listbox]")];
+  const look = async () => {
+    const q = field.value;
+    const answer = await fetch(`/ui/history/lines?${new URLSearchParams({ q })}`).catch(() => null);
+    if (!answer?.ok || field.value !== q) return;
+    list.innerHTML = await answer.text();
+    choose(list.querySelector("[role=option]"), field);
+  };
+  const take = (option) => {
+    if (option) form.dataset.number = option.dataset.number;
+    form.closest("dialog").close(option ? "yes" : "");
+  };
+  field.addEventListener("input", look);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      walk(list, event.key, field);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      take(list.querySelector("[aria-selected=true]"));
+    }
+  });
+  list.addEventListener("click", ({ target }) => take(target.closest("[role=option]")));
+  look();
+  if (!(await shown(form))) return code.focus();
+  code.value = await textOf({ number: form.dataset.number });
+  code.focus();
   later();
 }
 
@@ -313,10 +486,15 @@ code?.addEventListener("keydown", (event) => {
   } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
     event.preventDefault();
     recall(event.key === "ArrowUp" ? 1 : -1);
+  } else if (event.key === "r" && event.ctrlKey) {
+    event.preventDefault();
+    search();
   } else if (chosen && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     event.preventDefault();
-    const next = event.key === "ArrowDown" ? chosen.nextElementSibling : chosen.previousElementSibling;
-    if (next?.role === "option") choose(next);
+    walk(completions, event.key, code);
+  } else if ((event.key === "ArrowUp" || event.key === "ArrowDown") && walks(event.key)) {
+    event.preventDefault();
+    recall(event.key === "ArrowUp" ? 1 : -1);
   } else if (chosen && (event.key === "Enter" || event.key === "Tab") && !event.shiftKey) {
     event.preventDefault();
     insert(chosen);
@@ -329,8 +507,16 @@ code?.addEventListener("keydown", (event) => {
 
 // Keys.
 
-const cells = () => [...document.querySelectorAll("#cells > .cell")];
-const selected = () => document.activeElement?.closest?.(".cell");
+const cells = () => [...document.querySelectorAll("#inherited > .cell, #cells > .cell")];
+
+// The cell that was chosen last: a button takes the focus, and not the choice.
+const selected = () => document.querySelector(".cell.chosen");
+document.addEventListener("focusin", ({ target }) => {
+  const cell = target.closest(".cell");
+  if (!cell && target !== code) return;
+  selected()?.classList.remove("chosen");
+  cell?.classList.add("chosen");
+});
 
 function move(step) {
   const all = cells();
