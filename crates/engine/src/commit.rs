@@ -66,7 +66,9 @@ pub(crate) async fn commit_in_order(
                 // Before the task forgets them: then they are its own again.
                 commit.ended.iter().for_each(|key| claims.release(key, session));
                 durable.fetch_add(1, Ordering::Release);
-                measures::committed(&commit.after.kind, &events, commit.decided.elapsed());
+                let took = commit.decided.elapsed();
+                measures::committed(&commit.after.kind, &events, took);
+                hub.pulse.committed(&events, took);
                 visible.send_replace(commit.after);
                 hub.publish(session, events);
                 // Whoever hears of the end has what went before it in the trace.

@@ -23,6 +23,7 @@ use crate::claims::{CommandKey, key_of};
 use crate::client::Client;
 use crate::hub::{Cursor, Hub, Listener, Subscription};
 use crate::lane::Queued;
+use crate::measures::Pulse;
 use crate::presence::ClientInfo;
 use crate::progress::WarmUpProgress;
 use crate::query::{KernelAnswer, KernelQuery};
@@ -396,6 +397,11 @@ impl Engine {
     /// How many sessions have a task: those that are not at rest, or in which something waits.
     pub fn sessions_in_use(&self) -> usize {
         self.lock().handles.values().filter(|entry| entry.upgrade().is_some()).count()
+    }
+
+    /// What sessions did since this was asked last.
+    pub fn take_pulse(&self) -> Pulse {
+        self.shared.hub.pulse.take()
     }
 
     /// How many subscriptions there are.

@@ -12,6 +12,7 @@ use mainstay_log::Log;
 use mainstay_model::{Event, EventFilter, Position, Seq, SessionId};
 use tokio::sync::{broadcast, watch};
 
+use crate::measures::Counted;
 use crate::sync::{Mutex, MutexGuard};
 
 mod live;
@@ -31,6 +32,8 @@ use tail::Tail;
 pub(crate) struct Hub {
     /// None once the daemon goes down.
     channels: Mutex<Option<Channels>>,
+    /// What went through it.
+    pub(crate) pulse: Counted,
 }
 
 struct Channels {
@@ -53,6 +56,7 @@ impl Hub {
                 newest,
                 tail: None,
             })),
+            pulse: Counted::default(),
         }
     }
 

@@ -55,6 +55,7 @@ pub use exchange::{ExportCursor, ExportPage, ImportSession};
 pub use hub::{Cursor, Live};
 pub use insertion::Inserted;
 pub use lineage::Relative;
+pub use measures::Pulse;
 pub use merge::{Brought, Merge, Merged, Stopped};
 pub use presence::ClientInfo;
 pub use progress::{FollowedWarmUp, WarmUpProgress};

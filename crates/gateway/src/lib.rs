@@ -12,6 +12,7 @@ mod connections;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod health;
 pub mod highlight;
 pub mod http;
 pub mod mcp;

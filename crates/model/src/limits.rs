@@ -67,6 +67,10 @@ pub struct Limits {
     pub request_ms: u64,
     /// How long a browser that was let in by a link stays so, in milliseconds.
     pub browser_ms: u64,
+    /// How often the daemon notes how it is, in milliseconds; 0 for never.
+    pub health_ms: u64,
+    /// How many such notes are kept.
+    pub health_notes: usize,
     /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
     pub cancel_grace_ms: u64,
     /// How long a cancelled job of an agent may take to yield before its process is killed, in milliseconds.
@@ -132,6 +136,8 @@ impl Default for Limits {
             message_bytes: 16 * 1024 * 1024,
             request_ms: 30_000,
             browser_ms: 2_592_000_000,
+            health_ms: 5_000,
+            health_notes: 720,
             cancel_grace_ms: 250,
             agent_cancel_grace_ms: 5_000,
             agent_idle_ms: 600_000,

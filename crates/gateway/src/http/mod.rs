@@ -50,6 +50,7 @@ use self::signals::{
 };
 use self::written::Written;
 use crate::browser::Links;
+use crate::health::Health;
 use crate::rpc::server::Daemon;
 use crate::view::agent::WorkView;
 use crate::view::{
@@ -59,6 +60,8 @@ use crate::view::{
 /// What all requests share.
 pub struct Shared {
     checks: Checks,
+    /// How the daemon was.
+    pub(crate) health: Health,
     /// Links that let a browser in.
     pub(crate) links: Links,
     /// Places for streams.
@@ -76,6 +79,7 @@ impl Shared {
         metrics::record();
         Self {
             checks: Checks::default(),
+            health: Health::new(limits.health_notes),
             links: Links::default(),
             streams: places(limits.streams),
             compressed: places(limits.compressed_streams),

@@ -1,39 +1,36 @@
-//! The screen of the daemon's health: numbers, and how they went since the screen was opened. Nothing is kept for it: each connection
-//! looks for itself.
+//! The screen of the daemon's health: numbers, and how they went, as the daemon noted them.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
-use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use futures::FutureExt;
-use mainstay_engine::{Cursor, Followed};
 use mainstay_log::SessionFilter;
-use mainstay_model::{Error, EventBody, EventFilter, SessionId};
+use mainstay_model::{Error, Session};
 use maud::{Markup, html};
+use tokio::sync::watch;
 
 use super::cell::{duration, moment};
-use super::feed::{self, Feed};
+use super::feed::{self, Feed, SILENCE};
 use super::frame;
 use super::guard::{Refused, Viewer};
-use super::patch::{Patch, reached};
+use super::patch::{KEEP_ALIVE, Patch, reached};
 use super::status::{size, state};
+use crate::health::Note;
 
-/// How often is looked.
-const RHYTHM: Duration = Duration::from_secs(2);
-/// How many looks are remembered: ten minutes.
-const KEPT: usize = 300;
+/// How wide and high a plot is.
+const WIDTH: usize = 300;
+const HEIGHT: u64 = 36;
 
 pub(super) async fn page(viewer: Viewer) -> Result<impl IntoResponse, Refused> {
     viewer.client.require_all("see how the daemon is")?;
+    let shown = shown(&viewer).await?;
     Ok(frame::screen(
         "Health",
         "/ui/health/stream",
         &html! {
             main.plain id="main" {
                 h1 { "Health" }
-                p.faint { "Mainstay " (viewer.daemon.version) " runs since " (moment(viewer.daemon.started_at)) ". The lines begin when this screen is opened." }
-                div #health {}
+                p.faint { "Mainstay " (viewer.daemon.version) " runs since " (moment(viewer.daemon.started_at)) "." }
+                (shown)
             }
         },
     ))
@@ -41,119 +38,131 @@ pub(super) async fn page(viewer: Viewer) -> Result<impl IntoResponse, Refused> {
 
 pub(super) async fn stream(viewer: Viewer) -> Result<Response, Refused> {
     viewer.client.require_all("see how the daemon is")?;
-    let after = viewer.client.last_position().await?;
-    let followed = viewer.client.follow(Cursor::Log { after }, EventFilter::default()).await?;
     let place = viewer.place()?;
-    let watch = Watch { viewer, followed, lines: BTreeMap::new(), is_open: false };
-    Ok(feed::answer(place, watch))
+    let written = viewer.daemon.http.health.written();
+    Ok(feed::answer(place, Watch { viewer, written, is_open: false }))
 }
 
 struct Watch {
     viewer: Viewer,
-    followed: Followed,
-    lines: BTreeMap<String, VecDeque<u64>>,
+    written: watch::Receiver<()>,
     is_open: bool,
-}
-
-/// A worker that lives.
-struct Worker {
-    session: SessionId,
-    name: String,
-    state: mainstay_model::SessionState,
-    memory: u64,
 }
 
 impl Feed for Watch {
     async fn next(&mut self) -> Option<String> {
         if std::mem::replace(&mut self.is_open, true) {
             tokio::select! {
+                biased;
                 () = self.viewer.daemon.stop.cancelled() => return None,
-                () = tokio::time::sleep(RHYTHM) => {}
+                changed = self.written.changed() => changed.ok()?,
+                () = tokio::time::sleep(SILENCE) => return Some(KEEP_ALIVE.to_owned()),
             }
         }
-        let shown = self.look().await.ok()?;
+        let shown = shown(&self.viewer).await.ok()?;
         Some(Patch::morph(shown).events() + &reached(0))
     }
 }
 
-impl Watch {
-    async fn look(&mut self) -> Result<Markup, Error> {
-        let client = self.viewer.client.clone();
-        let (mut evals, mut took) = (0, 0);
-        while let Some(event) = self.followed.next().now_or_never() {
-            if let EventBody::EvalCompleted { duration_ms, .. } | EventBody::EvalFailed { duration_ms, .. } =
-                &event?.body
-            {
-                evals += 1;
-                took = took.max(*duration_ms);
-            }
-        }
-        let live = client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
-        let mut workers = Vec::new();
-        for session in &live {
-            let memory = client.usage(session.id).await.map_or(0, |usage| usage.resident_bytes);
-            workers.push(Worker {
-                session: session.id,
-                name: session.name.clone(),
-                state: session.state(),
-                memory,
-            });
-        }
-        let waiting: usize = live.iter().map(|session| session.lane.len()).sum();
-        let stored = client.store_statistics().await?;
-        let engine = &self.viewer.daemon.engine;
-        let numbers = [
-            ("Evals that ended, in two seconds", evals, evals.to_string()),
-            ("The longest of them", took, duration(took)),
-            ("Commands that wait", waiting as u64, waiting.to_string()),
-            ("Who follows", engine.subscribers() as u64, engine.subscribers().to_string()),
-            ("Sessions in use", engine.sessions_in_use() as u64, engine.sessions_in_use().to_string()),
-            ("Events", stored.events, stored.events.to_string()),
-            ("The log", stored.database_bytes, size(stored.database_bytes)),
-        ];
-        let numbers: Vec<Markup> =
-            numbers.into_iter().map(|(name, value, shown)| self.number(name, value, &shown)).collect();
-        let workers: Vec<Markup> = workers.iter().map(|worker| self.worker(worker)).collect();
-        Ok(html! {
-            div #health {
-                dl.numbers { @for number in numbers { (number) } }
-                h2 { "Workers" }
-                @if workers.is_empty() { p.faint { "No worker runs." } }
-                ul.rows { @for worker in workers { (worker) } }
-            }
-        })
-    }
+async fn shown(viewer: &Viewer) -> Result<Markup, Error> {
+    let live = viewer.client.sessions(SessionFilter { live: true, ..SessionFilter::default() }).await?;
+    Ok(figures(&viewer.daemon.http.health.notes(), &live))
+}
 
-    fn number(&mut self, name: &str, value: u64, shown: &str) -> Markup {
-        html! { div { dt { (name) } dd { (shown) } dd.plot { (self.plot(name, value)) } } }
-    }
-
-    fn worker(&mut self, Worker { session, name, state: of, memory }: &Worker) -> Markup {
-        html! {
-            li {
-                a href={ "/ui/sessions/" (session) } { span.name { (name) } }
-                p.facts { (state(*of)) span { (size(*memory)) } (self.plot(&session.to_string(), *memory)) }
-            }
+fn figures(notes: &[Note], live: &[Session]) -> Markup {
+    let Some(last) = notes.last() else {
+        return html! { div #health { p.faint { "Nothing is noted yet; `health-ms` says how often it is." } } };
+    };
+    let numbers = [
+        number("Jobs that ended between two notes", notes, |note| note.pulse.jobs, |jobs| jobs.to_string()),
+        number("The longest of them", notes, |note| note.pulse.longest_job_ms, duration),
+        number("The slowest commit", notes, |note| note.pulse.longest_commit_us, microseconds),
+        number("Commands that wait", notes, |note| note.waiting, |count| count.to_string()),
+        number("Who follows", notes, |note| note.subscribers, |count| count.to_string()),
+        number("Sessions in use", notes, |note| note.in_use, |count| count.to_string()),
+        number("Events", notes, |note| note.position, |count| count.to_string()),
+        number("The log", notes, |note| note.log_bytes, size),
+        number("Memory of the daemon", notes, |note| note.own_bytes, size),
+    ];
+    let first = notes.first().unwrap_or(last);
+    html! {
+        div #health {
+            p.faint { (notes.len()) " notes, the first " (moment(first.at)) ", the last " (moment(last.at)) "." }
+            dl.numbers { @for number in numbers { (number) } }
+            h2 { "Workers" }
+            @if live.is_empty() { p.faint { "No worker runs." } }
+            ul.rows { @for session in live { (worker(notes, session)) } }
         }
     }
+}
 
-    /// How a number went: a line that begins at nothing.
-    fn plot(&mut self, name: &str, value: u64) -> Markup {
-        /// Pixels.
-        const WIDTH: usize = 300;
-        const HEIGHT: u64 = 36;
-        let line = self.lines.entry(name.to_owned()).or_default();
-        line.push_back(value);
-        while line.len() > KEPT {
-            line.pop_front();
+fn number(name: &str, notes: &[Note], of: fn(&Note) -> u64, words: fn(u64) -> String) -> Markup {
+    let line: Vec<u64> = notes.iter().map(of).collect();
+    let (last, highest) =
+        (line.last().copied().unwrap_or_default(), line.iter().copied().max().unwrap_or_default());
+    html! {
+        div {
+            dt { (name) }
+            dd { (words(last)) span.most { "at most " (words(highest)) } }
+            dd.plot { (plot(&line)) }
         }
-        let highest = line.iter().copied().max().unwrap_or_default().max(1);
-        let mut points = String::new();
-        for (index, value) in line.iter().enumerate() {
-            let (x, y) = (index * WIDTH / KEPT, HEIGHT - value * (HEIGHT - 2) / highest);
-            // Writing to a text does not fail.
-            write!(points, "{x},{y} ").ok();
+    }
+}
+
+fn worker(notes: &[Note], session: &Session) -> Markup {
+    let of =
+        |note: &Note| note.workers.iter().find(|(of, _)| *of == session.id).map_or(0, |(_, bytes)| *bytes);
+    let line: Vec<u64> = notes.iter().map(of).collect();
+    html! {
+        li {
+            a href={ "/ui/sessions/" (session.id) } { span.name { (session.name) } }
+            p.facts { (state(session.state())) span { (size(line.last().copied().unwrap_or_default())) } (plot(&line)) }
         }
-        html! { svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-hidden="true" { polyline points=(points) {} } }
+    }
+}
+
+fn microseconds(time: u64) -> String {
+    format!("{}.{} ms", time / 1_000, time % 1_000 / 100)
+}
+
+/// How a number went: a line above nothing. Where there are more values than pixels, the highest of those that share one.
+fn plot(values: &[u64]) -> Markup {
+    let highest = values.iter().copied().max().unwrap_or_default().max(1);
+    let mut columns: Vec<u64> = Vec::with_capacity(WIDTH.min(values.len()));
+    let width = values.len().max(2) - 1;
+    let column = |index: usize| if values.len() > WIDTH { index * (WIDTH - 1) / width } else { index };
+    for (index, value) in values.iter().enumerate() {
+        match columns.get_mut(column(index)) {
+            Some(there) => *there = (*there).max(*value),
+            None => columns.push(*value),
+        }
+    }
+    let last = columns.len().max(2) - 1;
+    let mut points = String::new();
+    for (index, value) in columns.iter().enumerate() {
+        let y = HEIGHT
+            - 1
+            - u64::try_from(u128::from(*value) * u128::from(HEIGHT - 2) / u128::from(highest))
+                .unwrap_or_default();
+        // Writing to a text does not fail.
+        write!(points, "{},{y} ", index * WIDTH / last).ok();
+    }
+    html! { svg.plot viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" aria-hidden="true" { polyline points=(points) {} } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_has_the_highest_of_what_shares_a_pixel_and_no_more_points_than_pixels() {
+        assert!(plot(&[0, 5, 10]).into_string().contains(r#"points="0,35 150,18 300,1 ""#));
+        let mut values = vec![1; 100_000];
+        values[50_000] = u64::MAX;
+        let line = plot(&values).into_string();
+        assert_eq!(line.matches(',').count(), WIDTH);
+        assert_eq!(line.matches(",1 ").count(), 1, "the peak is there");
+        assert!(plot(&[]).into_string().contains(r#"points="""#));
+        assert!(plot(&[3]).into_string().contains(r#"points="0,1 ""#));
     }
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use mainstay_engine::Engine;
 use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::rpc::server::Daemon;
-use mainstay_gateway::{http, port, rpc};
+use mainstay_gateway::{health, http, port, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -151,6 +151,7 @@ async fn run(
         doors.spawn(port::serve_pi(listener, port, daemon.clone()));
     }
     doors.spawn(rpc::server::serve(socket_listener, daemon.clone()));
+    tokio::spawn(health::keep(daemon.clone()));
     daemon.stop.cancelled().await;
     tracing::info!("the daemon stops");
     daemon.shut_down().await;
