@@ -32,8 +32,18 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With these settings.
+    fn with(settings: &str) -> Self {
+        Self::of(World::new(), settings)
+    }
+
+    fn of(world: World, settings: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let site = Self { world: World::new(), port };
+        let site = Self { world, port };
+        std::fs::write(site.world.home().join("config.toml"), settings).unwrap();
         site.starts();
         site
     }
@@ -80,15 +90,7 @@ fn code_is_run_and_what_comes_of_it_is_shown() {
     tab.runs("(failwith \"on purpose\" : int)");
     tab.until("[...document.querySelectorAll('.cell .error')].some(e => e.innerText.includes('on purpose'))");
 
-    for (look, width, height, scheme) in
-        [("light", 1100, 800, "light"), ("dark", 1100, 800, "dark"), ("phone", 390, 780, "light")]
-    {
-        tab.shows(width, height, scheme);
-        tab.value("new Promise(done => setTimeout(done, 100))");
-        tab.picture(&format!("session-{look}"));
-        assert_eq!(tab.barriers(), Vec::<String>::new(), "{look}");
-    }
-    tab.shows(1100, 800, "light");
+    tab.pictured("session");
     assert_eq!(tab.problems(), Vec::<String>::new());
 }
 
@@ -185,7 +187,7 @@ fn what_is_typed_is_completed_and_checked() {
 
 #[test]
 fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place() {
-    let (site, browser) = (Site::new(), Browser::start());
+    let (site, browser) = (Site::with("[limits]\nhealth-ms = 200\n"), Browser::start());
     site.world.eval("let started = \"first words\"");
     let name = site.world.session()["name"].as_str().unwrap().to_owned();
     let list = browser.tab();
@@ -209,6 +211,10 @@ fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place(
     tab.click("[data-do=fork]");
     tab.until("document.querySelector('h1')?.innerText.includes('-2') || document.querySelector('h1')?.innerText.includes('2')");
     tab.until("document.querySelector('#cells').innerText.includes('begins with 2 entries')");
+    tab.until(
+        "document.querySelector('#inherited .cell .code')?.innerText === 'let started = \"first words\"'",
+    );
+    assert!(tab.text("#inherited").contains(&format!("from {name}")), "{}", tab.text("#inherited"));
     tab.runs("started");
     tab.until("document.querySelector('#cells').innerText.includes('\"first words\"')");
     list.until("document.querySelectorAll('#sessions li').length === 2");
@@ -221,12 +227,17 @@ fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place(
     tab.presses("/");
     tab.types("words");
     tab.presses("Enter");
-    tab.until("document.querySelector('.rows a')");
-    tab.picture("search");
+    tab.until("document.querySelector('.rows a mark')?.innerText === 'words'");
+    tab.pictured("search");
+    // The plots have what was before the screen was opened.
     tab.click(".bar a[href='/ui/health']");
-    tab.until("document.querySelectorAll('#health polyline').length > 7");
-    tab.picture("health");
-    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.until("document.querySelectorAll('#health polyline').length > 8");
+    let points = tab.value("document.querySelector('#health polyline').points.length").as_u64().unwrap();
+    assert!(points > 10, "{points} notes");
+    let jobs = "Math.min(...[...document.querySelector('#health polyline').points].map(p => p.y)) < 5";
+    assert_eq!(tab.value(jobs), true, "the evals of before are seen");
+    tab.until(&format!("document.querySelector('#health polyline').points.length > {points}"));
+    tab.pictured("health");
     for tab in [&tab, &list] {
         let problems = tab.problems();
         // The frame's script was kept from running.
@@ -280,8 +291,7 @@ fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
         matches!(came[..], ["merged", "merged", stopped, "not run"] if stopped.starts_with("stopped here: Could not find")),
         "{came:?}"
     );
-    tab.picture("merge");
-    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.pictured("merge");
 
     // What is there is not chosen again; one cell can be taken alone.
     tab.click("#merged a");
@@ -298,6 +308,101 @@ fn what_is_new_in_a_fork_is_merged_and_where_it_stops_is_said() {
     tab.until("document.querySelector('#merge')");
     assert_eq!(tab.value(chosen), "mark.Length");
     assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn a_fork_shows_what_it_began_with_page_by_page_and_forks_there() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("Mainstay.html \"<h1>first</h1>\" |> Mainstay.display");
+    for number in 1..=60 {
+        site.world.eval(&format!("let n{number} = {number}"));
+    }
+    let done = site.world.run(["session", "fork", "--name", "branch"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let tab = site.opened(&browser, "branch");
+    let cells = "document.querySelectorAll('#inherited-cells .cell').length";
+    tab.until(&format!("{cells} === 50"));
+    tab.click("#earlier button");
+    tab.until(&format!("{cells} === 61 && !document.querySelector('#earlier button')"));
+    tab.until("document.querySelector('#inherited-cells .display iframe')");
+    let codes = "[...document.querySelectorAll('#inherited-cells .cell .code')].slice(1).map((e, i) => e.innerText === `let n${i + 1} = ${i + 1}`).every(Boolean)";
+    assert_eq!(tab.value(codes), true);
+    tab.value("document.querySelector('#inherited-cells .cell:nth-child(4)').focus(); scrollTo(0, 0)");
+    tab.pictured("inherited");
+    tab.click("[data-do=fork]");
+    tab.until("document.querySelectorAll('#inherited-cells .cell').length === 4");
+    let frame = tab.value("document.querySelector('#inherited-cells iframe').src");
+    assert!(frame.as_str().unwrap().ends_with("/entries/1/html"), "{frame}");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn each_person_sees_what_is_theirs_and_on_a_shared_session_what_the_others_do() {
+    let world = World::new();
+    let made = world.run(["principal", "new", "ada", "--drive", "shared", "--see", "shown", "--json"]).json();
+    let site = Site::of(world, made["config"].as_str().unwrap());
+    let (browser, token) = (Browser::start(), made["token"].as_str().unwrap());
+    for name in ["hidden", "shared", "shown"] {
+        assert_eq!(site.world.run(["session", "new", "--name", name]).code, 0);
+    }
+    let hers = |to: Option<&str>| {
+        let mut command = site.world.command();
+        command.env("MAINSTAY_TOKEN", token).args(["web", "--print"].into_iter().chain(to));
+        String::from_utf8(command.output().unwrap().stdout).unwrap().trim().to_owned()
+    };
+    let list = browser.tab();
+    list.go(&hers(None));
+    list.until("document.querySelectorAll('#sessions li').length === 2");
+    assert!(!list.text("#sessions").contains("hidden"));
+    let (own, ada) = (site.opened(&browser, "shared"), browser.tab());
+    ada.go(&hers(Some("shared")));
+    ada.until("document.querySelector('#run button')");
+    for (tab, code, name) in [(&own, "let by = 1", "local · web"), (&ada, "let she = by + 41", "ada · web")]
+    {
+        tab.until("document.querySelector('#head .state.ok')");
+        tab.runs(code);
+        for looks in [&own, &ada] {
+            looks.until(&format!(
+                "{LAST}?.querySelector('.code').innerText === {code:?} && {LAST}.querySelector('.state.ok')"
+            ));
+            looks.until(&format!("{LAST}.querySelector('header').innerText.includes({name:?})"));
+        }
+    }
+    own.until("document.querySelector('.people').innerText.includes('ada · web')");
+    own.picture("session-shared");
+    assert!(!ada.text("#actions").contains("Delete"), "it is another's");
+
+    // What she may only look at has no editor that runs, and nothing that changes it.
+    ada.go(&hers(Some("shown")));
+    ada.until("document.querySelector('#run').innerText.includes('You may look at this session')");
+    assert_eq!(
+        ada.value("[...document.querySelectorAll('#actions button')].map(e => e.dataset.do).join()"),
+        "fork,mergeInto"
+    );
+    assert_eq!(ada.barriers(), Vec::<String>::new());
+    let hidden = site.world.run(["session", "show", "hidden", "--json"]).json();
+    ada.go(&format!("http://127.0.0.1:{}/ui/sessions/{}", site.port, hidden["session"].as_str().unwrap()));
+    ada.until("document.body.innerText.includes('This cannot be shown')");
+}
+
+#[test]
+fn a_session_is_made_by_the_form_and_what_it_says_is_wrong_is_told() {
+    let (site, browser) = (Site::new(), Browser::start());
+    let tab = browser.tab();
+    tab.go(&site.link(None));
+    tab.click(".new summary");
+    tab.value("document.querySelector('#new [name=workingDirectory]').focus()");
+    tab.types("not/absolute");
+    tab.presses("Enter");
+    tab.until("document.querySelector('#notice .step')");
+    tab.pictured("sessions-new");
+    let folder = site.world.work().display().to_string();
+    tab.value(&format!("document.querySelector('#new [name=workingDirectory]').value = {folder:?}; document.querySelector('#new [name=name]').focus()"));
+    tab.types("made here");
+    tab.presses("Enter");
+    tab.until("document.querySelector('h1')?.innerText === 'made here' && document.querySelector('#head .state.ok')");
+    tab.runs("6 * 7");
+    tab.until(&format!("{LAST}?.innerText.includes('42')"));
 }
 
 #[test]
@@ -345,8 +450,7 @@ fn what_was_run_before_is_recalled_and_found_also_what_was_typed_elsewhere() {
     tab.until("!document.querySelector('dialog[open]') && document.getElementById('code').value === 'let typed = \"elsewhere\"'");
     tab.click(".bar a[href='/ui/history']");
     tab.until("document.querySelectorAll('.rows li').length === 3");
-    assert_eq!(tab.barriers(), Vec::<String>::new());
-    tab.picture("history");
+    tab.pictured("history");
     assert_eq!(tab.problems(), Vec::<String>::new());
 }
 

@@ -128,7 +128,7 @@ fn part(cell: &Cell, index: usize, part: &CellPart) -> Markup {
         CellPart::Printed { stream: OutputStream::Stdout, text } => html! { span id=(id) { (text) } },
         CellPart::Printed { stream: OutputStream::Stderr, text } => html! { span.stderr id=(id) { (text) } },
         CellPart::Displayed { seq, display } => {
-            html! { div.display id=(id) { (display::shown(cell.session, *seq, &display.data)) } }
+            html! { div.display id=(id) { (display::shown(&display.data, &display::address(cell.session, *seq))) } }
         }
         CellPart::Cut => html! { span.cut id=(id) { "… more is not shown here" } },
         CellPart::Said { role: PartRole::Thinking, text, is_open } => html! {

@@ -5,6 +5,7 @@ use axum::extract::Path;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use mainstay_model::display::{HTML, SVG, TABLE};
+use mainstay_model::entry::FORMS;
 use mainstay_model::{Bundle, Error, EventBody, Form, Seq, SessionId};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -19,9 +20,13 @@ const ROWS: usize = 200;
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'self'";
 
-/// It, in the form that says most.
-pub(super) fn shown(session: SessionId, seq: Seq, data: &Bundle) -> Markup {
-    let address = |kind: &str| format!("/ui/sessions/{session}/displays/{seq}/{kind}");
+/// Where a form is of what an event shows.
+pub(super) fn address(session: SessionId, seq: Seq) -> impl Fn(&str) -> String {
+    move |kind| format!("/ui/sessions/{session}/displays/{seq}/{kind}")
+}
+
+/// It, in the form that says most; `address` is where its forms are.
+pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup {
     let table = data.form(TABLE).and_then(rows);
     let picture = data.picture().filter(|picture| PICTURES.contains(&picture.kind.as_str()));
     html! {
@@ -72,18 +77,35 @@ pub(super) async fn serve(
     Path((id, seq, kind)): Path<(String, u64, String)>,
 ) -> Result<Response, Refused> {
     let session = viewer.session(&id).await?;
-    let (kind, media) = match kind.as_str() {
+    let events = viewer.client.events(session, Seq(seq.saturating_sub(1)), 1).await?;
+    let event = events.into_iter().next().filter(|event| event.seq == Seq(seq));
+    let data = match event.map(|event| event.body) {
+        Some(EventBody::OutputDisplayed { display, .. }) => Some(display.data),
+        Some(_) | None => None,
+    };
+    form(data.as_ref(), &kind)
+}
+
+/// One form of what an entry of a transcript shows.
+pub(super) async fn serve_entry(
+    viewer: Viewer,
+    Path((id, index, kind)): Path<(String, u64, String)>,
+) -> Result<Response, Refused> {
+    let session = viewer.session(&id).await?;
+    let entries = viewer.client.whole_entries(session, index, 1).await?;
+    let entry =
+        entries.first().map(|placed| &placed.entry).filter(|entry| entry.metadata.contains_key(FORMS));
+    let data = entry.and_then(|entry| serde_json::from_str::<Bundle>(entry.content.beginning()).ok());
+    form(data.as_ref(), &kind)
+}
+
+fn form(data: Option<&Bundle>, kind: &str) -> Result<Response, Refused> {
+    let (kind, media) = match kind {
         "svg" => (SVG, SVG),
         _ => (HTML, "text/html; charset=utf-8"),
     };
-    let events = viewer.client.events(session, Seq(seq.saturating_sub(1)), 1).await?;
-    let event = events.first().filter(|event| event.seq == Seq(seq));
-    let form = match event.map(|event| &event.body) {
-        Some(EventBody::OutputDisplayed { display, .. }) => display.data.form(kind),
-        Some(_) | None => None,
-    };
-    let Some(Form::Text(text)) = form else {
-        let reason = format!("event {seq} of this session shows nothing of that kind");
+    let Some(Form::Text(text)) = data.and_then(|data| data.form(kind)) else {
+        let reason = "nothing of that kind is shown there".to_owned();
         return Err(Refused(Error::InvalidArgument { argument: "display".to_owned(), reason }));
     };
     Ok(([(header::CONTENT_TYPE, media), (header::CONTENT_SECURITY_POLICY, POLICY)], text.clone())

@@ -14,6 +14,7 @@ mod frame;
 mod guard;
 mod health;
 mod history;
+mod inherited;
 mod lineage;
 mod merge;
 mod page;
@@ -47,6 +48,8 @@ pub fn routes() -> Router<Daemon> {
         .route("/ui/sessions/{session}", get(session::page))
         .route("/ui/sessions/{session}/stream", get(stream::of_session))
         .route("/ui/sessions/{session}/older", get(session::older_cells))
+        .route("/ui/sessions/{session}/inherited", get(inherited::earlier_cells))
+        .route("/ui/sessions/{session}/entries/{index}/{kind}", get(display::serve_entry))
         .route("/ui/sessions/{session}/lineage", get(lineage::page))
         .route("/ui/sessions/{session}/merge", get(merge::page))
         .route("/ui/sessions/{session}/settings", get(agent::settings))

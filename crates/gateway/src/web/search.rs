@@ -21,10 +21,16 @@ pub(super) async fn page(viewer: Viewer, uri: Uri) -> Result<impl IntoResponse, 
         Ok(found) if found.is_empty() => {
             html! { p.faint { "Nothing has all these words. " code { "begin*" } " finds words that begin so." } }
         }
-        Ok(found) => html! { ul.rows { @for found in &found { (row(found)) } } },
+        Ok(found) => html! { ul.rows { @for found in &found { (row(found, &q)) } } },
         Err(error) => html! { p.error { (error) } p { (error.next_step()) } },
     };
-    Ok(frame::plain("Search", &html! { h1 { "Search: " (q) } (body) }))
+    let form = html! {
+        form.find action="/ui/search" role="search" {
+            input type="search" name="q" value=(q) aria-label="Words" autocomplete="off";
+            button type="submit" { "Find" }
+        }
+    };
+    Ok(frame::plain("Search", &html! { h1 { "Search" } (form) (body) }))
 }
 
 async fn found(viewer: &Viewer, q: &str) -> Result<Vec<Found>, Error> {
@@ -40,15 +46,45 @@ async fn found(viewer: &Viewer, q: &str) -> Result<Vec<Found>, Error> {
     viewer.client.search(filter).await
 }
 
-fn row(Found { session, placed, snippet, .. }: &Found) -> Markup {
+/// A text with what was looked for in it marked.
+fn marked(text: &str, q: &str) -> Markup {
+    let words: Vec<String> =
+        q.split_whitespace().map(|word| word.trim_matches(['"', '*']).to_lowercase()).collect();
+    let is_found = |word: &str| {
+        let word = word.to_lowercase();
+        words.iter().any(|wanted| !wanted.is_empty() && word.starts_with(wanted.as_str()))
+    };
+    html! {
+        @for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+            @let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+            @if is_found(word) { mark { (word) } (piece[word.len()..]) } @else { (piece) }
+        }
+    }
+}
+
+fn row(Found { session, placed, snippet, .. }: &Found, words: &str) -> Markup {
     let place = if placed.session == session.id { format!("#cell-{}", placed.first) } else { String::new() };
     html! {
         li {
             a href={ "/ui/sessions/" (session.id) (place) } {
                 span.name { (session.name) }
-                span.title { code { (snippet) } }
+                span.title { code { (marked(snippet, words)) } }
             }
             p.facts { span { (placed.entry.role.name()) } span { (moment(placed.at)) } span.path { (session.working_directory) } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_were_looked_for_are_marked_wherever_they_stand() {
+        let shown = marked("let <Words>, wordsmith sword é", "words* é");
+        assert_eq!(
+            shown.into_string(),
+            "let &lt;<mark>Words</mark>&gt;, <mark>wordsmith</mark> sword <mark>é</mark>"
+        );
     }
 }

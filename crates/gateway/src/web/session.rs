@@ -3,7 +3,7 @@
 use axum::extract::Path;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
-use mainstay_model::{Session, SessionId};
+use mainstay_model::{Seq, Session, SessionId};
 use maud::{Markup, html};
 
 use super::guard::{Refused, Viewer, place};
@@ -11,7 +11,7 @@ use super::page::Cell;
 use super::past::Past;
 use super::patch::Patch;
 use super::status::{self, Shown};
-use super::{cell, feed, frame, past};
+use super::{cell, feed, frame, inherited, past};
 
 /// How many cells are shown at once.
 const CELLS: usize = 100;
@@ -22,17 +22,19 @@ pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl 
     let status = client.status(session).await?;
     let past = past::up_to(client, session, status.session.last_seq).await?;
     let shown = status::shown(client, &status).await?;
+    let (cells, older) = last_cells(&past);
+    let inherited = inherited::section(client, &status.session, older.is_none()).await?;
+    let before = html! { (inherited) (more(session, older)) };
     let stream = format!("/ui/sessions/{session}/stream?after={}", status.session.last_seq);
-    Ok(frame::screen(&status.session.name, &stream, &screen(&status.session, shown, &past)))
+    Ok(frame::screen(&status.session.name, &stream, &screen(&status.session, shown, &before, &cells)))
 }
 
-fn screen(session: &Session, shown: Shown, past: &Past) -> Markup {
+fn screen(session: &Session, shown: Shown, before: &Markup, cells: &[&Cell]) -> Markup {
     let Shown { head, actions, asks, lane, run } = shown;
-    let (cells, older) = last_cells(past, session.id);
     html! {
         main.session id="main" data-session=(session.id) data-folder=(session.working_directory) {
             (head)
-            (older)
+            (before)
             div id=(cell::CELLS) role="feed" aria-label="Cells" aria-live="polite" aria-relevant="additions" {
                 @for shown in cells { (cell::whole(shown)) }
             }
@@ -61,20 +63,24 @@ fn editor(session: &Session, run: &Markup, actions: &Markup) -> Markup {
     }
 }
 
-/// The last cells of what was read, and how older ones are had.
-fn last_cells(Past { page, has_before }: &Past, session: SessionId) -> (Vec<&Cell>, Markup) {
+/// The last cells of what was read, and before which there are older ones.
+fn last_cells(Past { page, has_before }: &Past) -> (Vec<&Cell>, Option<Seq>) {
     let mut cells: Vec<&Cell> = page.cells().rev().take(CELLS).collect();
     cells.reverse();
     let has_older = *has_before || page.cells().count() > CELLS;
     let first = cells.first().filter(|_| has_older).map(|cell| cell.seq);
-    let older = html! {
+    (cells, first)
+}
+
+/// How older ones are had.
+fn more(session: SessionId, first: Option<Seq>) -> Markup {
+    html! {
         p #older {
             @if let Some(first) = first {
                 button.quiet type="button" data-on:click={ "@get('/ui/sessions/" (session) "/older?before=" (first) "')" } { "Show older cells" }
             }
         }
-    };
-    (cells, older)
+    }
 }
 
 /// The cells before one.
@@ -87,10 +93,14 @@ pub(super) async fn older_cells(
     let session = viewer.session(&id).await?;
     let mut past = past::before(&viewer.client, session, before).await?;
     past.page.keep_before(before);
-    let (cells, older) = last_cells(&past, session);
+    let (cells, older) = last_cells(&past);
     let html = html! { @for shown in &cells { (cell::whole(shown)) } };
-    let patches =
-        [Patch::Prepend { to: cell::CELLS.to_owned(), html: html.into_string() }, Patch::morph(older)];
+    let status = viewer.client.status(session).await?;
+    let inherited = inherited::section(&viewer.client, &status.session, older.is_none()).await?;
+    let patches = [
+        Patch::Prepend { to: cell::CELLS.to_owned(), html: html.into_string() },
+        Patch::morph(html! { (inherited) (more(session, older)) }),
+    ];
     let events: String = patches.iter().map(Patch::events).collect();
     Ok(feed::answer_of(events))
 }

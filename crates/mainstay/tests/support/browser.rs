@@ -251,6 +251,19 @@ impl Tab {
         std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
     }
 
+    /// Takes pictures of the page in light, dark and on a phone, on none of which axe may find anything.
+    pub(crate) fn pictured(&self, name: &str) {
+        for (look, width, height, scheme) in
+            [("dark", 1100, 800, "dark"), ("phone", 390, 780, "light"), ("light", 1100, 800, "light")]
+        {
+            self.shows(width, height, scheme);
+            // It has been painted so.
+            self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+            self.picture(&format!("{name}-{look}"));
+            assert_eq!(self.barriers(), Vec::<String>::new(), "{look}");
+        }
+    }
+
     /// What the console had to say that is wrong.
     pub(crate) fn problems(&self) -> Vec<String> {
         self.wire.heard.lock().unwrap().problems.get(&self.session).cloned().unwrap_or_default()

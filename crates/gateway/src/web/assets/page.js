@@ -99,7 +99,7 @@ const actions = {
   fork: () => fork(selected()),
   mergeInto: () => {
     const cell = selected();
-    location.assign(`/ui/sessions/${session}/merge${cell ? `?cell=${cell.id.slice(5)}` : ""}`);
+    location.assign(`/ui/sessions/${session}/merge${cell && !cell.dataset.entries ? `?cell=${cell.id.slice(5)}` : ""}`);
   },
   mergeAll: () => choices().forEach((choice) => (choice.checked = true)),
   mergeNone: () => choices().forEach((choice) => (choice.checked = false)),
@@ -507,7 +507,7 @@ code?.addEventListener("keydown", (event) => {
 
 // Keys.
 
-const cells = () => [...document.querySelectorAll("#inherited > .cell, #cells > .cell")];
+const cells = () => [...document.querySelectorAll("#inherited-cells > .cell, #cells > .cell")];
 
 // The cell that was chosen last: a button takes the focus, and not the choice.
 const selected = () => document.querySelector(".cell.chosen");
