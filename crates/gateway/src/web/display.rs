@@ -11,9 +11,15 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::guard::{Refused, Viewer};
+use super::markdown;
 
 /// Pictures that a page shows.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Markdown.
+const MARKDOWN: &str = "text/markdown";
+/// Descriptions of charts: what is drawn of them, where anything is, is another form.
+const CHARTS: [&str; 3] =
+    ["application/vnd.vegalite.v5+json", "application/vnd.vega.v5+json", "application/vnd.plotly.v1+json"];
 /// How many rows of a table are shown.
 const ROWS: usize = 200;
 /// What HTML that code made may do: look as it likes.
@@ -38,8 +44,31 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
         @else if data.form(HTML).is_some() {
             iframe src=(address("html")) sandbox="" title="What the code shows" loading="lazy" referrerpolicy="no-referrer" {}
         }
-        @else { pre tabindex="0" { (data.text()) } }
+        @else if let Some(Form::Text(text)) = data.form(MARKDOWN).filter(|form| is_short(form)) {
+            div.markdown { (markdown::shown(text)) }
+        }
+        @else {
+            pre tabindex="0" { (data.text()) }
+            @for (kind, form) in charts(data) {
+                details.chart {
+                    summary { "a chart as " (kind) ", which this page does not draw" }
+                    pre tabindex="0" { (serde_json::to_string_pretty(form).unwrap_or_default()) }
+                }
+            }
+        }
     }
+}
+
+fn is_short(form: &Form) -> bool {
+    matches!(form, Form::Text(text) if text.len() <= markdown::LONGEST)
+}
+
+/// Descriptions of charts, which libraries draw that make functions of them.
+fn charts(data: &Bundle) -> impl Iterator<Item = (&'static str, &Value)> {
+    CHARTS.into_iter().filter_map(|kind| match data.form(kind)? {
+        Form::Json(chart) => Some((kind, chart)),
+        Form::Text(_) | Form::Binary(_) => None,
+    })
 }
 
 /// The columns of a table, and its rows.

@@ -16,6 +16,7 @@ mod health;
 mod history;
 mod inherited;
 mod lineage;
+mod markdown;
 mod merge;
 mod page;
 mod past;

@@ -349,6 +349,7 @@ fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
         json!({ "text/plain": "a drawing", "image/svg+xml": "<svg/>" }),
         json!({ "text/plain": "a page", "text/html": "<script>alert(1)</script>" }),
         json!({ "text/plain": "<only> text", "text/markdown": "# m" }),
+        json!({ "text/plain": "a chart", "application/vnd.vegalite.v5+json": { "mark": "<bar>" } }),
     ] {
         let body = json!({ "job": job, "data": data });
         story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
