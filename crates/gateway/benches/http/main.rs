@@ -67,7 +67,7 @@ fn main() {
             let (port, subscribers) = (port.parse().unwrap(), subscribers.parse().unwrap());
             runtime().block_on(clients::run(port, path, subscribers, coding));
         }
-        ["--sizes"] => runtime().block_on(sizes::run()),
+        ["--sizes", ..] => runtime().block_on(sizes::run()),
         _ => {
             table(&arguments[0]);
             runtime().block_on(sizes::run());
