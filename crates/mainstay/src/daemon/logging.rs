@@ -9,14 +9,14 @@ use std::sync::Mutex;
 use mainstay_log::trace::TARGET;
 use mainstay_model::Error;
 use tracing::Metadata;
-use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
 use crate::home::Home;
 
-/// Where traces go, if anywhere.
+/// Where the spans of traces go, if anywhere.
 pub(super) type Traces = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts writing. `MAINSTAY_LOG` chooses what, as in `debug` or `mainstay_engine=trace`. A log file holds at most `log_bytes`. Traces are
@@ -24,6 +24,9 @@ pub(super) type Traces = Box<dyn Layer<Registry> + Send + Sync>;
 pub(super) fn start(home: &Home, to_file: bool, log_bytes: u64, traces: Option<Traces>) -> Result<(), Error> {
     let filter = EnvFilter::try_from_env("MAINSTAY_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let filter = filter.and(filter_fn(|metadata: &Metadata<'_>| metadata.target() != TARGET));
+    // Filtered also where there is none: beside a layer without a filter each span would ask anew whether anyone wants it.
+    let kept = if traces.is_some() { LevelFilter::INFO } else { LevelFilter::OFF };
+    let traces = traces.with_filter(Targets::new().with_target(TARGET, kept));
     let subscriber = tracing_subscriber::registry().with(traces);
     let written = fmt::layer().with_ansi(false);
     if !to_file {

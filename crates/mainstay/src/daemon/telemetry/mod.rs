@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use mainstay_gateway::http;
 use mainstay_gateway::rpc::server::Daemon;
-use mainstay_log::trace::TARGET;
 use mainstay_model::{Access, Error};
 use opentelemetry::global::set_text_map_propagator;
 use opentelemetry::metrics::MeterProvider;
@@ -20,7 +19,6 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, Sampler, SdkTracerProvider};
 use tokio::runtime::Handle;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use self::collector::{Collector, Metrics, Spans};
 use self::instruments::{Instruments, Readings};
@@ -71,17 +69,17 @@ impl Telemetry {
         Self { collector, traces, metrics, metrics_every }
     }
 
-    /// What takes spans of traces, and nothing else.
+    /// What takes spans.
     pub(super) fn traces(&self) -> Traces {
-        let layer = tracing_opentelemetry::layer()
+        tracing_opentelemetry::layer()
             .with_tracer(self.traces.tracer("mainstay"))
             .with_location(false)
             .with_threads(false)
             .with_target(false)
             .with_level(false)
             .with_tracked_inactivity(false)
-            .with_context_activation(false);
-        layer.with_filter(Targets::new().with_target(TARGET, LevelFilter::INFO)).boxed()
+            .with_context_activation(false)
+            .boxed()
     }
 
     /// What counts and times are recorded in.
