@@ -4,7 +4,8 @@ use mainstay_model::{Diagnostic, OutputStream, PartRole, RaisedError, Severity, 
 use maud::{Markup, html};
 
 use super::display;
-use super::page::{Body, Called, Cell, CellPart, Change, End, Ending, Given, Tone, name_of};
+use super::growing::{Body, Called, Cell, CellPart, End, Ending, Given, Tone, name_of};
+use super::page::Change;
 use super::patch::Patch;
 use crate::highlight::{self, Syntax};
 

@@ -1,6 +1,6 @@
 //! The page at `/ui`: HTML from the server, which Datastar keeps up to date. Source: seed 000, "The Tao of Datastar".
 //!
-//! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells, [`cell`]
+//! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`growing`]), [`cell`]
 //! writes them ([`display`] what code shows), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
 //! reads. No text that someone said is ever part of a script, or of an expression of Datastar's.
 
@@ -11,7 +11,9 @@ mod display;
 mod editor;
 mod feed;
 mod frame;
+mod growing;
 mod guard;
+mod happened;
 mod health;
 mod history;
 mod inherited;

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use mainstay_model::{Seq, Session, SessionId};
 use maud::{Markup, html};
 
+use super::growing::Cell;
 use super::guard::{Refused, Viewer, place};
-use super::page::Cell;
 use super::past::Past;
 use super::patch::Patch;
 use super::status::{self, Shown};

@@ -1,0 +1,405 @@
+//! A cell as it is, and how it grows: parts that are only ever added or replaced, and its end.
+
+use mainstay_model::agent::ToolCall;
+use mainstay_model::message::{BLOCK, CALL, IS_ERROR, TOOL};
+use mainstay_model::{
+    Binding, Delta, Diagnostic, Display, DisplayId, Failure, Message, OutputStream, Part, PartRole,
+    RaisedError, Seq, SessionId, Source, Timestamp, Work,
+};
+use serde_json::Value;
+/// A cell: what one job did, or one thing that happened between jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) session: SessionId,
+    /// The event that began it.
+    pub(super) seq: Seq,
+    pub(super) at: Timestamp,
+    pub(super) source: Source,
+    pub(super) body: Body,
+    pub(super) parts: Vec<CellPart>,
+    pub(super) end: Option<End>,
+    /// Who asked for its end.
+    pub(super) cancelled_by: Option<Source>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// Code.
+    Eval { code: String, file: Option<String>, is_withheld: bool, is_brought: bool },
+    /// Something for an agent to do; and how many messages it has added.
+    Work { work: Work, added: u32 },
+    /// What happened, in words.
+    Note { tone: Tone, text: String },
+    /// A session that this one begins with, or had entries put in from.
+    Brought { from: SessionId, entries: u64, is_fork: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Warning,
+    Error,
+}
+
+/// What a job does while it runs, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CellPart {
+    /// It prints.
+    Printed { stream: OutputStream, text: String },
+    /// It shows something, in an event of its own.
+    Displayed { seq: Seq, display: Box<Display> },
+    /// It has printed more than is shown.
+    Cut,
+    /// A model says something, as far as it has.
+    Said { role: PartRole, text: String, is_open: bool },
+    /// A tool is called; with what came of it.
+    Called { id: String, tool: String, arguments: String, state: Called },
+    /// Something happens.
+    Noted { tone: Tone, text: String },
+}
+
+/// How far a tool has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Called {
+    /// The call is being said.
+    Said,
+    /// It runs; what it has given last.
+    Runs(String),
+    /// It has answered.
+    Answered { text: String, is_error: bool },
+    /// Its turn has ended without an answer.
+    Unanswered,
+}
+
+/// How a cell ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) how: Ending,
+    pub(super) duration_ms: Option<u64>,
+    pub(super) result: Given,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Completed,
+    Rejected,
+    Raised(RaisedError),
+    WorkerExited(String),
+    Cancelled,
+    Interrupted,
+    Failed(String),
+}
+
+/// What code gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) value: Option<String>,
+    pub(super) value_type: Option<String>,
+    pub(super) bindings: Vec<Binding>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) words: Option<String>,
+}
+
+/// What was changed of a cell.
+#[derive(Default)]
+pub(super) struct Touched {
+    /// Its head and foot.
+    pub(super) frame: bool,
+    /// Which parts, and whether each is new.
+    pub(super) parts: Vec<(usize, bool)>,
+}
+
+impl Touched {
+    pub(super) fn frame() -> Self {
+        Self { frame: true, parts: Vec::new() }
+    }
+
+    pub(super) fn part(index: usize, is_new: bool) -> Self {
+        Self { frame: false, parts: vec![(index, is_new)] }
+    }
+
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.frame |= other.frame;
+        self.parts.extend(other.parts);
+        self
+    }
+}
+
+impl Cell {
+    pub(super) fn push(&mut self, part: CellPart) -> Touched {
+        self.parts.push(part);
+        Touched::part(self.parts.len() - 1, true)
+    }
+
+    /// What has the name of something that it has shown stands for that.
+    pub(super) fn show(&mut self, part: CellPart) -> Touched {
+        let name = part.name().cloned();
+        let before = name.and_then(|name| self.parts.iter().position(|before| before.name() == Some(&name)));
+        match before.and_then(|index| Some((index, self.parts.get_mut(index)?))) {
+            Some((index, before)) => {
+                *before = part;
+                Touched::part(index, false)
+            }
+            None => self.push(part),
+        }
+    }
+
+    pub(super) fn cut(&mut self) -> Touched {
+        match self.parts.last() {
+            Some(CellPart::Cut) => Touched::default(),
+            Some(_) | None => self.push(CellPart::Cut),
+        }
+    }
+
+    pub(super) fn printed_bytes(&self) -> usize {
+        let bytes = |part: &CellPart| match part {
+            CellPart::Printed { text, .. } => text.len(),
+            CellPart::Displayed { .. }
+            | CellPart::Cut
+            | CellPart::Said { .. }
+            | CellPart::Called { .. }
+            | CellPart::Noted { .. } => 0,
+        };
+        self.parts.iter().map(bytes).sum()
+    }
+
+    /// Where the message that is being said begins.
+    fn open_from(&self) -> usize {
+        self.parts.iter().rposition(|part| !part.is_open()).map_or(0, |last| last + 1)
+    }
+
+    pub(super) fn say(&mut self, delta: &Delta, is_live: bool) -> Touched {
+        let Body::Work { added, .. } = &self.body else { return Touched::default() };
+        if delta.message != *added {
+            return Touched::default();
+        }
+        let index = self.open_from() + delta.part as usize;
+        let is_new = index >= self.parts.len();
+        if is_new && (index > self.parts.len() || (is_live && delta.offset > 0)) {
+            return Touched::default();
+        }
+        if is_new {
+            self.parts.push(opened(delta));
+        }
+        let text = match self.parts.get_mut(index) {
+            Some(CellPart::Said { text, .. }) => text,
+            Some(CellPart::Called { arguments, .. }) => arguments,
+            Some(
+                CellPart::Printed { .. }
+                | CellPart::Displayed { .. }
+                | CellPart::Cut
+                | CellPart::Noted { .. },
+            )
+            | None => {
+                return Touched::default();
+            }
+        };
+        let news = (text.len() as u64).checked_sub(delta.offset);
+        let news = news.and_then(|known| delta.text.get(usize::try_from(known).ok()?..));
+        match news {
+            Some(news) if !news.is_empty() => text.push_str(news),
+            Some(_) | None if !is_new => return Touched::default(),
+            Some(_) | None => {}
+        }
+        Touched::part(index, is_new)
+    }
+
+    /// A message that is whole takes the place of what was heard of it.
+    pub(super) fn add(&mut self, message: &Message) -> Touched {
+        let Body::Work { added, .. } = &mut self.body else { return Touched::default() };
+        let is_first = *added == 0;
+        *added += 1;
+        let from = self.open_from();
+        let before = self.parts.len();
+        self.parts.truncate(from);
+        let mut touched = Touched::default();
+        for part in &message.parts {
+            match part.role {
+                // The prompt stands above.
+                PartRole::User if is_first => {}
+                PartRole::ToolResult => touched = touched.and(self.result(part)),
+                PartRole::System
+                | PartRole::User
+                | PartRole::Assistant
+                | PartRole::Thinking
+                | PartRole::ToolCall => {
+                    let index = self.parts.len();
+                    self.parts.push(whole(part));
+                    touched = touched.and(Touched::part(index, index >= before));
+                }
+            }
+        }
+        // A part that was heard and is in no message stays as an empty one, so that no later part takes its name.
+        while self.parts.len() < before {
+            let index = self.parts.len();
+            self.parts.push(CellPart::Said {
+                role: PartRole::Assistant,
+                text: String::new(),
+                is_open: false,
+            });
+            touched = touched.and(Touched::part(index, false));
+        }
+        touched
+    }
+
+    fn result(&mut self, part: &Part) -> Touched {
+        let named = |name: &str| part.metadata.get(name).and_then(Value::as_str).unwrap_or_default();
+        let is_error = part.metadata.get(IS_ERROR).and_then(Value::as_bool).unwrap_or_default();
+        let (call, text) = (named(CALL).to_owned(), words_of(part));
+        let known = self.parts.iter().any(|known| known.is_call(&call));
+        if !known {
+            let state = Called::Answered { text, is_error };
+            let (tool, arguments) = (named(TOOL).to_owned(), String::new());
+            return self.push(CellPart::Called { id: call, tool, arguments, state });
+        }
+        self.answer(&call, &|state| *state = Called::Answered { text: text.clone(), is_error })
+    }
+
+    pub(super) fn answer(&mut self, call: &str, change: &impl Fn(&mut Called)) -> Touched {
+        let Some(index) = self.parts.iter().rposition(|part| part.is_call(call)) else {
+            return Touched::default();
+        };
+        if let Some(CellPart::Called { state, .. }) = self.parts.get_mut(index) {
+            change(state);
+        }
+        Touched::part(index, false)
+    }
+
+    /// Its turn is over: nothing is being said any more.
+    pub(super) fn close(&mut self) -> Touched {
+        let mut touched = Vec::new();
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            let has_changed = match part {
+                CellPart::Said { is_open, .. } => std::mem::replace(is_open, false),
+                CellPart::Called { state, .. } => match state {
+                    Called::Said | Called::Runs(_) => {
+                        *state = Called::Unanswered;
+                        true
+                    }
+                    Called::Answered { .. } | Called::Unanswered => false,
+                },
+                CellPart::Printed { .. }
+                | CellPart::Displayed { .. }
+                | CellPart::Cut
+                | CellPart::Noted { .. } => false,
+            };
+            if has_changed {
+                touched.push((index, false));
+            }
+        }
+        Touched { frame: false, parts: touched }
+    }
+}
+
+impl CellPart {
+    fn is_open(&self) -> bool {
+        match self {
+            Self::Said { is_open, .. } => *is_open,
+            Self::Called { state, .. } => *state == Called::Said,
+            Self::Printed { .. } | Self::Displayed { .. } | Self::Cut | Self::Noted { .. } => false,
+        }
+    }
+
+    /// What code calls what it shows.
+    fn name(&self) -> Option<&DisplayId> {
+        match self {
+            Self::Displayed { display, .. } => display.id.as_ref(),
+            Self::Printed { .. }
+            | Self::Cut
+            | Self::Said { .. }
+            | Self::Called { .. }
+            | Self::Noted { .. } => None,
+        }
+    }
+
+    fn is_call(&self, call: &str) -> bool {
+        matches!(self, Self::Called { id, .. } if id == call)
+    }
+}
+
+/// A part that begins to be said.
+fn opened(delta: &Delta) -> CellPart {
+    match (&delta.tool, delta.role) {
+        (Some(ToolCall { call, tool }), _) => CellPart::Called {
+            id: call.clone(),
+            tool: tool.clone(),
+            arguments: String::new(),
+            state: Called::Said,
+        },
+        (None, role) => CellPart::Said { role, text: String::new(), is_open: true },
+    }
+}
+
+/// A part of a whole message.
+fn whole(part: &Part) -> CellPart {
+    let named = |name: &str| part.metadata.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    match part.role {
+        PartRole::ToolCall => CellPart::Called {
+            id: named(CALL),
+            tool: named(TOOL),
+            arguments: part.text.clone(),
+            state: Called::Runs(String::new()),
+        },
+        PartRole::System
+        | PartRole::User
+        | PartRole::Assistant
+        | PartRole::Thinking
+        | PartRole::ToolResult => CellPart::Said { role: part.role, text: words_of(part), is_open: false },
+    }
+}
+
+/// What a part says in words.
+fn words_of(part: &Part) -> String {
+    match part.metadata.get(BLOCK).and_then(Value::as_str) {
+        None => part.text.clone(),
+        Some("content") => {
+            let blocks: Value = serde_json::from_str(&part.text).unwrap_or_default();
+            text_of(&blocks)
+        }
+        Some(kind) => format!("({kind})"),
+    }
+}
+
+/// What is text in an answer: itself, or its text blocks.
+pub(super) fn text_of(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => {
+            let inner = ["text", "output", "content"].iter().find_map(|name| fields.get(*name));
+            inner.map(text_of).unwrap_or_default()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+impl Ending {
+    pub(super) fn of(failure: &Failure) -> Self {
+        match failure {
+            Failure::Rejected => Self::Rejected,
+            Failure::Raised { error } => Self::Raised(error.clone()),
+            Failure::WorkerExited { exit } => Self::WorkerExited(exit.to_string()),
+        }
+    }
+}
+
+impl Given {
+    pub(super) fn of(result: &mainstay_model::EvalResult) -> Self {
+        Self {
+            value: result.value.clone(),
+            value_type: result.value_type.clone(),
+            bindings: result.bindings.clone(),
+            diagnostics: result.diagnostics.clone(),
+            words: None,
+        }
+    }
+}
+
+/// Who did something, in a word or two.
+pub(super) fn name_of(source: &Source) -> String {
+    match source {
+        Source::Client { principal, name } => format!("{principal} · {name}"),
+        Source::Worker => "worker".to_owned(),
+        Source::System => "mainstay".to_owned(),
+    }
+}
