@@ -121,7 +121,15 @@ impl Stage {
                 let after = Arc::new(projection(session));
                 let (ended, replies, version) = (Vec::new(), Vec::new(), after.version);
                 commits
-                    .send(Commit { decided: Instant::now(), appended, after, ended, replies, version })
+                    .send(Commit {
+                        decided: Instant::now(),
+                        appended,
+                        after,
+                        ended,
+                        replies,
+                        version,
+                        trace: Default::default(),
+                    })
                     .ok();
                 yield_now().await;
             }

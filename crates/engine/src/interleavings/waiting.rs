@@ -160,6 +160,7 @@ impl Stage {
             ended,
             replies: Vec::new(),
             version,
+            trace: Default::default(),
         };
         commits.send(commit).ok();
         drop(commits);

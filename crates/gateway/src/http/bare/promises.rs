@@ -1,7 +1,7 @@
 //! What holds of whatever bytes there are, for tests and fuzzers.
 
-use super::super::checking::{Check, Complete};
 use super::super::agents::Say;
+use super::super::checking::{Check, Complete};
 use super::super::commands::{Cancel, Exec, Load, MergeFrom, Rename};
 use super::super::creating::{Create, Fork};
 use super::super::submitting::Terms;

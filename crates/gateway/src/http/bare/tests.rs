@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::super::checking::{Check, Complete};
 use super::super::agents::Say;
+use super::super::checking::{Check, Complete};
 use super::super::commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
 use super::super::creating::{Create, Fork};
 use super::super::signals::{
