@@ -24,6 +24,7 @@ fn the_first_help_shows_every_command_and_examples() {
       eval         Run code in a session
       prompt       Say something to an agent
       command      Show what became of a command
+      explore      Show what a session has and refers to: namespaces, types, names, values
       search       Find what was said in sessions
       history      Show what you submitted at prompts, newest last, and remove it
       export       Write a session to a file, whole or for people to read

@@ -184,7 +184,13 @@ mod tests {
                 documentation: Some("So often.".to_owned()),
             }],
         };
-        insta::assert_snapshot!(members_text(&members, Paint::plain()), @"");
+        insta::assert_snapshot!(members_text(&members, Paint::plain()), @"
+        type Dog
+          It barks.
+          inherits Animal, obj
+          Bark : int -> string (method)
+              So often.
+        ");
     }
 
     #[test]
@@ -198,7 +204,11 @@ mod tests {
             assembly: assembly.map(str::to_owned),
         };
         let items = vec![symbol("Zoo.feed", None), symbol("Other.feed", Some("Other"))];
-        insta::assert_snapshot!(symbols_text(&Symbols { items, found: 5 }, Paint::plain()), @"");
+        insta::assert_snapshot!(symbols_text(&Symbols { items, found: 5 }, Paint::plain()), @"
+          Zoo.feed : int -> int (function)
+          Other.feed : int -> int (function, Other)
+        … 3 names more; a longer part of the name finds less
+        ");
     }
 
     #[test]
@@ -209,6 +219,9 @@ mod tests {
             value: value.map(str::to_owned),
         };
         let values = [binding("count", Some("5")), binding("later", None)];
-        insta::assert_snapshot!(values_text(&values, Paint::plain()), @"");
+        insta::assert_snapshot!(values_text(&values, Paint::plain()), @"
+        count : int = 5
+        later : int
+        ");
     }
 }

@@ -732,7 +732,7 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :label :labels :export :import :search :history :status :events :stats :gc :backup :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :search :history :status :events :stats :gc :backup :quit");
     }
 
     #[test]

@@ -85,6 +85,9 @@ mod tests {
           :labels                                   list the labels of entries
           :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, fsx, ipynb
           :import FILE                              make a session of a file and attach to it
+          :explore NAME                             show what a namespace, module or type holds
+          :find TEXT                                find types and functions by a part of their name
+          :values                                   show what is bound, and to what
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder
           :status                                   show the session and the daemon
