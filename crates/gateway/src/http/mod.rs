@@ -16,6 +16,7 @@ mod coding;
 mod commands;
 mod creating;
 mod endpoint;
+mod exploring;
 mod flow;
 pub(crate) mod history;
 mod media;
@@ -36,7 +37,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use mainstay_model::{Error, HistoryPage, Limits, NewLine};
+use mainstay_engine::query::{Members, Symbols};
+use mainstay_model::{Binding, Error, HistoryPage, Limits, NewLine};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
@@ -237,6 +239,26 @@ fn endpoints() -> Vec<Endpoint> {
             "The sessions it comes from, and those that come from it",
             reading::lineage,
         ),
+        Endpoint::read::<Members, _, _>(
+            "/members",
+            "What a namespace, module or type holds",
+            exploring::members,
+        )
+        .of_a_session()
+        .with_query::<exploring::ListMembers>(),
+        Endpoint::read::<Symbols, _, _>(
+            "/symbols",
+            "What is loaded or referred to that has a text in its name",
+            exploring::symbols,
+        )
+        .of_a_session()
+        .with_query::<exploring::FindSymbols>(),
+        Endpoint::read::<Vec<Binding>, _, _>(
+            "/values",
+            "What the session's code bound, the newest first",
+            exploring::values,
+        )
+        .of_a_session(),
         Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", reading::asks)
             .with_query::<ListAsks>(),
         Endpoint::read::<CommandView, _, _>(

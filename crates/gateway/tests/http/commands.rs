@@ -250,3 +250,17 @@ async fn what_is_sent_again_is_answered_at_once_also_while_it_runs() {
     let (status, problem) = answer(home.post("/completions", &json!({ "code": "a", "line": 0 }))).await;
     assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("invalid_argument")));
 }
+
+#[tokio::test]
+async fn what_a_session_has_is_read() {
+    let home = Home::new().await;
+    home.session("demo").await;
+    let (_, members) = answer(home.get("/members?name=Dog")).await;
+    assert_eq!((&members["bases"], &members["members"][0]["name"]), (&json!(["Animal"]), &json!("Name")));
+    let (_, symbols) = answer(home.get("/sessions/demo/symbols?text=Dog&limit=1")).await;
+    assert_eq!((&symbols["items"][0]["fullName"], &symbols["found"]), (&json!("Pets.Dog"), &json!(2)));
+    let (_, values) = answer(home.get("/values")).await;
+    assert_eq!(values[0]["name"], "rex");
+    let (status, problem) = answer(home.get("/members")).await;
+    assert_eq!((status, &problem["code"]), (StatusCode::BAD_REQUEST, &json!("bad_request")));
+}

@@ -48,7 +48,19 @@ async fn a_session_of_another_is_not_there() {
     let session = home.session("demo").await;
     let hers = |method, path: &str| home.request(method, path).bearer_auth("hers");
     assert_eq!(answer(hers(Method::GET, "/sessions")).await.1, json!([]));
-    let paths = ["", "/entries", "/lineage", "/status", "/eval", "/events", "/diagnostics", "/completions"];
+    let paths = [
+        "",
+        "/entries",
+        "/lineage",
+        "/members?name=List",
+        "/symbols?text=x",
+        "/values",
+        "/status",
+        "/eval",
+        "/events",
+        "/diagnostics",
+        "/completions",
+    ];
     for path in paths {
         let (status, problem) = answer(hers(Method::GET, &format!("/sessions/{session}{path}"))).await;
         assert_eq!(

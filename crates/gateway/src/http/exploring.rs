@@ -1,0 +1,47 @@
+//! What a session has and refers to, as its worker knows it; nothing runs for it.
+
+use axum::Json;
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, SYMBOLS, Symbols};
+use mainstay_model::{Action, Binding};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::asked::Asked;
+use super::caller::Caller;
+use super::problem::Problem;
+
+type Answer<T> = Result<Json<T>, Problem>;
+
+async fn ask(caller: &Caller, query: KernelQuery) -> Result<KernelAnswer, Problem> {
+    let session = caller.session(Some(Action::Explore)).await?;
+    Ok(caller.client.query(session, query).await?)
+}
+
+/// Whose members.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ListMembers {
+    /// A namespace, module or type, as code would write it.
+    name: String,
+}
+
+pub(super) async fn members(caller: Caller, Asked(list): Asked<ListMembers>) -> Answer<Members> {
+    Ok(Json(ask(&caller, KernelQuery::Members { name: list.name }).await?.members()?))
+}
+
+/// What is looked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct FindSymbols {
+    /// A part of a name, in any case; with a dot it is looked for in full names.
+    text: String,
+    /// At most so many.
+    limit: Option<u32>,
+}
+
+pub(super) async fn symbols(caller: Caller, Asked(find): Asked<FindSymbols>) -> Answer<Symbols> {
+    let query = KernelQuery::Symbols { text: find.text, limit: find.limit.unwrap_or(SYMBOLS) };
+    Ok(Json(ask(&caller, query).await?.symbols()?))
+}
+
+pub(super) async fn values(caller: Caller) -> Answer<Vec<Binding>> {
+    Ok(Json(ask(&caller, KernelQuery::Values).await?.values()?))
+}
