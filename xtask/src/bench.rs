@@ -6,7 +6,7 @@ use crate::command::{cargo, run as run_command, step};
 use crate::failure::Failure;
 use crate::tools;
 
-/// Runs the benchmarks of whole sessions, agents, both beside a peer where there is one, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
+/// Runs the benchmarks of whole sessions, agents, both beside a peer where there is one, the page, commands, streams over HTTP, the store, subscriptions, forks and folds; docs/benchmarks.md says what their numbers mean.
 pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!(
@@ -28,6 +28,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     })?;
     step("beside jupyter_server", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "jupyter"]);
+        run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
+    })?;
+    step("the page", || {
+        let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "page"]);
         run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
     })?;
     step("commands", || run_command(&mut cargo(["bench", "--package", "mainstay-gateway"]), remedy))?;
