@@ -33,7 +33,18 @@ fn main() {
     }
 }
 
-fn row(what: &str, mut took: Vec<Duration>, printed: Duration, server: &Child) {
+/// A process that ends with the value.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
+        self.0.wait().ok();
+    }
+}
+
+fn row(what: &str, mut took: Vec<Duration>, printed: Duration, Server(server): &Server) {
     took.sort_unstable();
     let ms = |took: Duration| took.as_secs_f64() * 1000.0;
     let (median, p99) = (ms(took[took.len() / 2]), ms(took[took.len() * 99 / 100]));
@@ -61,6 +72,7 @@ fn ours(folder: &Path) {
         .unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let server = Server(child);
     let announced: Value = serde_json::from_str(&line).unwrap();
     let port = announced["ready"]["port"].as_u64().unwrap().try_into().unwrap();
     let token = std::fs::read_to_string(home.join("token")).unwrap().trim().to_owned();
@@ -98,16 +110,13 @@ fn ours(folder: &Path) {
     let printed = began.elapsed();
     printing.join().unwrap();
     let worker = in_worker[in_worker.len() / 2].as_millis();
-    row(&format!("Mainstay, F# (in its worker: {worker} ms)"), took, printed, &child);
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    child.wait().unwrap();
+    row(&format!("Mainstay, F# (in its worker: {worker} ms)"), took, printed, &server);
 }
 
 /// jupyter_server with ipykernel, over its WebSocket.
 fn theirs(folder: &Path, python: &str) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let mut child = Command::new(python)
+    let child = Command::new(python)
         .args(["-m", "jupyter_server", "--no-browser", "--allow-root", "--ServerApp.port_retries=0"])
         .args([
             format!("--ServerApp.port={port}"),
@@ -120,8 +129,9 @@ fn theirs(folder: &Path, python: &str) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let mut server = Server(child);
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(child.try_wait().unwrap().is_none(), "jupyter_server ended: is it installed?");
+        assert!(server.0.try_wait().unwrap().is_none(), "jupyter_server ended: is it installed?");
         std::thread::sleep(Duration::from_millis(50));
     }
     let mut http = Http::to(port, &format!("Authorization: token {TOKEN}"));
@@ -148,11 +158,7 @@ fn theirs(folder: &Path, python: &str) {
             printed = Some(began.elapsed());
         }
     });
-    row("jupyter_server, ipykernel", took, printed.expect("lines are missing"), &child);
-    http.send("POST", "/api/shutdown", "", Some(&json!({})));
-    if child.wait().is_err() {
-        child.kill().unwrap();
-    }
+    row("jupyter_server, ipykernel", took, printed.expect("lines are missing"), &server);
 }
 
 /// A kernel behind jupyter_server.
@@ -222,12 +228,13 @@ impl Http {
         line
     }
 
-    fn skip_head(&mut self) -> usize {
-        let mut length = 0;
+    /// How long the body is; none where it comes in chunks.
+    fn skip_head(&mut self) -> Option<usize> {
+        let mut length = None;
         loop {
             let line = self.line().to_ascii_lowercase();
             if let Some(value) = line.strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
+                length = Some(value.trim().parse().unwrap());
             }
             if line.trim().is_empty() {
                 return length;
@@ -237,8 +244,28 @@ impl Http {
 
     fn ask(&mut self, method: &str, path: &str, headers: &str, body: &Value) -> Value {
         self.send(method, path, headers, Some(body));
-        let mut answer = vec![0; self.skip_head()];
-        self.stream.read_exact(&mut answer).unwrap();
+        let answer = match self.skip_head() {
+            Some(length) => self.bytes(length),
+            None => self.chunks(),
+        };
         serde_json::from_slice(&answer).unwrap()
+    }
+
+    fn bytes(&mut self, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            let length = usize::from_str_radix(self.line().trim(), 16).unwrap();
+            all.extend(self.bytes(length));
+            self.line();
+            if length == 0 {
+                return all;
+            }
+        }
     }
 }
