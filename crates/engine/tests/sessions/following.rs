@@ -23,16 +23,17 @@ struct Manner {
     pauses: Vec<u8>,
     stays: usize,
     sleeps_after: Option<usize>,
+    /// Behind each, so many more of what is at hand, as they are.
+    takes_at_hand: Vec<u8>,
 }
 
 fn any_manner() -> impl Strategy<Value = Manner> {
     let pauses = vec(prop_oneof![3 => Just(0_u8), 1 => any::<u8>()], 1..20);
     let stays = prop_oneof![1..40_usize, Just(usize::MAX)];
-    (pauses, stays, option::of(0..60_usize)).prop_map(|(pauses, stays, sleeps_after)| Manner {
-        pauses,
-        stays,
-        sleeps_after,
-    })
+    let at_hand = vec(prop_oneof![2 => Just(0_u8), 1 => any::<u8>()], 1..5);
+    (pauses, stays, option::of(0..60_usize), at_hand).prop_map(
+        |(pauses, stays, sleeps_after, takes_at_hand)| Manner { pauses, stays, sleeps_after, takes_at_hand },
+    )
 }
 
 /// What a follower sees until its cursor has passed `end`, which is told once it is known.
@@ -44,8 +45,9 @@ async fn follow(
     mut end: watch::Receiver<Option<Cursor>>,
 ) -> Vec<Event> {
     let mut subscription = client.follow(cursor, filter.clone()).await.unwrap();
-    let mut seen = Vec::new();
+    let (mut seen, mut has_slept) = (Vec::new(), false);
     let mut pauses = manner.pauses.iter().cycle();
+    let mut at_hand = manner.takes_at_hand.iter().cycle();
     while end.borrow().is_none_or(|end| !has_reached(subscription.cursor(), end)) {
         for _ in 0..pauses.next().copied().unwrap_or_default() {
             tokio::task::yield_now().await;
@@ -53,10 +55,14 @@ async fn follow(
         // Giving up in the middle of a wait must lose nothing.
         if let Ok(event) = tokio::time::timeout(Duration::from_micros(50), subscription.next()).await {
             seen.push(event.unwrap().as_ref().clone());
+            for _ in 0..at_hand.next().copied().unwrap_or_default() {
+                seen.extend(subscription.at_hand().map(|event| event.as_ref().clone()));
+            }
             if seen.len() % manner.stays == 0 {
                 subscription = client.follow(subscription.cursor(), filter.clone()).await.unwrap();
             }
-            if Some(seen.len()) == manner.sleeps_after {
+            if !has_slept && manner.sleeps_after.is_some_and(|after| seen.len() >= after) {
+                has_slept = true;
                 end.wait_for(Option::is_some).await.unwrap();
             }
         }
