@@ -154,7 +154,9 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
     let cells = "[...document.querySelectorAll('#cells > .cell')].map(e => e.id + e.querySelector('.parts').textContent + e.querySelector('footer').textContent)";
     let fresh = site.opened(&browser, &name);
     for tab in [&own, &other, &fresh] {
-        tab.until("document.querySelector('#cells').innerText.includes('the end')");
+        tab.until(&format!("{LAST}.querySelector('.state.ok') && {LAST}.innerText.includes('the end')"));
+    }
+    for tab in [&own, &other] {
         assert_eq!(tab.value(cells), fresh.value(cells));
     }
     let ids = format!(
