@@ -118,6 +118,8 @@ fn theirs(folder: &Path, python: &str) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let child = Command::new(python)
         .args(["-m", "jupyter_server", "--no-browser", "--allow-root", "--ServerApp.port_retries=0"])
+        // Else it drops what is printed faster than a thousand messages a second.
+        .arg("--ZMQChannelsWebsocketConnection.limit_rate=False")
         .args([
             format!("--ServerApp.port={port}"),
             format!("--IdentityProvider.token={TOKEN}"),

@@ -219,7 +219,7 @@ fn choice(from: &Session, Input { index, placed, ending, is_there }: &Input, is_
             input type="checkbox" name="entry" value=(index) id={ "input-" (index) } checked[is_taken];
             label for={ "input-" (index) } {
                 span.facts {
-                    span { "entry " (index) }
+                    span { "entry " (index + 1) }
                     (moment(placed.at))
                     @if placed.session != from.id { span { "from before the fork" } }
                     @if *is_there { span { "is there already" } }
