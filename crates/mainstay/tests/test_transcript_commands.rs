@@ -119,16 +119,53 @@ fn a_session_is_handed_over_as_one_file() {
     ");
     let script = ok(world.run(["export", "lab", "--format", "fsx"])).stdout;
     insta::assert_snapshot!(script, @r#"
+    // %%
     type Dog = { Name: string }
 
+    // %%
     open System.Collections.Generic
+
+    // %%
+    #load "units.fsx"
+    let count = Units.double 21
+
+    // %%
+    let kennel = Dictionary<string, Dog>()
+
+    // %%
+    kennel.Add("rex", { Name = "Rex" })
+
+    // %%
+    count + 1
+    "#);
+    let notebook = ok(world.run(["export", "lab", "--format", "dib"])).stdout;
+    insta::assert_snapshot!(notebook, @r#"
+    #!meta
+
+    {"kernelInfo":{"defaultKernelName":"fsharp","items":[{"aliases":[],"languageName":"fsharp","name":"fsharp"}]}}
+
+    #!fsharp
+
+    type Dog = { Name: string }
+
+    #!fsharp
+
+    open System.Collections.Generic
+
+    #!fsharp
 
     #load "units.fsx"
     let count = Units.double 21
 
+    #!fsharp
+
     let kennel = Dictionary<string, Dog>()
 
+    #!fsharp
+
     kennel.Add("rex", { Name = "Rex" })
+
+    #!fsharp
 
     count + 1
     "#);

@@ -320,6 +320,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A file is no notebook of its format.
+    #[error("line {line} of the notebook cannot be read: {reason}")]
+    NotebookInvalid {
+        /// The line, from 1.
+        line: u64,
+        /// Why.
+        reason: String,
+    },
     /// An entry of a transcript is not what was written.
     #[error("entry {number} of session {session} is damaged: what is read is not what was written")]
     EntryDamaged {
@@ -473,6 +481,7 @@ codes! {
     ObjectDamaged => "object_damaged",
     EntryDamaged => "entry_damaged",
     ImportInvalid => "import_invalid",
+    NotebookInvalid => "notebook_invalid",
     ObjectNotFound => "object_not_found",
     DaemonStopping => "daemon_stopping",
     DaemonNotRunning => "daemon_not_running",
@@ -582,6 +591,9 @@ impl Error {
             Self::ImportInvalid { .. } => {
                 "Copy the file whole; where it is an exported session, export it again.".into()
             }
+            Self::NotebookInvalid { .. } => {
+                "Save it as a Jupyter notebook of version 4, or give a script or a .dib file.".into()
+            }
             Self::ObjectDamaged { .. } | Self::EntryDamaged { .. } => {
                 "Restore the store from a backup.".into()
             }
@@ -650,6 +662,7 @@ impl Error {
             | Self::ObjectDamaged { .. }
             | Self::EntryDamaged { .. }
             | Self::ImportInvalid { .. }
+            | Self::NotebookInvalid { .. }
             | Self::ObjectNotFound { .. }
             | Self::DaemonStopping
             | Self::DaemonNotRunning

@@ -25,6 +25,7 @@ pub mod id;
 pub mod label;
 pub mod limits;
 pub mod message;
+pub mod notebook;
 pub mod object;
 pub mod outcome;
 pub mod rate;

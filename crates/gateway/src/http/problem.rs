@@ -112,6 +112,7 @@ pub(crate) fn status_of(error: &Error) -> StatusCode {
         | Error::AnswerInvalid { .. }
         | Error::CodeInvalid { .. }
         | Error::ImportInvalid { .. }
+        | Error::NotebookInvalid { .. }
         | Error::DependsOnItself { .. }
         | Error::KernelUnknown { .. }
         | Error::BadRequest { .. } => StatusCode::BAD_REQUEST,

@@ -157,6 +157,7 @@ fn next_step(error: &Error) -> String {
         | Error::ObjectDamaged { .. }
         | Error::EntryDamaged { .. }
         | Error::ImportInvalid { .. }
+        | Error::NotebookInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -93,6 +93,7 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
         | Error::ObjectDamaged { .. }
         | Error::EntryDamaged { .. }
         | Error::ImportInvalid { .. }
+        | Error::NotebookInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonNotRunning
         | Error::DaemonVersionMismatch { .. }

@@ -125,6 +125,7 @@ fn number(error: &Error) -> i32 {
         | Error::ObjectDamaged { .. }
         | Error::EntryDamaged { .. }
         | Error::ImportInvalid { .. }
+        | Error::NotebookInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -19,7 +19,7 @@ use crate::terminal::{note, printable};
 /// Writes a session to a file, whole or for people to read.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, and every message, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs, or what was said, to read\n  fsx        a script of what ran to its end since the last reset, of an F# session\n  ipynb      a Jupyter notebook"
+    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, and every message, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs, or what was said, to read\n  fsx        a script of what ran to its end since the last reset, of an F# session\n  dib        the same as a Polyglot notebook\n  ipynb      a Jupyter notebook"
 )]
 pub(super) struct Export {
     /// The session [default: the most recently active one of this folder]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Header, Item, Lines, markdown, notebook, script};
+use super::{Header, Item, Lines, dib, markdown, notebook, script};
 use crate::error::Error;
 use crate::id::SessionKind;
 
@@ -16,13 +16,15 @@ pub enum Format {
     Markdown,
     /// A script of what ran to its end since the last reset, of an F# session.
     Fsx,
+    /// The same as a Polyglot notebook.
+    Dib,
     /// A Jupyter notebook.
     Ipynb,
 }
 
 impl Format {
     /// Every one.
-    pub const ALL: [Self; 4] = [Self::Jsonl, Self::Markdown, Self::Fsx, Self::Ipynb];
+    pub const ALL: [Self; 5] = [Self::Jsonl, Self::Markdown, Self::Fsx, Self::Dib, Self::Ipynb];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -30,6 +32,7 @@ impl Format {
             Self::Jsonl => "jsonl",
             Self::Markdown => "markdown",
             Self::Fsx => "fsx",
+            Self::Dib => "dib",
             Self::Ipynb => "ipynb",
         }
     }
@@ -44,7 +47,7 @@ impl Format {
     /// The whole file.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a script of what is no F# session.
+    /// [`Error::InvalidArgument`] for a script, or a Polyglot notebook, of what is no F# session.
     pub fn write(self, header: &Header, items: &[Item]) -> Result<String, Error> {
         Ok(match self {
             Self::Jsonl => {
@@ -53,13 +56,15 @@ impl Format {
                 items.iter().for_each(|item| text.push_str(&lines.item(item)));
                 text + &lines.end()
             }
-            Self::Fsx if header.kind != SessionKind::fsharp() => {
+            Self::Fsx | Self::Dib if header.kind != SessionKind::fsharp() => {
+                let name = self.name();
                 let reason =
-                    format!("`fsx` is for F# sessions, and this one is of the kind `{}`", header.kind);
+                    format!("`{name}` is for F# sessions, and this one is of the kind `{}`", header.kind);
                 return Err(Error::InvalidArgument { argument: "format".to_owned(), reason });
             }
             Self::Markdown => markdown(header, items),
             Self::Fsx => script(items),
+            Self::Dib => dib(header, items),
             Self::Ipynb => format!("{:#}\n", notebook(header, items)),
         })
     }
@@ -71,7 +76,7 @@ impl std::str::FromStr for Format {
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| Error::InvalidArgument {
             argument: "format".to_owned(),
-            reason: format!("there is no `{text}`; there are jsonl, markdown, fsx and ipynb"),
+            reason: format!("there is no `{text}`; there are jsonl, markdown, fsx, dib and ipynb"),
         })
     }
 }
@@ -86,6 +91,7 @@ mod tests {
             ("lab.jsonl", Some(Format::Jsonl)),
             ("a/lab.md", Some(Format::Markdown)),
             ("lab.fsx", Some(Format::Fsx)),
+            ("lab.dib", Some(Format::Dib)),
             ("lab.ipynb", Some(Format::Ipynb)),
             ("lab.txt", None),
             ("lab", None),

@@ -1,4 +1,4 @@
-//! Exported sessions for people and their tools: as Markdown, as an F# script, as a Jupyter notebook.
+//! Exported sessions for people and their tools: as Markdown, as an F# script, as a Polyglot or a Jupyter notebook.
 
 use std::fmt::Write;
 
@@ -9,7 +9,9 @@ use super::said::Conversation;
 use super::{Header, Item, Said};
 use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
-use crate::event::{JobPart, OutputStream};
+use crate::event::{EventBody, JobPart, OutputStream};
+use crate::id::CommandId;
+use crate::notebook::{self, CellKind, Language};
 use crate::transcribe::result_text;
 
 /// A cell as it is shown.
@@ -163,29 +165,51 @@ pub(super) fn push_fenced(text: &mut String, language: &str, content: &str) {
     write!(text, "\n{fence}{language}\n{}\n{fence}\n", content.trim_end()).ok();
 }
 
-/// As a script: the code of the cells since the last reset that ran to their end; that of the others is commented out.
+/// As a script in cells.
 pub fn script(items: &[Item]) -> String {
+    let cells: Vec<String> =
+        code_since_reset(items).iter().map(|code| format!("{}\n{code}\n", notebook::SCRIPT_MARK)).collect();
+    cells.join("\n")
+}
+
+/// As a Polyglot notebook.
+pub fn dib(header: &Header, items: &[Item]) -> String {
+    let language = Language::named(header.kind.as_str());
+    let cells = code_since_reset(items);
+    let code = || CellKind::Code(Some(language.clone()));
+    notebook::dib_text(&language, cells.iter().map(|cell| (code(), cell.as_str())))
+}
+
+/// The code of the cells since the last reset that ran to their end; that of the others is commented out.
+fn code_since_reset(items: &[Item]) -> Vec<String> {
     let since =
         items.iter().rposition(|item| matches!(item, Item::Reset { .. })).map_or(0, |reset| reset + 1);
-    let mut text = String::new();
+    let mut cells = Vec::new();
     for item in &items[since..] {
         let Item::Cell { events, .. } = item else { continue };
         let shown = Shown::of(events);
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        match shown.failed() {
-            None => text.push_str(shown.code.trim_end()),
+        let code = shown.code.trim_end();
+        cells.push(match shown.failed() {
+            None => code.to_owned(),
             Some(why) => {
-                write!(text, "// did not run to its end: {why}").ok();
-                shown.code.trim_end().lines().for_each(|line| {
-                    write!(text, "\n// {line}").ok();
-                });
+                let lines = code.lines().map(|line| format!("\n// {line}"));
+                format!("// did not run to its end: {why}{}", lines.collect::<String>())
             }
-        }
-        text.push('\n');
+        });
     }
-    text
+    cells
+}
+
+/// What came of the cell that this command ran, as a notebook has it: its outputs, under this number.
+pub fn outputs_of(items: &[Item], command: &CommandId, number: u64) -> Option<Vec<Value>> {
+    let events = items.iter().find_map(|item| match item {
+        Item::Cell { events, .. } => {
+            let is_its = |said: &Said| matches!(&said.body, EventBody::EvalRequested { command: of, .. } if of == command);
+            events.iter().any(is_its).then_some(events)
+        }
+        Item::Message { .. } | Item::Reset { .. } | Item::Label { .. } | Item::End { .. } => None,
+    })?;
+    Some(outputs(&Shown::of(events), number))
 }
 
 /// As a Jupyter notebook (nbformat 4.5); what was said are its Markdown cells.
@@ -223,6 +247,17 @@ pub fn notebook(header: &Header, items: &[Item]) -> Value {
 }
 
 fn notebook_cell(shown: &Shown<'_>, number: u64) -> Value {
+    json!({
+        "cell_type": "code",
+        "execution_count": number,
+        "id": format!("cell-{number}"),
+        "metadata": {},
+        "outputs": outputs(shown, number),
+        "source": lines(shown.code),
+    })
+}
+
+fn outputs(shown: &Shown<'_>, number: u64) -> Vec<Value> {
     let mut outputs: Vec<Value> = shown.put_out.iter().flat_map(notebook_outputs).collect();
     match &shown.ending {
         Ending::Completed if shown.given.trim().is_empty() && shown.value.is_none() => {}
@@ -243,14 +278,7 @@ fn notebook_cell(shown: &Shown<'_>, number: u64) -> Value {
             "output_type": "error", "ename": why, "evalue": shown.given.trim_end(), "traceback": [],
         })),
     }
-    json!({
-        "cell_type": "code",
-        "execution_count": number,
-        "id": format!("cell-{number}"),
-        "metadata": {},
-        "outputs": outputs,
-        "source": lines(shown.code),
-    })
+    outputs
 }
 
 fn notebook_outputs(put_out: &PutOut<'_>) -> Vec<Value> {

@@ -611,6 +611,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::ObjectDamaged { hash: text("af13") },
         Error::EntryDamaged { session: session_id(), number: 4 },
         Error::ImportInvalid { line: 3, reason: text("it was cut off") },
+        Error::NotebookInvalid { line: 1, reason: text("it is of version 3") },
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
         Error::DaemonNotRunning,

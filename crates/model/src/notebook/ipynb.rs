@@ -1,0 +1,120 @@
+//! Jupyter notebooks (nbformat 4). What is not understood is kept: only outputs are ever written into one.
+
+use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::{Cell, CellKind, Language, dib};
+use crate::error::Error;
+
+/// The version that is read.
+const VERSION: u64 = 4;
+
+/// A Jupyter notebook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ipynb {
+    /// All but the cells.
+    document: Map<String, Value>,
+    cells: Vec<IpynbCell>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct IpynbCell {
+    json: Map<String, Value>,
+    cell: Cell,
+}
+
+impl Ipynb {
+    pub(super) fn read(text: &str) -> Result<Self, Error> {
+        let invalid =
+            |line: usize, reason: String| Error::NotebookInvalid { line: line.max(1) as u64, reason };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut document: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+            let place = format!("line {} ", error.line());
+            invalid(error.line(), error.to_string().replace(&place, ""))
+        })?;
+        match document.get("nbformat").and_then(Value::as_u64) {
+            Some(VERSION) => {}
+            Some(version) => return Err(invalid(1, format!("it is of version {version}, not {VERSION}"))),
+            None => return Err(invalid(1, "it does not say its `nbformat`".to_owned())),
+        }
+        let Some(Value::Array(cells)) = document.remove("cells") else {
+            return Err(invalid(1, "it has no `cells`".to_owned()));
+        };
+        let language = language(&document);
+        let cells = cells.into_iter().zip(1..).map(|(cell, number)| {
+            read_cell(cell, language.as_ref())
+                .ok_or_else(|| invalid(1, format!("cell {number} lacks its `cell_type` or its `source`")))
+        });
+        let cells = cells.collect::<Result<_, _>>()?;
+        Ok(Self { document, cells })
+    }
+
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        self.cells.iter().map(|cell| cell.cell.clone()).collect()
+    }
+
+    /// As Jupyter writes it: keys in order, each level one blank further in.
+    pub(super) fn text(&self) -> String {
+        let mut document = self.document.clone();
+        let cells = self.cells.iter().map(|cell| Value::Object(cell.json.clone())).collect();
+        document.insert("cells".to_owned(), Value::Array(cells));
+        let mut bytes = Vec::new();
+        let mut serializer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b" "));
+        // JSON always can be written to memory, and is UTF-8.
+        document.serialize(&mut serializer).ok();
+        bytes.push(b'\n');
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+
+    pub(super) fn set_outputs(&mut self, cell: usize, number: u64, outputs: Vec<Value>) {
+        let Some(IpynbCell { json, cell }) = self.cells.get_mut(cell) else { return };
+        if cell.is_code() {
+            json.insert("outputs".to_owned(), Value::Array(outputs));
+            json.insert("execution_count".to_owned(), json!(number));
+        }
+    }
+}
+
+fn read_cell(cell: Value, language: Option<&Language>) -> Option<IpynbCell> {
+    let Value::Object(json) = cell else { return None };
+    let source = source(json.get("source")?)?;
+    let cell = match json.get("cell_type")?.as_str()? {
+        "code" => code(&json, &source, language),
+        "markdown" => Cell::new(CellKind::Markdown, &source, 1),
+        _ => Cell::new(CellKind::Other, &source, 1),
+    };
+    Some(IpynbCell { json, cell })
+}
+
+/// A text, or its lines.
+fn source(source: &Value) -> Option<String> {
+    match source {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(lines) => lines.iter().map(Value::as_str).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// A code cell. Its first line may name its language, as in a Polyglot notebook.
+fn code(json: &Map<String, Value>, source: &str, default: Option<&Language>) -> Cell {
+    let (first, rest) = source.split_once('\n').unwrap_or((source, ""));
+    if let Some(kind) = dib::mark(first) {
+        return Cell::new(kind, rest, 2);
+    }
+    let of_cell = json.get("metadata").and_then(|metadata| {
+        let name = metadata.pointer("/polyglot_notebook/kernelName");
+        name.or_else(|| metadata.pointer("/dotnet_interactive/language"))?.as_str()
+    });
+    let language = of_cell.map(Language::named).or_else(|| default.cloned());
+    Cell::new(CellKind::Code(language), source, 1)
+}
+
+/// What the notebook says of all its cells.
+fn language(document: &Map<String, Value>) -> Option<Language> {
+    let metadata = document.get("metadata")?;
+    ["/kernelspec/language", "/language_info/name", "/kernelspec/name"]
+        .iter()
+        .find_map(|place| metadata.pointer(place)?.as_str())
+        .map(Language::named)
+}

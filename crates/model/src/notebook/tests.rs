@@ -1,0 +1,175 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::id::SessionId;
+
+fn code(language: &str) -> CellKind {
+    CellKind::Code(Some(Language::named(language)))
+}
+
+fn cell(kind: CellKind, source: &str, line: u32) -> Cell {
+    Cell { kind, source: source.to_owned(), line }
+}
+
+fn cells(format: NotebookFormat, text: &str) -> Vec<Cell> {
+    Notebook::read(format, text).unwrap().cells()
+}
+
+#[test]
+fn a_scripts_cells_begin_at_marks_and_know_their_lines() {
+    let script =
+        "open System\n\n// %% first\nlet a = 1\n\n(* --- *)\n\n\na + 1\n//%% [markdown]\n// # Text\n";
+    assert_eq!(
+        cells(NotebookFormat::Script, script),
+        [
+            cell(code("fsharp"), "open System", 1),
+            cell(code("fsharp"), "let a = 1", 4),
+            cell(code("fsharp"), "a + 1", 9),
+            cell(CellKind::Markdown, "// # Text", 11),
+        ]
+    );
+    assert_eq!(cells(NotebookFormat::Script, "1 + 1"), [cell(code("fsharp"), "1 + 1", 1)]);
+    assert_eq!(cells(NotebookFormat::Script, "\u{feff}\n"), []);
+    assert_eq!(cells(NotebookFormat::Script, "(* -- *)\n  // %%\n").len(), 1, "neither is a mark");
+}
+
+#[test]
+fn a_dibs_cells_begin_with_their_language() {
+    let dib = "#!meta\n\n{\"kernelInfo\":{\"defaultKernelName\":\"fsharp\"}}\n\n#!markdown\n\n# A\n\n#!fsharp\n\n#!time\n1\n\n#!c#\n2\n";
+    assert_eq!(
+        cells(NotebookFormat::Dib, dib)[1..],
+        [
+            cell(CellKind::Markdown, "# A", 7),
+            cell(code("fsharp"), "#!time\n1", 11),
+            cell(code("csharp"), "2", 15),
+        ]
+    );
+    assert_eq!(
+        cells(NotebookFormat::Dib, "1\n#!meta\n{\"kernelInfo\":{\"defaultKernelName\":\"F#\"}}")[0].kind,
+        code("fsharp")
+    );
+    assert_eq!(cells(NotebookFormat::Dib, "1")[0].kind, code("csharp"));
+}
+
+#[test]
+fn a_line_that_would_begin_a_cell_of_a_dib_is_set_apart() {
+    let text = dib_text(&Language::named("fsharp"), [(code("fsharp"), "\"\"\"\n#!fsharp\n\"\"\"")]);
+    assert_eq!(
+        cells(NotebookFormat::Dib, &text)[1..],
+        [cell(code("fsharp"), "\"\"\"\n #!fsharp\n\"\"\"", 7)]
+    );
+}
+
+fn jupyter() -> Value {
+    json!({
+        "nbformat": 4, "nbformat_minor": 5,
+        "metadata": { "kernelspec": { "name": ".net-fsharp", "language": "F#" }, "unknown": [1.5] },
+        "cells": [
+            { "cell_type": "markdown", "id": "a", "metadata": {}, "source": "# A", "attachments": { "x.png": {} } },
+            { "cell_type": "code", "id": "b", "metadata": { "tags": ["t"] }, "source": ["let a = 1\n", "a"], "outputs": [], "execution_count": null },
+            { "cell_type": "code", "id": "c", "metadata": {}, "source": "#!csharp\n1", "outputs": [], "execution_count": 7 },
+            { "cell_type": "raw", "id": "d", "metadata": {}, "source": [] },
+        ],
+    })
+}
+
+#[test]
+fn of_a_jupyter_notebook_only_the_outputs_that_are_set_change() {
+    let mut notebook = Notebook::read(NotebookFormat::Ipynb, &jupyter().to_string()).unwrap();
+    assert_eq!(
+        notebook.cells(),
+        [
+            cell(CellKind::Markdown, "# A", 1),
+            cell(code("fsharp"), "let a = 1\na", 1),
+            cell(code("csharp"), "1", 2),
+            cell(CellKind::Other, "", 1),
+        ]
+    );
+    let outputs = vec![json!({ "output_type": "stream", "name": "stdout", "text": ["hi\n"] })];
+    notebook.set_outputs(0, 1, outputs.clone());
+    notebook.set_outputs(1, 1, outputs.clone());
+    let mut expected = jupyter();
+    expected["cells"][1]["outputs"] = Value::Array(outputs);
+    expected["cells"][1]["execution_count"] = json!(1);
+    assert_eq!(serde_json::from_str::<Value>(&notebook.text()).unwrap(), expected);
+    assert!(notebook.text().starts_with("{\n \"cells\": [\n  {\n"), "as Jupyter indents it");
+}
+
+#[test]
+fn what_is_no_jupyter_notebook_is_refused_with_its_line() {
+    let refused = |text: &str| Notebook::read(NotebookFormat::Ipynb, text).unwrap_err().to_string();
+    insta::assert_snapshot!(
+        [
+            "{\n\"nbformat\": 4,\n cells",
+            "[]",
+            r#"{"nbformat":3,"worksheets":[]}"#,
+            r#"{"cells":[]}"#,
+            r#"{"nbformat":4}"#,
+            r#"{"nbformat":4,"cells":[{"cell_type":"code","source":[1]}]}"#,
+        ]
+        .map(refused)
+        .join("\n"),
+        @r"
+        line 3 of the notebook cannot be read: key must be a string at column 2
+        line 1 of the notebook cannot be read: invalid type: sequence, expected a map at column 0
+        line 1 of the notebook cannot be read: it is of version 3, not 4
+        line 1 of the notebook cannot be read: it does not say its `nbformat`
+        line 1 of the notebook cannot be read: it has no `cells`
+        line 1 of the notebook cannot be read: cell 1 lacks its `cell_type` or its `source`
+        "
+    );
+}
+
+#[test]
+fn a_steps_name_is_that_of_all_that_comes_to_it() {
+    let session = SessionId::from_uuid(uuid::Uuid::nil());
+    let steps = |text| Steps::new(session, "/a.fsx", &cells(NotebookFormat::Script, text));
+    let (before, after) = (steps("1\n// %%\n2\n// %%\n3"), steps("\n1\n// %% titled\n4\n// %%\n3"));
+    let same = [0, 1, 2].map(|cell| before.command(cell, 0) == after.command(cell, 0));
+    assert_eq!(same, [true, false, false]);
+    assert_ne!(before.command(0, 0), before.command(0, 1));
+    assert!(before.command(3, 0).is_err());
+    let elsewhere = Steps::new(session, "/b.fsx", &cells(NotebookFormat::Script, "1"));
+    assert_ne!(before.command(0, 0), elsewhere.command(0, 0));
+}
+
+proptest! {
+    #[test]
+    fn a_text_is_written_as_it_was_read(text in r"(?s)(// %%.{0,5}\n|\(\* --- \*\)\n|#!fsharp\r?\n|#!meta\n|#!markdown\n|.|\n|let a = 1\n){0,30}") {
+        for format in [NotebookFormat::Script, NotebookFormat::Dib] {
+            let notebook = Notebook::read(format, &text).unwrap();
+            prop_assert_eq!(notebook.text(), text.clone());
+            // A cell stands at the line that it says.
+            for cell in notebook.cells().iter().filter(|cell| !cell.source.is_empty()) {
+                let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                let from: String = text.split_inclusive('\n').skip(cell.line as usize - 1).collect();
+                prop_assert!(from.starts_with(&cell.source), "{:?} in {:?}", cell, from);
+            }
+        }
+    }
+
+    #[test]
+    fn anything_is_a_jupyter_notebook_or_refused(text in r#"(?s)([{}\[\],:"]|"cells"|"nbformat"|4|"cell_type"|"code"|"source"|.){0,40}"#) {
+        Notebook::read(NotebookFormat::Ipynb, &text).ok();
+    }
+
+    #[test]
+    fn a_jupyter_notebook_is_read_as_it_was_written(sources in prop::collection::vec(("(code|markdown|raw)", r"(?s).{0,20}"), 0..6)) {
+        let cells: Vec<Value> = sources.iter().map(|(kind, source)| json!({ "cell_type": kind, "source": source, "kept": { "é": 1 } })).collect();
+        let json = json!({ "nbformat": 4, "cells": cells, "metadata": { "kept": true } });
+        let notebook = Notebook::read(NotebookFormat::Ipynb, &json.to_string()).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Value>(&notebook.text()).unwrap(), json);
+        prop_assert_eq!(Notebook::read(NotebookFormat::Ipynb, &notebook.text()).unwrap(), notebook);
+    }
+
+    #[test]
+    fn a_dib_of_cells_is_read_as_them(sources in prop::collection::vec((any::<bool>(), "[deghi#!]{1,8}(\n[deghi #!]{0,8}[deghi]){0,3}"), 0..6)) {
+        let language = Language::named("fsharp");
+        let given = sources.iter().map(|(is_code, source)| (if *is_code { code("fsharp") } else { CellKind::Markdown }, source.as_str()));
+        let text = dib_text(&language, given.clone());
+        let read = cells(NotebookFormat::Dib, &text);
+        let read: Vec<_> = read[1..].iter().map(|cell| (cell.kind.clone(), cell.source.as_str())).collect();
+        prop_assert_eq!(read, given.collect::<Vec<_>>());
+    }
+}
