@@ -22,6 +22,7 @@ fn the_first_help_shows_every_command_and_examples() {
       serve        Run the daemon in the foreground
       session      List, create, fork, merge, show, stop, rename, reset and delete sessions
       eval         Run code in a session
+      run          Run a notebook or a script in a session, cell by cell
       prompt       Say something to an agent
       command      Show what became of a command
       explore      Show what a session has and refers to: namespaces, types, names, values
@@ -146,7 +147,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 28 + 16 + 3 + 2 + 1 + 3 + 2,
+        1 + 29 + 16 + 3 + 2 + 1 + 3 + 2,
         "the first, each command, those of those that have some"
     );
 }

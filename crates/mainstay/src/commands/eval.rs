@@ -65,11 +65,13 @@ Exit codes: 0 the code ran to its end, 1 it did not, 2 the command line was wron
 Code that calls `exit` gives its own exit code, and 1 with --json, as for every \"success\": false.";
 
 /// Code, and the file it is the text of.
-struct Source {
-    code: String,
-    file: Option<String>,
+pub(super) struct Source {
+    pub(super) code: String,
+    pub(super) file: Option<String>,
+    /// The lines of the file before it. What is said of places in the code is said of the file's.
+    pub(super) lines_before: u32,
     /// A script's reader wants what it prints, and not what the prompt would have said of each definition.
-    is_script: bool,
+    pub(super) is_script: bool,
 }
 
 impl Eval {
@@ -97,14 +99,7 @@ impl Eval {
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
-        let run = Run {
-            source,
-            withheld: self.withheld,
-            show,
-            has_begun: false,
-            begun: BegunLine::default(),
-            is_inside_line: false,
-        };
+        let run = Run { withheld: self.withheld, ..Run::new(source, show) };
         let mut eval = Awaited::new(run, &session, self.sent.named(), "the code")?;
         let answer = match eval.answer(home, connection).await {
             Ok((answer, client)) => eval.shown.finish(&client, answer).await?,
@@ -127,14 +122,14 @@ impl Eval {
             reason: error.to_string(),
         };
         if let Some(script) = &self.script {
-            return Ok(Source { code: utf8(script.clone())?, file: None, is_script: true });
+            return Ok(Source { code: utf8(script.clone())?, file: None, lines_before: 0, is_script: true });
         }
         if let Some(file) = &self.file {
             let name = file.display().to_string();
             let path = std::fs::canonicalize(file).map_err(|error| unreadable(&name, error))?;
             let bytes = std::fs::read(&path).map_err(|error| unreadable(&name, error))?;
             let file = Some(path.display().to_string());
-            return Ok(Source { code: utf8(bytes)?, file, is_script: true });
+            return Ok(Source { code: utf8(bytes)?, file, lines_before: 0, is_script: true });
         }
         match self.code.as_deref() {
             Some("-") | None => {
@@ -142,15 +137,15 @@ impl Eval {
                 std::io::stdin()
                     .read_to_end(&mut bytes)
                     .map_err(|error| unreadable("standard input", error))?;
-                Ok(Source { code: utf8(bytes)?, file: None, is_script: false })
+                Ok(Source { code: utf8(bytes)?, file: None, lines_before: 0, is_script: false })
             }
-            Some(code) => Ok(Source { code: code.to_owned(), file: None, is_script: false }),
+            Some(code) => Ok(Source { code: code.to_owned(), file: None, lines_before: 0, is_script: false }),
         }
     }
 }
 
 /// Text without a byte order mark.
-fn utf8(bytes: Vec<u8>) -> Result<String, Error> {
+pub(super) fn utf8(bytes: Vec<u8>) -> Result<String, Error> {
     let text = String::from_utf8(bytes).map_err(|error| Error::CodeInvalid {
         reason: format!("it is not UTF-8 at byte {}", error.utf8_error().valid_up_to()),
     })?;
@@ -159,14 +154,14 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Error> {
 
 /// What a person sees of an eval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Show {
+pub(super) enum Show {
     Nothing,
     Output,
     OutputAndDisplay,
 }
 
 /// One eval, and what was seen of it.
-struct Run {
+pub(super) struct Run {
     source: Source,
     withheld: bool,
     show: Show,
@@ -178,15 +173,15 @@ struct Run {
 }
 
 /// What came of an eval.
-struct Answer {
-    eval: EvalView,
+pub(super) struct Answer {
+    pub(super) eval: EvalView,
     /// What the code itself ended with, where it called `exit`.
     own_exit: Option<i32>,
 }
 
 impl Answer {
     /// The code's own, where it has one. Who reads JSON is told of it there, and here only whether the code ran to its end.
-    fn exit_code(&self, is_json: bool) -> ExitCode {
+    pub(super) fn exit_code(&self, is_json: bool) -> ExitCode {
         match self.own_exit.and_then(|code| u8::try_from(code).ok()) {
             Some(code) if !is_json => ExitCode::from(code),
             Some(_) | None if self.eval.success => ExitCode::SUCCESS,
@@ -241,8 +236,24 @@ impl Shown for Run {
 }
 
 impl Run {
+    pub(super) fn new(source: Source, show: Show) -> Self {
+        Self {
+            source,
+            withheld: false,
+            show,
+            has_begun: false,
+            begun: BegunLine::default(),
+            is_inside_line: false,
+        }
+    }
+
     /// Shows what has not been shown of what came of it.
-    async fn finish(&mut self, client: &Client, eval: EvalView) -> Result<Answer, Error> {
+    pub(super) async fn finish(&mut self, client: &Client, mut eval: EvalView) -> Result<Answer, Error> {
+        let lines_before = self.source.lines_before;
+        for diagnostic in &mut eval.diagnostics {
+            diagnostic.start.line += lines_before;
+            diagnostic.end.line += lines_before;
+        }
         if !self.has_begun || eval.withheld {
             self.print(OutputStream::Stdout, &eval.put_out());
             self.print(OutputStream::Stderr, &eval.stderr);
@@ -257,7 +268,8 @@ impl Run {
             print!("{}", value_text(displays, &eval.display, columns()));
         }
         if self.show != Show::Nothing {
-            eprint!("{}", eval_summary(&eval, own_exit, &self.source.code, Paint::stderr()));
+            let text = format!("{}{}", "\n".repeat(lines_before as usize), self.source.code);
+            eprint!("{}", eval_summary(&eval, own_exit, &text, Paint::stderr()));
         }
         Ok(Answer { eval, own_exit })
     }

@@ -40,6 +40,7 @@ mod prune;
 mod questions;
 pub(crate) mod refresh;
 mod restore;
+mod run;
 pub(crate) mod search;
 mod serve;
 pub(crate) mod session;
@@ -115,6 +116,8 @@ enum Command {
     Session(session::SessionArgs),
     /// Run code in a session
     Eval(eval::Eval),
+    /// Run a notebook or a script in a session, cell by cell
+    Run(run::Run),
     /// Say something to an agent
     Prompt(prompt::Prompt),
     /// Show what became of a command
@@ -205,6 +208,7 @@ impl Command {
             Self::Status(status) => status.run(home).await,
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
+            Self::Run(run) => run.run(home).await,
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Explore(explore) => explore.run(home).await,

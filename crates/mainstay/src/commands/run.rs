@@ -1,0 +1,362 @@
+//! `mainstay run`: a notebook or a script, cell by cell. Each cell is an eval under an id that its text gives, so whoever runs the file
+//! again goes on after the last cell that ran to its end.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::{Conditions, GetCommand, GetSession, GetStatus, ListEvents};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::{EvalView, SessionView};
+use mainstay_model::notebook::{Cell, CellKind, Notebook, NotebookFormat, Steps};
+use mainstay_model::{CommandId, Error, EventBody, Outcome, Response, Seq, exchange};
+use serde::Serialize;
+
+use super::awaiting::Awaited;
+use super::eval::{Run as Evaluation, Show, Source, utf8};
+use super::export;
+use super::target::{Target, settle};
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::terminal;
+
+/// How many events are read at once.
+const PAGE: usize = 1000;
+
+/// Runs the code cells of a file one after the other, up to the first that fails.
+///
+/// A script's cells begin with `// %%` or `(* --- *)`, each on a line of its own; one without such lines is one cell. Cells that ran to their
+/// end before, with all cells before them as they are now, do not run again.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay run analysis.ipynb --write     # what comes of it stands in the file\n  mainstay run analysis.fsx               # again: goes on after the last cell that ran to its end\n  mainstay run analysis.dib --from 4 --again\n\nExit codes: 0 all cells ran to their end, 1 one did not, 2 the command line was wrong.\nA cell that calls `exit` gives its own exit code, and 1 with --json."
+)]
+pub(super) struct Run {
+    /// The file: .fsx, .dib or .ipynb
+    file: PathBuf,
+
+    #[command(flatten)]
+    target: Target,
+
+    /// Begin at this cell; the first is 1, and Markdown counts
+    #[arg(long, value_name = "N", conflicts_with = "cell", value_parser = clap::value_parser!(u32).range(1..))]
+    from: Option<u32>,
+
+    /// Run this cell alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    cell: Option<u32>,
+
+    /// Run also what ran to its end before
+    #[arg(long)]
+    again: bool,
+
+    /// Put what comes of the cells into the file, an .ipynb
+    #[arg(long)]
+    write: bool,
+
+    /// Print one line of JSON for each code cell
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file in cells.
+struct Opened {
+    path: PathBuf,
+    text: String,
+    notebook: Notebook,
+    cells: Vec<Cell>,
+}
+
+/// What came of a cell, for scripts.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CellLine {
+    cell: usize,
+    line: u32,
+    /// Whether it waits for a run that comes so far.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    not_run: bool,
+    #[serde(flatten)]
+    eval: Option<EvalView>,
+}
+
+/// The cells that were run, or had been, by the commands that did.
+type Ran = Vec<(usize, CommandId)>;
+
+impl Run {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        let mut opened = Opened::read(&self.file)?;
+        let wanted = self.wanted(opened.cells.len())?;
+        if self.write && !opened.notebook.keeps_outputs() {
+            let reason = "only an .ipynb has a place for what comes of its cells".to_owned();
+            return Err(Error::InvalidArgument { argument: "write".to_owned(), reason });
+        }
+        let connection = connect_or_start(home, "cli").await?;
+        opened.check_size(&connection.client).await?;
+        let session = self.target.find_or_create(home, &connection.client).await?;
+        let session = settle(&connection.client, session).await?;
+        terminal::tell_news(&session);
+        let mut ran = Ran::new();
+        let exit = self.run_cells(home, &session, &opened, wanted, &mut ran).await;
+        if self.write {
+            let client = connect_or_start(home, "cli").await?.client;
+            opened.write_outputs(&client, &session, &ran).await?;
+        }
+        exit
+    }
+
+    /// The indices of the cells that are meant.
+    fn wanted(&self, cells: usize) -> Result<std::ops::Range<usize>, Error> {
+        let index = |number: u32, argument: &str| match (number as usize).checked_sub(1) {
+            Some(index) if index < cells => Ok(index),
+            Some(_) | None => Err(Error::InvalidArgument {
+                argument: argument.to_owned(),
+                reason: format!("there is no cell {number}; there are {cells}"),
+            }),
+        };
+        match (self.cell, self.from) {
+            (Some(cell), _) => index(cell, "cell").map(|cell| cell..cell + 1),
+            (None, Some(from)) => index(from, "from").map(|from| from..cells),
+            (None, None) => Ok(0..cells),
+        }
+    }
+
+    async fn run_cells(
+        &self,
+        home: &Home,
+        session: &SessionView,
+        opened: &Opened,
+        wanted: std::ops::Range<usize>,
+        ran: &mut Ran,
+    ) -> Result<ExitCode, Error> {
+        let steps = Steps::new(session.session, &opened.path.display().to_string(), &opened.cells);
+        let (end, of) = (wanted.end, opened.cells.len());
+        let mut earlier = Earlier { again: self.again, resets: None };
+        for index in wanted {
+            let Some(cell) = opened.cells.get(index) else { break };
+            let number = index + 1;
+            if let Some(passed) = passed_over(cell, session) {
+                self.tell(&format!("[{number}/{of}] {passed}"));
+                continue;
+            }
+            let connection = connect_or_start(home, "cli").await?;
+            let (command, has_run) = earlier.command(&connection.client, session, &steps, index).await?;
+            self.tell(&format!("[{number}/{of}]{}", if has_run { " ran before" } else { "" }));
+            let show = if self.json || has_run { Show::Nothing } else { Show::OutputAndDisplay };
+            let evaluation = Evaluation::new(opened.source(cell), show);
+            let reference = session.session.to_string();
+            let now = connection.client.call(GetSession { session: reference }).await?;
+            let named = (command.clone(), Conditions::default());
+            let mut eval = Awaited::new(evaluation, &now, named, "the cell")?;
+            let (answer, client) = eval.answer(home, connection).await?;
+            let answer = eval.shown.finish(&client, answer).await?;
+            ran.push((index, command));
+            earlier.again |= !answer.eval.replayed;
+            let (is_success, exit) = (answer.eval.success, answer.exit_code(self.json));
+            self.print_line(index, cell, Some(answer.eval))?;
+            if !is_success {
+                self.tell_rest(session, opened, index, end)?;
+                return Ok(exit);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// How far it is, for who watches.
+    fn tell(&self, progress: &str) {
+        if !self.json && std::io::stderr().is_terminal() {
+            terminal::note(progress);
+        }
+    }
+
+    fn print_line(&self, index: usize, cell: &Cell, eval: Option<EvalView>) -> Result<(), Error> {
+        if !self.json {
+            return Ok(());
+        }
+        let not_run = eval.is_none();
+        super::print_json_line(&CellLine { cell: index + 1, line: cell.line, not_run, eval })
+    }
+
+    /// Which cell failed, and which were not run for it.
+    fn tell_rest(
+        &self,
+        session: &SessionView,
+        opened: &Opened,
+        failed: usize,
+        end: usize,
+    ) -> Result<(), Error> {
+        let mut rest = Vec::new();
+        for (index, cell) in opened.cells.iter().enumerate().take(end).skip(failed + 1) {
+            if passed_over(cell, session).is_none() {
+                self.print_line(index, cell, None)?;
+                rest.push((index + 1).to_string());
+            }
+        }
+        let not_run = match rest.as_slice() {
+            [] => String::new(),
+            [one] => format!("; cell {one} was not run"),
+            many => format!("; cells {} were not run", many.join(", ")),
+        };
+        let line = match opened.notebook {
+            Notebook::Script(_) | Notebook::Dib(_) => opened.cells.get(failed).map(|cell| cell.line),
+            Notebook::Ipynb(_) => None,
+        };
+        let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
+        terminal::note(&format!("cell {}{line} did not run to its end{not_run}", failed + 1));
+        Ok(())
+    }
+}
+
+/// Why a cell is not run: what it is instead of code for this session, in words.
+fn passed_over(cell: &Cell, session: &SessionView) -> Option<String> {
+    match &cell.kind {
+        CellKind::Markdown => Some(cell.source.lines().next().unwrap_or_default().to_owned()),
+        CellKind::Other => Some("settings or raw text".to_owned()),
+        CellKind::Code(Some(language)) if !language.is_of(&session.kind) => {
+            Some(format!("passed over: it is `{}`, and the session `{}`", language.as_str(), session.kind))
+        }
+        CellKind::Code(_) if !cell.is_code() => Some("empty".to_owned()),
+        CellKind::Code(_) => None,
+    }
+}
+
+/// What ran before.
+struct Earlier {
+    /// Whether it does not count: all runs anew.
+    again: bool,
+    /// The event since which resets were looked for, and the last one there was.
+    resets: Option<(Seq, Option<Seq>)>,
+}
+
+impl Earlier {
+    /// The command that runs a cell now, and whether it has already run it to its end.
+    async fn command(
+        &mut self,
+        client: &Client,
+        session: &SessionView,
+        steps: &Steps,
+        cell: usize,
+    ) -> Result<(CommandId, bool), Error> {
+        let mut attempt = 0;
+        loop {
+            let command = steps.command(cell, attempt)?;
+            let outcome = match client.call(GetCommand { command: command.clone() }).await {
+                Ok(status) => status.outcome,
+                Err(Error::CommandNotFound { .. }) => None,
+                Err(error) => return Err(error),
+            };
+            match outcome {
+                None => return Ok((command, false)),
+                Some(Outcome::Done { response: Response::Evaluated(eval) })
+                    if !self.again
+                        && eval.success()
+                        && !self.is_dropped(client, session, eval.completed).await? =>
+                {
+                    return Ok((command, true));
+                }
+                Some(Outcome::Done { .. } | Outcome::Failed { .. }) => attempt += 1,
+            }
+        }
+    }
+
+    /// Whether a reset has dropped what an eval defined that ended with this event.
+    async fn is_dropped(
+        &mut self,
+        client: &Client,
+        session: &SessionView,
+        completed: Seq,
+    ) -> Result<bool, Error> {
+        let last = match self.resets {
+            Some((since, last)) if since <= completed => last,
+            Some(_) | None => {
+                let last = last_reset(client, session, completed).await?;
+                self.resets = Some((completed, last));
+                last
+            }
+        };
+        Ok(last.is_some_and(|reset| reset > completed))
+    }
+}
+
+async fn last_reset(client: &Client, session: &SessionView, since: Seq) -> Result<Option<Seq>, Error> {
+    let (mut after, mut last) = (since, None);
+    loop {
+        let page = ListEvents { session: session.session.to_string(), after, limit: Some(PAGE) };
+        let events = client.call(page).await?;
+        let Some(newest) = events.last() else { return Ok(last) };
+        after = newest.seq;
+        let is_reset =
+            |body: &EventBody| matches!(body, EventBody::SessionReset | EventBody::SessionHardReset);
+        last = events.iter().rev().find(|event| is_reset(&event.body)).map(|event| event.seq).or(last);
+    }
+}
+
+impl Opened {
+    fn read(file: &Path) -> Result<Self, Error> {
+        let unusable = |reason: String| Error::InvalidArgument {
+            argument: "file".to_owned(),
+            reason: format!("`{}`: {reason}", file.display()),
+        };
+        let format = NotebookFormat::of_file(file)
+            .ok_or_else(|| unusable("its name must end in .fsx, .dib or .ipynb".to_owned()))?;
+        let path = std::fs::canonicalize(file).map_err(|error| unusable(error.to_string()))?;
+        let bytes = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
+        let text = utf8(bytes)?;
+        let notebook = Notebook::read(format, &text)?;
+        let cells = notebook.cells();
+        Ok(Self { path, text, notebook, cells })
+    }
+
+    /// A file is taken as large as a message may be.
+    async fn check_size(&self, client: &Client) -> Result<(), Error> {
+        let limit = client.call(GetStatus {}).await?.limits.message_bytes;
+        let size = self.text.len();
+        if size <= limit {
+            return Ok(());
+        }
+        let reason = format!("it has {size} bytes; `message-bytes` allows {limit}");
+        Err(Error::InvalidArgument { argument: "file".to_owned(), reason })
+    }
+
+    fn source(&self, cell: &Cell) -> Source {
+        let lines_before = cell.line.saturating_sub(1);
+        let file = Some(self.path.display().to_string());
+        Source { code: cell.source.clone(), file, lines_before, is_script: false }
+    }
+
+    /// Puts what came of the cells into the file, whole or not at all.
+    async fn write_outputs(
+        &mut self,
+        client: &Client,
+        session: &SessionView,
+        ran: &Ran,
+    ) -> Result<(), Error> {
+        let (_, items) = export::read(client, session.session.to_string()).await?;
+        for ((cell, command), number) in ran.iter().zip(1..) {
+            if let Some(outputs) = exchange::outputs_of(&items, command, number) {
+                self.notebook.set_outputs(*cell, number, outputs);
+            }
+        }
+        let name = self.path.display().to_string();
+        let is_as_read =
+            std::fs::read(&self.path).is_ok_and(|now| utf8(now).is_ok_and(|now| now == self.text));
+        if !is_as_read {
+            let reason = format!("`{name}` was changed while it ran; what came of it is in the session");
+            return Err(Error::InvalidArgument { argument: "write".to_owned(), reason });
+        }
+        replace(&self.path, self.notebook.text().as_bytes())
+            .map_err(|error| export::unwritable(&name, &error))
+    }
+}
+
+/// Writes over a file, which keeps who may read it.
+fn replace(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut staged = tempfile::NamedTempFile::new_in(folder)?;
+    staged.write_all(bytes)?;
+    staged.as_file().set_permissions(std::fs::metadata(file)?.permissions())?;
+    staged.as_file().sync_all()?;
+    staged.persist(file)?;
+    std::fs::File::open(folder)?.sync_all()
+}

@@ -1,0 +1,214 @@
+//! `mainstay run`, against the real compiler.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use support::{World, python};
+
+const SCRIPT: &str = "\
+open System
+
+// %% a value
+let a = 20
+(* --- *)
+printfn \"printed\"
+// %%
+a + 1
+// %% [markdown]
+// # Looked at
+// %%
+Mainstay.display [ 1; 5; 2 ]
+// %%
+let b = 2
+let c = b + \"x\"
+// %%
+let d = a * 2
+// %%
+
+(* --- *)
+d + 2
+";
+
+/// How often a cell was run, by how its code begins.
+fn times(world: &World, code: &str) -> usize {
+    let is_its = |event: &&Value| {
+        event["kind"] == "evalRequested" && event["body"]["code"].as_str().unwrap().starts_with(code)
+    };
+    world.events().iter().filter(is_its).count()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_script_runs_up_to_the_first_cell_that_fails_and_goes_on_there() {
+    let world = World::new();
+    let script = world.work().join("a.fsx");
+    std::fs::write(&script, SCRIPT).unwrap();
+    let first = world.run(["run", "a.fsx"]);
+    assert_eq!(first.code, 1);
+    insta::assert_snapshot!(first.stdout, @"
+    val a : int = 20
+    printed
+    val it : unit = ()
+    val it : int = 21
+    ▁█▃  3 numbers, 1 to 5
+    val it : unit = ()
+    ");
+    insta::assert_snapshot!(first.stderr, @r#"
+    error FS0001 (15,13): The type 'string' does not match the type 'int'
+    15 | let c = b + "x"
+       |             ^^^
+    error FS0043 (15,11): The type 'string' does not match the type 'int'
+    15 | let c = b + "x"
+       |           ^
+    cell 7 (line 14) did not run to its end; cells 8, 10 were not run
+    "#);
+    // The cells before the one that is put right do not run again.
+    std::fs::write(&script, SCRIPT.replace("\"x\"", "1")).unwrap();
+    let second = world.run(["run", "a.fsx"]);
+    assert_eq!(second.code, 0, "{second:?}");
+    insta::assert_snapshot!(second.stdout, @"
+    val b : int = 2
+    val c : int = 3
+    val d : int = 40
+    val it : int = 42
+    ");
+    assert_eq!([times(&world, "let a"), times(&world, "let b"), times(&world, "d + 2")], [1, 2, 1]);
+    // All has run, until it is wanted again or what it defined is dropped.
+    assert_eq!(world.run(["run", "a.fsx"]).stdout, "");
+    assert_eq!(world.run(["run", "a.fsx", "--cell", "4", "--again"]).stdout, "val it : int = 21\n");
+    assert_eq!(world.run(["session", "reset"]).code, 0);
+    assert_eq!(world.run(["run", "a.fsx"]).code, 0);
+    assert_eq!([times(&world, "let a"), times(&world, "a + 1")], [2, 3]);
+}
+
+#[test]
+fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cells() {
+    let world = World::new();
+    let wait =
+        "printfn \"waits\"\nwhile not (System.IO.File.Exists \"go\") do System.Threading.Thread.Sleep 10";
+    let sources = [
+        "let a = 20",
+        "printfn \"printed\"",
+        "a + 1",
+        "Mainstay.display [ 1; 5; 2 ]",
+        wait,
+        "let b = a + 1",
+        "eprintfn \"told\"",
+        "b * 2",
+        "(failwith \"on purpose\" : unit)",
+    ];
+    let code = |source: &str| json!({ "cell_type": "code", "metadata": { "tags": ["kept"] }, "source": source, "outputs": [], "execution_count": null });
+    let mut cells =
+        vec![json!({ "cell_type": "markdown", "metadata": {}, "source": ["# Heading\n", "text"] })];
+    cells.extend(sources.map(code));
+    for (cell, number) in cells.iter_mut().zip(1..) {
+        cell["id"] = json!(format!("own-{number}"));
+    }
+    let kernel = json!({ "name": ".net-fsharp", "display_name": ".NET (F#)", "language": "F#" });
+    let notebook =
+        json!({ "nbformat": 4, "nbformat_minor": 5, "metadata": { "kernelspec": kernel }, "cells": cells });
+    let file = world.work().join("a.ipynb");
+    std::fs::write(&file, notebook.to_string()).unwrap();
+    assert_eq!(world.run(["session", "new", "--name", "lab"]).code, 0);
+
+    let mut events = world.follow(0);
+    let running = world
+        .command()
+        .args(["run", "a.ipynb", "--json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    events.wait_until(|event| {
+        event["kind"] == "outputProduced" && event["body"]["text"].as_str().unwrap().contains("waits")
+    });
+    world.kill_daemon();
+    let cut_off = running.wait_with_output().unwrap();
+    assert_eq!(cut_off.status.code(), Some(1), "{cut_off:?}");
+    let told: Vec<(Value, Value, Value)> = lines(&String::from_utf8(cut_off.stdout).unwrap())
+        .iter()
+        .map(|line| (line["cell"].clone(), line["ending"].clone(), line["notRun"].clone()))
+        .collect();
+    let ran = |cell: u32, ending: &str| (json!(cell), json!(ending), Value::Null);
+    let left = |cell: u32| (json!(cell), Value::Null, json!(true));
+    let mut expected: Vec<_> = (2..6).map(|cell| ran(cell, "completed")).collect();
+    expected.push(ran(6, "interrupted"));
+    expected.extend((7..11).map(left));
+    assert_eq!(told, expected);
+
+    std::fs::write(world.work().join("go"), "").unwrap();
+    let gone_on = world.run(["run", "a.ipynb", "--write"]);
+    assert_eq!(gone_on.code, 1, "{gone_on:?}");
+    insta::assert_snapshot!(gone_on.stdout, @"
+    waits
+    val it : unit = ()
+    val b : int = 21
+    val it : unit = ()
+    val it : int = 42
+    ");
+    assert!(gone_on.stderr.contains("on purpose"), "{gone_on:?}");
+    for source in &sources[..4] {
+        assert_eq!(times(&world, source), 1, "{source}");
+    }
+    assert_eq!(times(&world, wait), 2);
+
+    let written: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let outputs: Vec<Vec<&str>> = written["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| {
+            let outputs = cell["outputs"].as_array().map(Vec::as_slice).unwrap_or_default();
+            outputs.iter().map(|output| output["output_type"].as_str().unwrap()).collect()
+        })
+        .collect();
+    insta::assert_snapshot!(json!(outputs).to_string(), @r#"[[],["execute_result"],["stream","execute_result"],["execute_result"],["display_data","execute_result"],["stream","execute_result"],["execute_result"],["stream","execute_result"],["execute_result"],["error"]]"#);
+    assert_eq!(written["cells"][3]["outputs"][0]["data"]["text/plain"], json!(["val it : int = 21"]));
+    assert_eq!(written["cells"][9]["outputs"][0]["evalue"], "on purpose");
+    assert_eq!(written["cells"][0], notebook["cells"][0]);
+    assert_eq!(written["cells"][1]["metadata"], notebook["cells"][1]["metadata"]);
+    let checked = Command::new(python())
+        .args(["-c", "import nbformat, sys; nbformat.validate(nbformat.read(sys.argv[1], as_version=4))"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_before_anything_runs() {
+    let world = World::new();
+    for (name, text) in [("a.txt", ""), ("a.ipynb", "{"), ("a.dib", "#!fsharp\n1")] {
+        std::fs::write(world.work().join(name), text).unwrap();
+    }
+    let refused: Vec<String> = [
+        vec!["run", "a.txt"],
+        vec!["run", "none.fsx"],
+        vec!["run", "a.ipynb"],
+        vec!["run", "a.dib", "--write"],
+        vec!["run", "a.dib", "--from", "2"],
+    ]
+    .into_iter()
+    .map(|arguments| world.run(arguments).stderr)
+    .collect();
+    insta::assert_snapshot!(refused.concat(), @"
+    error: file is not valid: `a.txt`: its name must end in .fsx, .dib or .ipynb [invalid_argument]
+      Correct it and try again.
+    error: file is not valid: `none.fsx`: No such file or directory (os error 2) [invalid_argument]
+      Correct it and try again.
+    error: line 1 of the notebook cannot be read: EOF while parsing an object at column 1 [notebook_invalid]
+      Save it as a Jupyter notebook of version 4, or give a script or a .dib file.
+    error: write is not valid: only an .ipynb has a place for what comes of its cells [invalid_argument]
+      Correct it and try again.
+    error: from is not valid: there is no cell 2; there are 1 [invalid_argument]
+      Correct it and try again.
+    ");
+    assert_eq!(world.daemon_pid(), None, "no daemon was started for it");
+}
