@@ -23,7 +23,7 @@ mod media;
 mod metrics;
 mod openapi;
 mod prefer;
-mod problem;
+pub(crate) mod problem;
 mod reading;
 mod recorders;
 mod signals;

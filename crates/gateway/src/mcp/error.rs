@@ -7,6 +7,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::{Action, Error, SessionState};
+use rmcp::ErrorData;
 use serde::Serialize;
 
 use super::ask::AnswerAsk;
@@ -19,6 +20,7 @@ use super::lifecycle::{HardResetFsiSession, ResetFsiSession, StopSession};
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::status::GetFsiStatus;
 use super::tool::Tool;
+use crate::http::problem::status_of;
 use crate::view::fault;
 
 /// Why a call was refused or failed, and what to do.
@@ -65,6 +67,20 @@ pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
         message,
         offered: tool_names(&error.offered()),
         next_step: next_step(error),
+    }
+}
+
+/// What was refused or failed, and what to do, in one text.
+pub(super) fn in_words(error: &Error) -> String {
+    format!("{}: {error}. {}", error.code(), next_step(error))
+}
+
+/// The protocol's error for what is not a tool's: there no answer can say it.
+pub(super) fn of_protocol(error: &Error) -> ErrorData {
+    let words = in_words(error);
+    match status_of(error).is_server_error() {
+        true => ErrorData::internal_error(words, None),
+        false => ErrorData::invalid_params(words, None),
     }
 }
 

@@ -26,11 +26,11 @@ const TEXT_BYTES: usize = 240;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetRecentFsiEvents {
-    session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     /// Only those after this cursor; without it, the newest.
-    since: Option<u64>,
+    pub(super) since: Option<u64>,
     /// At most so many; 20 by default, 200 at most.
-    count: Option<usize>,
+    pub(super) count: Option<usize>,
 }
 
 /// Events, oldest first.

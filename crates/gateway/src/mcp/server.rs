@@ -6,18 +6,20 @@ use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::tool::{self, TOOLS, Tool as _};
+use super::{error, resources};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
@@ -104,6 +106,18 @@ impl Server {
         Ok(client.insert(self.daemon.engine.attach(connected.access.clone(), name)).clone())
     }
 
+    /// A place for one more call.
+    fn place(&self) -> Result<SemaphorePermit<'_>, ErrorData> {
+        self.places.try_acquire().map_err(|_| {
+            let refused = Error::TooManyRequests { what: "calls".to_owned(), limit: self.limit() };
+            ErrorData::invalid_request(format!("{refused}. {}", refused.next_step()), None)
+        })
+    }
+
+    fn call<'a>(&'a self, context: &'a RequestContext<RoleServer>) -> Result<Call<'a>, ErrorData> {
+        Call::new(self, context).map_err(|error| ErrorData::invalid_request(error.to_string(), None))
+    }
+
     /// How many calls may be under way.
     fn limit(&self) -> usize {
         let limits = self.daemon.engine.limits();
@@ -125,7 +139,7 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("mainstay", self.daemon.version))
             .with_instructions(INSTRUCTIONS)
     }
@@ -147,16 +161,41 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let place = self.places.try_acquire();
         let is_urgent = [CancelEval::NAME, AnswerAsk::NAME].contains(&&*request.name);
-        if place.is_err() && !is_urgent {
-            let refused = Error::TooManyRequests { what: "calls".to_owned(), limit: self.limit() };
-            return Err(ErrorData::invalid_request(format!("{refused}. {}", refused.next_step()), None));
-        }
-        let call =
-            Call::new(self, &context).map_err(|error| ErrorData::invalid_request(error.to_string(), None))?;
+        let _place = match self.place() {
+            Err(refused) if !is_urgent => return Err(refused),
+            place => place.ok(),
+        };
+        let call = self.call(&context)?;
         tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call)
             .await
             .map(CallToolResponse::from)
+    }
+
+    async fn list_resources(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let _place = self.place()?;
+        let listed = resources::list(&self.call(&context)?).await;
+        Ok(ListResourcesResult::with_all_items(listed.map_err(|error| error::of_protocol(&error))?))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let _place = self.place()?;
+        resources::read(&self.call(&context)?, &request.uri).await.map(ReadResourceResponse::from)
     }
 }

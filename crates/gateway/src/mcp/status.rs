@@ -24,11 +24,11 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct GetFsiStatus {
-    session_id: Option<String>,
+    pub(super) session_id: Option<String>,
     /// With folder, versions, memory, times.
-    verbose: Option<bool>,
+    pub(super) verbose: Option<bool>,
     /// Wait up to so long (at most 300) until nothing runs or warms up.
-    wait_seconds: Option<u64>,
+    pub(super) wait_seconds: Option<u64>,
 }
 
 /// The status.

@@ -8,6 +8,7 @@ mod choosing;
 mod conversation;
 mod http;
 mod refusals;
+mod resources;
 mod scripted;
 mod streams;
 mod support;

@@ -20,7 +20,7 @@ mod shown;
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
 pub use pi::message as pi_message;
-pub use shown::{dib, markdown, notebook, outputs_of, script};
+pub use shown::{dib, item_markdown, markdown, notebook, outputs_of, script};
 
 use crate::Timestamp;
 use crate::ask::Raiser;

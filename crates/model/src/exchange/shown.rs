@@ -10,7 +10,7 @@ use super::{Header, Item, Said};
 use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
 use crate::event::{EventBody, JobPart, OutputStream};
-use crate::id::CommandId;
+use crate::id::{CommandId, SessionKind};
 use crate::notebook::{self, CellKind, Language};
 use crate::transcribe::result_text;
 
@@ -134,27 +134,36 @@ fn push_text(markdown: &mut String, text: &str) {
 pub fn markdown(header: &Header, items: &[Item]) -> String {
     let mut text = format!("# {}\n", header.name);
     let mut conversation = Conversation::default();
-    for item in items {
-        match item {
-            Item::Message { event, .. } => text.push_str(&conversation.message(event)),
-            Item::Cell { events, .. } => {
-                conversation.interrupted();
-                let shown = Shown::of(events);
-                push_fenced(&mut text, header.kind.as_str(), shown.code);
-                let output = shown.output();
-                text.push_str(&output);
-                if let (true, Some(why)) = (output.is_empty(), shown.failed()) {
-                    push_fenced(&mut text, "text", why);
-                }
-            }
-            Item::Reset { .. } => {
-                conversation.interrupted();
-                text.push_str("\n---\n\n*reset: what is above was dropped*\n");
-            }
-            Item::Label { .. } | Item::End { .. } => {}
-        }
-    }
+    items.iter().for_each(|item| push_item(&mut text, &mut conversation, &header.kind, item));
     text
+}
+
+/// One item as Markdown, as it is in that of a session of this kind.
+pub fn item_markdown(kind: &SessionKind, item: &Item) -> String {
+    let mut text = String::new();
+    push_item(&mut text, &mut Conversation::default(), kind, item);
+    text
+}
+
+fn push_item(text: &mut String, conversation: &mut Conversation, kind: &SessionKind, item: &Item) {
+    match item {
+        Item::Message { event, .. } => text.push_str(&conversation.message(event)),
+        Item::Cell { events, .. } => {
+            conversation.interrupted();
+            let shown = Shown::of(events);
+            push_fenced(text, kind.as_str(), shown.code);
+            let output = shown.output();
+            text.push_str(&output);
+            if let (true, Some(why)) = (output.is_empty(), shown.failed()) {
+                push_fenced(text, "text", why);
+            }
+        }
+        Item::Reset { .. } => {
+            conversation.interrupted();
+            text.push_str("\n---\n\n*reset: what is above was dropped*\n");
+        }
+        Item::Label { .. } | Item::End { .. } => {}
+    }
 }
 
 /// In a fence that is longer than any in it.
