@@ -53,6 +53,11 @@ fn judge(steps: &Value) {
     );
     assert_eq!(steps["rejected"]["isError"], true);
     assert_eq!(steps["rejected"]["diagnostics"][0]["code"], "FS0001");
+    let transcript = steps["transcript"].as_str().unwrap();
+    assert!(transcript.starts_with("# agent\n") && transcript.contains("### Cell 3\n"), "{transcript}");
+    let [ask, cell] = steps["repair"].as_array().unwrap().as_slice() else { panic!("{}", steps["repair"]) };
+    assert!(ask.as_str().unwrap().contains("Cell 3 "), "{ask}");
+    assert!(cell.as_str().unwrap().contains("rex.Name + 1"), "{cell}");
     let checked = &steps["checked"]["diagnostics"][0];
     assert_eq!((&checked["line"], &checked["column"]), (&json!(1), &json!(24)), "{checked}");
     let items = steps["completed"]["items"].as_array().unwrap();

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use mainstay_engine::{Client, ExportCursor};
 use mainstay_model::exchange::{Header, Item};
-use mainstay_model::{Error, SessionId};
+use mainstay_model::{Error, JobEnd, SessionId};
 
 /// Bytes that are held at once.
 const PART_BYTES: usize = 256 * 1024;
@@ -62,4 +62,15 @@ pub(super) async fn find(
     })
     .await?;
     Ok((header, found))
+}
+
+/// Whether it is a cell that did not run to its end for want of better code.
+pub(super) fn has_failed(item: &Item) -> bool {
+    match item {
+        Item::Cell { events, .. } => {
+            let mut ends = events.iter().filter_map(|said| said.body.job_end());
+            ends.next_back().is_some_and(|(_, end)| end == JobEnd::Failed)
+        }
+        Item::Message { .. } | Item::Reset { .. } | Item::Label { .. } | Item::End { .. } => false,
+    }
 }

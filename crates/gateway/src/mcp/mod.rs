@@ -1,7 +1,8 @@
 //! MCP: an agent's tools on the sessions, over the daemon's local socket and over streamable HTTP.
 //!
 //! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer: [`eval`], [`cancel`],
-//! [`query`], [`status`], [`events`], [`lifecycle`]. [`resources`] is what is read without calling a tool. [`transport`] and [`lines`] are the ways in, [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
+//! [`query`], [`status`], [`events`], [`lifecycle`]. [`resources`] is what is read without calling a tool, [`prompts`] what people have an agent begin with, [`completion`] helps with the
+//! arguments of both. [`transport`] and [`lines`] are the ways in, [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
 //! call, [`error`] the one table from errors to answers.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
@@ -12,6 +13,7 @@ mod ask;
 mod call;
 mod cancel;
 mod cells;
+mod completion;
 mod diagnostic;
 mod error;
 mod eval;
@@ -21,6 +23,7 @@ mod explore;
 mod fork;
 mod lifecycle;
 mod lines;
+mod prompts;
 mod query;
 mod resources;
 mod schema;

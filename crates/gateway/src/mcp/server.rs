@@ -6,9 +6,10 @@ use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
+    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -19,7 +20,7 @@ use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::tool::{self, TOOLS, Tool as _};
-use super::{error, resources};
+use super::{completion, error, prompts, resources};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
@@ -139,7 +140,13 @@ impl Server {
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("mainstay", self.daemon.version))
             .with_instructions(INSTRUCTIONS)
     }
@@ -197,5 +204,33 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let _place = self.place()?;
         resources::read(&self.call(&context)?, &request.uri).await.map(ReadResourceResponse::from)
+    }
+
+    async fn list_prompts(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let _place = self.place()?;
+        let arguments = request.arguments.unwrap_or_default();
+        prompts::get(&self.call(&context)?, &request.name, arguments).await.map(GetPromptResponse::from)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let _place = self.place()?;
+        let completed = completion::complete(&self.call(&context)?, &request).await;
+        completed.map(CompleteResult::new).map_err(|error| error::of_protocol(&error))
     }
 }

@@ -7,6 +7,7 @@ mod cancelling;
 mod choosing;
 mod conversation;
 mod http;
+mod prompts;
 mod refusals;
 mod resources;
 mod scripted;

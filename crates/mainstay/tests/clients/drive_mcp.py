@@ -35,6 +35,12 @@ async def main():
         steps["defined"] = await call("send_fsharp_code", code='type Dog = { Name: string }\nlet rex = { Name = "Rex" }')
         steps["printed"] = await call("send_fsharp_code", code='printfn "%s" rex.Name\nrex.Name.Length')
         steps["rejected"] = await call("send_fsharp_code", code='rex.Name + 1')
+        resources = await client.list_resources()
+        uri = str(next(resource.uri for resource in resources.resources if resource.name == "agent"))
+        transcript = await client.read_resource(f"{uri}/transcript")
+        steps["transcript"] = transcript.contents[0].text
+        repair = await client.get_prompt("repair_error", {"session": created["sessionId"]})
+        steps["repair"] = [repair.messages[0].content.text, repair.messages[1].content.resource.text]
         steps["checked"] = await call("check_fsharp_code", code="let d : Dog = { Name = 3 }")
         steps["completed"] = await call("get_completions", code="let a = 1\nrex.", line=2, column=5)
         steps["status"] = await call("get_fsi_status")
