@@ -300,7 +300,7 @@ const TABLE: &[Entry] = &[
         ":export",
         &[],
         "[FILE] [--format F] [--force]",
-        "write the session to a file, or show it: jsonl, markdown, fsx, ipynb",
+        "write the session to a file, or show it: jsonl, markdown, fsx, dib, ipynb",
         export,
     )
     .first(First::File),

@@ -711,15 +711,30 @@ mod tests {
     #[test]
     fn a_script_has_what_ran_to_its_end_since_the_last_reset() {
         insta::assert_snapshot!(script(&items()), @"
+        // %%
         // did not run to its end: rejected
         // oops
         // again
 
+        // %%
         // did not run to its end: E
         // f ()
 
+        // %%
         let x = 1
         ");
+    }
+
+    #[test]
+    fn a_script_and_a_polyglot_notebook_read_back_as_the_same_cells() {
+        use crate::notebook::{Notebook, NotebookFormat};
+        let code = |format, text: String| -> Vec<String> {
+            let cells = Notebook::read(format, &text).unwrap().cells();
+            cells.into_iter().filter(|cell| cell.is_code()).map(|cell| cell.source).collect()
+        };
+        let of_script = code(NotebookFormat::Script, script(&items()));
+        assert_eq!(of_script.len(), 3);
+        assert_eq!(code(NotebookFormat::Dib, dib(&header(), &items())), of_script);
     }
 
     #[test]
