@@ -1,7 +1,7 @@
 //! MCP: an agent's tools on the sessions, over the daemon's local socket and over streamable HTTP.
 //!
 //! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer: [`eval`], [`cancel`],
-//! [`query`], [`status`], [`events`], [`lifecycle`]. [`resources`] is what is read without calling a tool, [`prompts`] what people have an agent begin with, [`completion`] helps with the
+//! [`query`], [`status`], [`events`], [`lifecycle`]. [`resources`] is what is read without calling a tool, [`prompts`] what people have an agent begin with, [`followers`] tells who follows resources of changes, [`completion`] helps with the
 //! arguments of both. [`transport`] and [`lines`] are the ways in, [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
 //! call, [`error`] the one table from errors to answers.
 //!
@@ -20,6 +20,7 @@ mod eval;
 mod events;
 mod exchange;
 mod explore;
+mod followers;
 mod fork;
 mod lifecycle;
 mod lines;

@@ -3,15 +3,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
+use futures::future::join_all;
 use mainstay_engine::Client;
 use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
     ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, Tool,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -19,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
+use super::followers::{self, Followable, Followers, Tell};
+use super::resources::uri::Address;
 use super::tool::{self, TOOLS, Tool as _};
 use super::{completion, error, prompts, resources};
 use crate::rpc::server::Daemon;
@@ -48,6 +52,8 @@ pub struct Server {
     pub(super) creation: Arc<tokio::sync::Mutex<()>>,
     /// Cancelled when the client goes, or the daemon has stopped. A call that is cancelled before that is cancelled by the client.
     pub(super) closing: CancellationToken,
+    /// What the connection follows, or the transport's session: it ends with the last copy of this.
+    followers: Arc<Followers>,
 }
 
 fn places(count: usize) -> Arc<Semaphore> {
@@ -71,7 +77,8 @@ impl Server {
         let whose = Some(Arc::new(Connected { access, client: Mutex::default() }));
         let (last_used, creation) = (Some(Arc::default()), Arc::default());
         let places = places(daemon.engine.limits().connection_requests);
-        Self { daemon, working_directory, last_used, whose, places, creation, closing }
+        let followers = Arc::default();
+        Self { daemon, working_directory, last_used, whose, places, creation, closing, followers }
     }
 
     /// Serves requests that have nothing to do with each other.
@@ -87,7 +94,13 @@ impl Server {
             places,
             creation: Arc::default(),
             closing,
+            followers: Arc::default(),
         }
+    }
+
+    /// For one session of the transport over HTTP: it follows for itself, and shares all else.
+    pub(super) fn for_transport_session(&self) -> Self {
+        Self { followers: Arc::default(), ..self.clone() }
     }
 
     /// The client that makes a call, as it calls itself. A connection stays the client it was at its last call.
@@ -143,6 +156,8 @@ impl ServerHandler for Server {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_resources_subscribe()
+            .enable_resources_list_changed()
             .enable_prompts()
             .enable_completions()
             .build();
@@ -185,7 +200,18 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let _place = self.place()?;
-        let listed = resources::list(&self.call(&context)?).await;
+        let call = self.call(&context)?;
+        // Clients of the newest protocol listen where they want to hear it.
+        if context.meta.protocol_version().is_none() {
+            let peer = context.peer.clone();
+            let tell = told(move || {
+                let peer = peer.clone();
+                async move { peer.notify_resource_list_changed().await }
+            });
+            let followed = self.followers.follow_list(call.client(), tell).await;
+            followed.map_err(|error| error::of_protocol(&error))?;
+        }
+        let listed = resources::list(&call).await;
         Ok(ListResourcesResult::with_all_items(listed.map_err(|error| error::of_protocol(&error))?))
     }
 
@@ -233,4 +259,84 @@ impl ServerHandler for Server {
         let completed = completion::complete(&self.call(&context)?, &request).await;
         completed.map(CompleteResult::new).map_err(|error| error::of_protocol(&error))
     }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (_place, uri) = (self.place()?, request.uri);
+        let address = resources::address(&uri)?;
+        let (peer, name) = (context.peer.clone(), uri.clone());
+        let tell = told(move || {
+            let (peer, uri) = (peer.clone(), name.clone());
+            async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await }
+        });
+        let call = self.call(&context)?;
+        let followed = self.followers.follow(call.client(), (&uri, &address), tell).await;
+        followed.map_err(|error| resources::refused(&uri, &error))
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.followers.let_go(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::default();
+        accepted.resources_list_changed = requested.resources_list_changed;
+        let is_ours = |uri: &&String| Address::read(uri).is_some();
+        let of_ours =
+            |uris: &Vec<String>| uris.iter().filter(is_ours).take(followers::MOST).cloned().collect();
+        accepted.resource_subscriptions = requested.resource_subscriptions.as_ref().map(of_ours);
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let _place = self.place()?;
+        let call = self.call(context.request_context())?;
+        let accepted = context.accepted();
+        let mut followed = Vec::new();
+        for uri in accepted.resource_subscriptions.iter().flatten() {
+            let (sink, name) = (context.sink().clone(), uri.clone());
+            let tell = told(move || {
+                let (sink, uri) = (sink.clone(), name.clone());
+                async move { sink.notify_resource_updated(uri).await }
+            });
+            let found = Followable::of(call.client(), &resources::address(uri)?).await;
+            let found = found.map_err(|error| resources::refused(uri, &error))?;
+            followed.push(found.tell_of_changes(tell));
+        }
+        if accepted.resources_list_changed == Some(true) {
+            let sink = context.sink().clone();
+            let tell = told(move || {
+                let sink = sink.clone();
+                async move { sink.notify_resource_list_changed().await }
+            });
+            let list = Followable::list(call.client()).await;
+            followed.push(list.map_err(|error| error::of_protocol(&error))?.tell_of_changes(tell));
+        }
+        tokio::select! {
+            () = context.cancelled() => {}
+            () = self.closing.cancelled() => {}
+            // What is gone stays followed by nobody; the client ends the request.
+            () = async { join_all(followed).await; std::future::pending().await } => {}
+        }
+        Ok(())
+    }
+}
+
+/// Tells by sending this.
+fn told<F, E>(send: impl Fn() -> F + Send + Sync + 'static) -> Tell
+where
+    F: Future<Output = Result<(), E>> + Send + 'static,
+{
+    Box::new(move || {
+        let sent = send();
+        Box::pin(async move { sent.await.is_ok() })
+    })
 }

@@ -62,7 +62,7 @@ pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, LocalSessi
     let mut sessions = LocalSessionManager::default();
     sessions.session_config = session;
     let server = Server::for_all(daemon.clone());
-    StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config)
+    StreamableHttpService::new(move || Ok(server.for_transport_session()), Arc::new(sessions), config)
 }
 
 /// A transport that is at its end only when all that came through it is answered, however long that takes: `rmcp` itself

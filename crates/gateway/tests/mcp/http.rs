@@ -1,14 +1,18 @@
 //! MCP over the loopback port, checks included.
 
+use std::time::Duration;
+
 use mainstay_gateway::port;
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ProtocolVersion, ServerNotification, SubscriptionFilter};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpClientTransportConfig};
 use rmcp::{ClientLifecycleMode, ClientServiceExt, ServiceExt};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
+use crate::following::{hears, subscribe};
 use crate::support::{Agent, Home, Listener};
 
 /// A daemon that serves its port.
@@ -72,6 +76,33 @@ async fn every_protocol_runs_code_and_hears_what_it_prints() {
         let events = agent.call("get_recent_fsi_events", json!({ "since": 0, "count": 1 })).await;
         assert_eq!(events.structured["events"][0]["by"], json!("mcp:tester"));
     }
+}
+
+#[tokio::test]
+async fn each_transport_session_hears_of_what_it_follows_itself() {
+    let served = Served::start().await;
+    let (ann, bob) = (served.agent().await, served.agent().await);
+    let session = ann.send("1 + 1").await.session();
+    let transcript = format!("mainstay://session/{session}/transcript");
+    let status = format!("mainstay://session/{session}");
+    subscribe(&ann, &transcript).await.unwrap();
+    subscribe(&bob, &status).await.unwrap();
+    ann.send("let x = 3").await;
+    let (ann, bob) = (hears(&ann, &[(&transcript, 1)]).await, hears(&bob, &[(&status, 1)]).await);
+    assert!(!ann.contains_key(&status) && !bob.contains_key(&transcript), "{ann:?} {bob:?}");
+}
+
+#[tokio::test]
+async fn the_newest_protocol_listens_over_http() {
+    let served = Served::start().await;
+    let agent = served.newest_agent().await;
+    let session = agent.send("1 + 1").await.session();
+    let transcript = format!("mainstay://session/{session}/transcript");
+    let filter = SubscriptionFilter::builder().resource_subscription(&transcript).build();
+    let mut listening = agent.service.listen(filter).await.unwrap();
+    agent.send("let x = 3").await;
+    let heard = timeout(Duration::from_secs(10), listening.next()).await.unwrap().unwrap().unwrap();
+    assert!(matches!(heard, ServerNotification::ResourceUpdatedNotification(_)), "{heard:?}");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod asks;
 mod cancelling;
 mod choosing;
 mod conversation;
+mod following;
 mod http;
 mod prompts;
 mod refusals;

@@ -1,5 +1,6 @@
 //! A daemon over a store of its own, and agents that speak MCP to it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, SessionId, Timestamp};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    ContentBlock, Implementation, ProgressNotificationParam, ServerResult,
+    ContentBlock, Implementation, ProgressNotificationParam, ResourceUpdatedNotificationParam, ServerResult,
 };
 use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
@@ -277,10 +278,17 @@ impl Reply {
     }
 }
 
-/// Remembers what it heard of progress.
+/// Remembers what it heard of progress, and how often of changes: of each resource, and, without an address, of their list.
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
     heard: Arc<watch::Sender<Vec<(f64, String)>>>,
+    pub(crate) changed: Arc<watch::Sender<BTreeMap<String, usize>>>,
+}
+
+impl Listener {
+    fn note(&self, uri: String) {
+        self.changed.send_modify(|changed| *changed.entry(uri).or_default() += 1);
+    }
 }
 
 impl ClientHandler for Listener {
@@ -291,5 +299,17 @@ impl ClientHandler for Listener {
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
         let said = (progress.progress, progress.message.unwrap_or_default());
         self.heard.send_modify(|heard| heard.push(said));
+    }
+
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.note(updated.uri);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.note(String::new());
     }
 }

@@ -64,20 +64,29 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// # Errors
 /// Not found where there is no such resource, or none that the principal may see.
 pub(super) async fn read(call: &Call<'_>, uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    let address = Address::read(uri).ok_or_else(|| {
-        not_found(uri, "No resource has an address of this form. resources/templates/list has the forms.")
-    })?;
+    let address = address(uri)?;
     let found = read::read(call, &address).await.map_err(|error| refused(uri, &error))?;
     let read::Text { text, kind } = found
         .ok_or_else(|| not_found(uri, "Its session has no such cell. Its transcript has the numbers."))?;
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type(kind)]))
 }
 
+/// What an address means.
+///
+/// # Errors
+/// Not found where no resource has such an address.
+pub(super) fn address(uri: &str) -> Result<Address, ErrorData> {
+    Address::read(uri).ok_or_else(|| {
+        not_found(uri, "No resource has an address of this form. resources/templates/list has the forms.")
+    })
+}
+
 fn not_found(uri: &str, why: &'static str) -> ErrorData {
     ErrorData::resource_not_found(why, Some(serde_json::json!({ "uri": uri })))
 }
 
-fn refused(uri: &str, error: &Error) -> ErrorData {
+/// The protocol's error for a resource that cannot be had.
+pub(super) fn refused(uri: &str, error: &Error) -> ErrorData {
     if let Error::SessionNotFound { .. } = error {
         let address = serde_json::json!({ "uri": uri });
         return ErrorData::resource_not_found(error::in_words(error), Some(address));
