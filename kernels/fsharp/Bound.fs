@@ -10,7 +10,7 @@ open Mainstay.Worker.Protocol
 /// The longest text that is told of a value; more is at the prompt.
 let private valueLimit = 1000
 
-/// Whether printing a value of this type may run code of the session's.
+/// Whether printing a value of this type may compute it.
 let isLazy (valueType: string) =
     valueType.Contains "seq<" || valueType.Contains "IEnumerable" || valueType.Contains "Lazy<"
 
@@ -22,6 +22,18 @@ let nameInCode (shown: string) =
             "``" + inner + "``"
         else "(" + inner + ")"
     else shown
+
+let private plainTypes =
+    HashSet<Type>([ typeof<string>; typeof<decimal>; typeof<DateTime>; typeof<DateTimeOffset>; typeof<TimeSpan>; typeof<Guid>; typeof<bigint>; typeof<unit> ])
+
+let private plainShapes =
+    HashSet<Type>([ typedefof<list<_>>; typedefof<option<_>>; typedefof<Set<_>>; typedefof<Map<_, _>>; typedefof<_ * _>; typedefof<_ * _ * _> ])
+
+/// Whether printing a value of this type runs no code of the session's: it is made of nothing but numbers, texts and the like.
+let rec private isPlain (kind: Type) : bool =
+    if kind.IsArray then isPlain (kind.GetElementType())
+    elif kind.IsGenericType then plainShapes.Contains(kind.GetGenericTypeDefinition()) && kind.GetGenericArguments() |> Array.forall isPlain
+    else kind.IsPrimitive || plainTypes.Contains kind
 
 let private cutValue (text: string) = if text.Length <= valueLimit then text else text.Substring(0, valueLimit) + "…"
 
@@ -44,9 +56,10 @@ type Bindings(format: obj * Type -> string) =
             | null -> None
             | property -> value.Content |> Option.map (fun (_, kind) -> property.GetValue null, kind))
 
+    // Of all others what was printed is told again: to print them anew could run code of the session's.
     let shownNow (one: Bound) : string option =
         match one.Value.Content with
-        | Some content when not (isLazy one.Value.TypeText) ->
+        | Some (_, kind as content) when isPlain kind ->
             (try Some(format (defaultArg (heldNow one.Value) content)) with _ -> None) |> Option.orElse one.Shown
         | _ -> one.Shown
 
@@ -56,6 +69,10 @@ type Bindings(format: obj * Type -> string) =
             for value, shown in valued do
                 count <- count + 1
                 bound.[value.ShownName] <- { Value = value; Shown = shown; Place = count })
+
+    /// Takes out what is bound anew and told to nobody.
+    member _.Forget(valued: (DefinedValue * string option) list) =
+        lock bound (fun () -> for value, _ in valued do bound.Remove value.ShownName |> ignore)
 
     /// Each name, the newest first.
     member _.All() : Binding list =

@@ -144,6 +144,15 @@ let private enableInterrupt (session: Session) =
 let private enableInterrupt (_: Session) = ()
 #endif
 
+/// The number of the submission that an entity stands in, or is; 0 where that is none of the session's.
+let submissionOf (entity: Entity) : int =
+    let found = Text.RegularExpressions.Regex.Match(entity.AccessPath + "." + entity.CompiledName, @"FSI_(\d+)")
+    if found.Success then int found.Groups.[1].Value else 0
+
+/// The number of the last submission that defined something.
+let newestSubmission (session: Session) : int =
+    (0, session.CurrentPartialAssemblySignature.Entities) ||> Seq.fold (fun newest entity -> max newest (submissionOf entity))
+
 /// The class that has the values of the submission that defined a symbol.
 let private holderOf (symbol: Member) : Type option =
     symbol.DeclaringEntity |> Option.bind (fun entity ->

@@ -81,6 +81,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let interrupting = obj ()
     let mutable evaluating: int64 option = None // the id of the eval
     let mutable interruptRequested = false
+    let mutable isWithholding = false
+    let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
     let mutable running: Thread option = None // while it runs client code
 
     let session =
@@ -164,7 +166,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let valued = if outcome = Completed then valuesIn display else []
         let value, valueType, content = lastValue valued (match result with Ok lone -> lone | Error _ -> None)
         let named = valued |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
-        bound.Learn named
+        if isWithholding then bound.Forget named else bound.Learn named
         let bindings =
             named
             |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column)
@@ -235,12 +237,18 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// Runs a check of this session's compiler when it is safe to.
     member _.Check(work: unit -> 'T) : 'T = turns.Check work
 
+    /// Whether a symbol was defined by code that is withheld.
+    member _.Hides(entity: Entity) = hidden.Contains(submissionOf entity)
+
     /// Runs the submissions of a job's code in order, up to the first that fails. `file` is the path of the file whose text the code is.
     /// `begins` tells whether the eval is to begin at all: one that is not counts as interrupted.
-    member _.Evaluate(id: int64, job: string, code: string, file: string option, begins: unit -> bool) : EvalResult =
+    member _.Evaluate(id: int64, job: string, code: string, file: string option, isWithheld: bool, begins: unit -> bool) : EvalResult =
         let watch = Stopwatch.StartNew()
+        isWithholding <- isWithheld
+        let before = if isWithheld then newestSubmission session else 0
         let submissions = split code
         let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> Input.during job (fun () -> runIn job file submissions)))
+        if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
         let last = match List.tryLast ran with Some last -> last | None -> nothingRan
         if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
         { Outcome = last.Outcome

@@ -84,7 +84,7 @@ let explore (evaluator: Evaluator) (name: string) : Explored option =
     let name = name.Trim()
     let lookUp text = Compat.check evaluator.Session text
     evaluator.Check(fun () ->
-        match entitiesNamed name (lookUp name) with
+        match entitiesNamed name (lookUp name) |> List.filter (fun (entity, _) -> not (evaluator.Hides entity)) with
         | [] -> None
         | found when found |> List.exists (fun (entity, _) -> entity.IsNamespace) ->
             let line = name + "."
@@ -94,9 +94,9 @@ let explore (evaluator: Evaluator) (name: string) : Explored option =
             let modules, types = found |> List.partition (fun (entity, _) -> entity.IsFSharpModule)
             let members = modules @ types |> List.collect (fun (entity, context) -> membersOfEntity context (unabbreviated entity))
             let typed (of': DisplayContext -> Entity -> string list) =
-                match types with
-                | (entity, context) :: _ -> of' context (unabbreviated entity)
-                | [] -> []
+                match modules, types with
+                | [], (entity, context) :: _ -> of' context (unabbreviated entity)
+                | _ -> []
             Some
                 { Kind = (if List.isEmpty modules then "type" else "module")
                   Documentation = modules @ types |> List.tryPick (fun (entity, _) -> documented entity)

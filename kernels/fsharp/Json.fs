@@ -20,6 +20,12 @@ let tryInteger (name: string) (element: JsonElement) =
         | _ -> None
     | _ -> None
 
+/// Whether a member is true; one that is absent is not.
+let flag (name: string) (element: JsonElement) =
+    match element.TryGetProperty name with
+    | true, value -> value.ValueKind = JsonValueKind.True
+    | _ -> false
+
 /// The strings of an array member; empty where it is absent, what is no string left out.
 let texts (name: string) (element: JsonElement) =
     match element.TryGetProperty name with

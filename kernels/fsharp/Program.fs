@@ -135,14 +135,14 @@ type private Worker(channel: Channel) =
     let explore (id: int64) (name: string) (session: Evaluator) =
         match Explorer.explore session name with
         | Some explored -> answer id (encodeMembers id name explored)
-        | None -> fail id NotFound ("nothing in the session is named `" + name + "`")
+        | None -> fail id NotFound ("no namespace, module or type is named `" + name + "`; what modules hold is listed with them, and a search finds it")
 
     let search (id: int64) (text: string) (limit: int) (session: Evaluator) =
         let items, found = Search.search session text limit
         answer id (encodeSymbols id items found)
 
-    let evaluate (id: int64) (job: string) (code: string) (file: string option) (session: Evaluator) =
-        answer id (encodeResult id (session.Evaluate(id, job, code, file, (fun () -> pending.Take id))))
+    let evaluate (id: int64) (job: string) (code: string) (file: string option) (isWithheld: bool) (session: Evaluator) =
+        answer id (encodeResult id (session.Evaluate(id, job, code, file, isWithheld, (fun () -> pending.Take id))))
 
     let inSession (id: int64) (serve: Evaluator -> unit) =
         match evaluator with
@@ -181,11 +181,11 @@ type private Worker(channel: Channel) =
     let dispatch (id: int64, request: Request) =
         match request with
         | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
-        | Eval (job, code, file) ->
+        | Eval (job, code, file, isWithheld) ->
             pending.Add id
             post evaluations id (fun () ->
                 try
-                    inSession id (evaluate id job code file)
+                    inSession id (evaluate id job code file isWithheld)
                 finally
                     pending.Take id |> ignore)
         | Reset -> post evaluations id (fun () -> reset id)
@@ -193,7 +193,7 @@ type private Worker(channel: Channel) =
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))
         | Explore name -> post checks id (fun () -> inSession id (explore id name))
         | Search (text, limit) -> post checks id (fun () -> inSession id (search id text limit))
-        | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Check session.Bound.All))))
+        | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Bound.All()))))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text
         | Displayed mark -> Displays.arrived mark

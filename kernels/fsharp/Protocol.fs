@@ -100,7 +100,7 @@ type Hello =
 
 type Request =
     | Hello of Hello
-    | Eval of job: string * code: string * file: string option
+    | Eval of job: string * code: string * file: string option * isWithheld: bool
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -146,7 +146,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
             required "workingDirectory" (fun directory ->
                 Hello { WorkingDirectory = directory; References = texts "references" element; Arguments = texts "arguments" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
-    | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file"))
+    | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", flag "isWithheld" element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->
         match tryInteger "line" element, tryInteger "column" element with

@@ -4,7 +4,6 @@ module Mainstay.Worker.Search
 
 open System
 open System.Collections.Generic
-open System.Text.RegularExpressions
 open Mainstay.Worker.Compat
 open Mainstay.Worker.Protocol
 open Mainstay.Worker.Evaluator
@@ -82,14 +81,10 @@ let private namesOfAssembly (assembly: Referenced) : Named[] =
         known.[key] <- names
         names
 
-/// The number of the submission that an entity stands in, or is.
-let private submissionOf (entity: Entity) : int =
-    let found = Regex.Match(entity.AccessPath + "." + entity.CompiledName, @"FSI_(\d+)")
-    if found.Success then int found.Groups.[1].Value else 0
-
 /// What the session defined. Of two with one name only the newer can be reached.
 let private namesOfSession (evaluator: Evaluator) : Named[] =
     evaluator.Session.CurrentPartialAssemblySignature.Entities
+    |> Seq.filter (fun entity -> not (evaluator.Hides entity))
     |> Seq.sortByDescending submissionOf
     |> namesOf None
     |> Array.distinctBy (fun named -> named.FullName)

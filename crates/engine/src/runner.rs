@@ -197,6 +197,8 @@ pub struct Submission {
     pub code: String,
     /// The file whose text it is, absolute.
     pub file: Option<String>,
+    /// Whether what it defines is told to nobody who asks what the session has.
+    pub is_withheld: bool,
 }
 
 /// What a process uses.

@@ -4,8 +4,8 @@
 //! run in. It has the path's pattern and never the path, which may name sessions, nor the query, which may have a token.
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use mainstay_engine::Client;
@@ -42,16 +42,32 @@ pub(crate) async fn trace(mut request: Request, next: Next) -> Response {
     response
 }
 
+/// The method of a request, in the words that metrics and spans have: clients may make up any other.
+pub(crate) fn method_of(request: &Request) -> &'static str {
+    let known = [
+        Method::GET,
+        Method::POST,
+        Method::DELETE,
+        Method::PUT,
+        Method::PATCH,
+        Method::HEAD,
+        Method::OPTIONS,
+    ];
+    let names = ["GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"];
+    let found = known.iter().zip(names).find(|(method, _)| *method == request.method());
+    found.map_or("_OTHER", |(_, name)| name)
+}
+
 fn span_of(request: &Request) -> Span {
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str);
-    let method = request.method();
+    let method = method_of(request);
     info_span!(
         target: TARGET,
         parent: None,
         "http",
         otel.name = %format_args!("{method} {route}"),
         otel.kind = "server",
-        http.request.method = %method,
+        http.request.method = method,
         http.route = route,
         http.response.status_code = Empty,
         "error.type" = Empty,

@@ -33,7 +33,7 @@ pub(crate) enum ToWorker {
         arguments: Vec<String>,
     },
     /// Run code.
-    Eval { id: u64, job: JobId, code: String, file: Option<String> },
+    Eval { id: u64, job: JobId, code: String, file: Option<String>, is_withheld: bool },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.

@@ -223,10 +223,10 @@ impl Process for Worker {
 #[async_trait]
 impl Kernel for Worker {
     async fn run(&self, submission: Submission) {
-        let Submission { job, code, file } = submission;
+        let Submission { job, code, file, is_withheld } = submission;
         let id = self.calls.next_id();
         *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
-        if let Err(error) = self.send(&ToWorker::Eval { id, job, code, file }).await {
+        if let Err(error) = self.send(&ToWorker::Eval { id, job, code, file, is_withheld }).await {
             // The reader notices the end of the channel as well, and says so.
             tracing::warn!(%error, "a job could not be sent");
             self.kill();

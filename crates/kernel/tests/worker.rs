@@ -92,7 +92,12 @@ impl Session {
 
     async fn submit(&self, code: &str) -> JobId {
         let job = JobId::from_uuid(uuid::Uuid::now_v7());
-        self.worker.runner.kernel().unwrap().run(Submission { job, code: code.to_owned(), file: None }).await;
+        self.worker
+            .runner
+            .kernel()
+            .unwrap()
+            .run(Submission { job, code: code.to_owned(), file: None, is_withheld: false })
+            .await;
         job
     }
 

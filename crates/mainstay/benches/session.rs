@@ -268,7 +268,7 @@ impl Bare {
     async fn eval(&mut self, code: &str) -> Result<(), Failure> {
         let job = JobId::from_uuid(uuid::Uuid::now_v7());
         let kernel = self.started.runner.kernel().ok_or("it is no kernel")?;
-        kernel.run(Submission { job, code: code.to_owned(), file: None }).await;
+        kernel.run(Submission { job, code: code.to_owned(), file: None, is_withheld: false }).await;
         while let Some(notice) = self.started.notices.recv().await {
             if let RunnerNotice::Finished { .. } = notice {
                 return Ok(());

@@ -120,3 +120,17 @@ fn an_eval_is_withheld_where_it_says_so_and_told_once() {
     busy.wait_with_output().unwrap();
     assert_nowhere(&world, "in the end");
 }
+
+#[test]
+fn what_withheld_code_bound_is_not_among_what_is_told_of_the_session() {
+    let world = World::new();
+    world.eval("let control = 1");
+    let bound = world.run(["eval", "--withheld", &format!("let password = \"{SECRET}\"")]);
+    assert_eq!(bound.code, 0, "{bound:?}");
+    assert_eq!(world.run(["explore", "--values"]).stdout, "control : int = 1\n");
+    assert_eq!(world.run(["explore", "--find", "password", "--limit", "1", "--json"]).code, 0, "of others");
+    let found = world.run(["explore", "--find", "password", "--limit", "1000"]).stdout;
+    assert!(!found.lines().any(|line| line.trim_start().starts_with("password")), "{found}");
+    // It can still be used.
+    assert_eq!(world.eval("password.Length")["value"], SECRET.len().to_string());
+}

@@ -38,7 +38,7 @@ impl fmt::Display for LineNumber {
 
 /// A line to be kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct NewLine {
     /// The client's name for it: sent again under it, it is kept once.
     pub id: Uuid,

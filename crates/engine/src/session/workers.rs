@@ -66,7 +66,9 @@ impl SessionTask {
     }
 
     pub(super) fn run_job(&mut self, job: JobId, code: String, file: Option<String>) {
-        self.give(Order::Run(Submission { job, code, file }));
+        let is_withheld =
+            self.session.running().is_some_and(|running| running.job == job && running.withheld);
+        self.give(Order::Run(Submission { job, code, file, is_withheld }));
     }
 
     /// Gives the worker a job. Where none takes it, it is gone.

@@ -73,7 +73,7 @@ fn begin(install: impl FnOnce(PrometheusRecorder) -> bool) {
 pub(super) async fn measure(request: Request, next: Next) -> Response {
     let began = Instant::now();
     let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
-    let method = request.method().as_str().to_owned();
+    let method = crate::trace::method_of(&request).to_owned();
     let response = next.run(request).await;
     let status = response.status().as_str().to_owned();
     metrics::counter!("mainstay_http_requests_total", "method" => method, "path" => path.clone(), "status" => status)

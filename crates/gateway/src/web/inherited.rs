@@ -151,7 +151,7 @@ fn cell(own: SessionId, cell: &Cell<'_>, name: Option<&str>) -> Markup {
         article.cell.inherited.eval[is_code].work[!is_code] id={ "from-" (index) } tabindex="-1" aria-labelledby={ "f" (index) "-head" }
             data-entries=(cell.indices.end) {
             header id={ "f" (index) "-head" } {
-                a.seq href={ "#from-" (index) } title="The entry that it begins with" { "[" (index) "]" }
+                a.seq href={ "#from-" (index) } title="The entry that it begins with" { "[" (index + 1) "]" }
                 span {
                     "from "
                     @match name {

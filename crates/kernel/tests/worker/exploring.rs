@@ -1,7 +1,8 @@
 //! What a session has, asked of a real worker: names, what is found by a text, what is bound.
 
 use mainstay_engine::query::{KernelQuery, Members, Symbols};
-use mainstay_model::{Binding, Error};
+use mainstay_engine::runner::Submission;
+use mainstay_model::{Binding, Error, JobId};
 
 use super::{Session, soon};
 
@@ -122,4 +123,35 @@ async fn what_is_bound_is_told_as_it_is_now() {
     "#);
     session.has_run("let wrong = 1 / 0").await;
     assert!(session.values().await.iter().all(|binding| binding.name != "wrong"));
+}
+
+#[tokio::test]
+async fn to_tell_what_is_bound_runs_no_code_of_the_sessions() {
+    let mut session = Session::start().await;
+    let counts = "let mutable asked = 0\ntype Tells() = override _.ToString() = (asked <- asked + 1; \"told\")\nlet tells = Tells()";
+    session.has_run(counts).await;
+    let asked = |values: Vec<Binding>| values.into_iter().find(|one| one.name == "asked").unwrap().value;
+    let first = asked(session.values().await);
+    assert_eq!(asked(session.values().await), first);
+}
+
+#[tokio::test]
+async fn what_is_withheld_is_told_to_nobody() {
+    let mut session = Session::start().await;
+    session.has_run("let pin = 1").await;
+    let job = JobId::from_uuid(uuid::Uuid::now_v7());
+    let code = "let pin = 4711\ntype Hidden = { Secret: int }\nlet secretWord = \"x\"".to_owned();
+    let submission = Submission { job, code, file: None, is_withheld: true };
+    session.worker.runner.kernel().unwrap().run(submission).await;
+    session.end_of(job).await;
+    session.has_run("let open' = 2").await;
+    let told: Vec<_> = session.values().await.into_iter().map(|binding| binding.name).collect();
+    assert_eq!(told, ["open'"]);
+    assert_eq!(session.symbols("secretWord", 5).await.found, 0);
+    assert_eq!(
+        session.symbols("Hidden", 5).await.items.iter().filter(|item| item.assembly.is_none()).count(),
+        0
+    );
+    assert!(session.members("Hidden").await.is_err());
+    assert_eq!(session.symbols("open'", 5).await.found, 1);
 }

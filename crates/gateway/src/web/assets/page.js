@@ -61,6 +61,7 @@ async function send(path, body, { method = "POST", headers = {} } = {}) {
     tell(said.title ?? said.message ?? `The daemon answered ${answer.status}.`, said.nextStep);
   } catch {
     tell("The daemon does not answer.", "What you typed is still here; send it again once the page is back.");
+    return undefined;
   }
   return null;
 }
@@ -121,8 +122,9 @@ async function fork(cell) {
   if (cell?.dataset.entries) {
     body.entries = +cell.dataset.entries;
   } else if (cell) {
-    const until = await fetch(`/ui/sessions/${session}/entries?seq=${cell.id.slice(5)}`);
-    if (until.ok) body.entries = (await until.json()).entries;
+    const until = await fetch(`/ui/sessions/${session}/entries?seq=${cell.id.slice(5)}`).catch(() => null);
+    if (!until?.ok) return tell("Where this cell ends cannot be read; nothing was forked.");
+    body.entries = (await until.json()).entries;
   }
   const forked = await send(of("fork"), body);
   if (forked) location.assign(`/ui/sessions/${forked.session}`);
@@ -268,6 +270,8 @@ function answerOf(button, field) {
 
 // The editor.
 
+let lost = null;
+
 async function run() {
   const text = code.value;
   back = -1;
@@ -277,12 +281,16 @@ async function run() {
   close();
   problems.replaceChildren();
   const [path, body] = commandOf(button.name, text);
-  if (await send(of(path), body)) {
+  // What was sent and not answered may have arrived: sent again under its id, it is carried out once.
+  const commandId = lost?.text === text ? lost.commandId : crypto.randomUUID();
+  const said = await send(of(path), { ...body, commandId });
+  lost = said === undefined ? { text, commandId } : null;
+  if (said) {
     follows = true;
     keepAtEnd();
     keep(text);
-  } else if (!code.value) {
-    code.value = text;
+  } else {
+    code.value = code.value ? `${text}\n${code.value}` : text;
   }
 }
 
@@ -550,7 +558,7 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   const types = event.target.closest("input, textarea, select, dialog");
-  if (event.key === "Escape" && types && types.tagName !== "DIALOG") {
+  if (event.key === "Escape" && types && !event.target.closest("dialog")) {
     keys.Escape(event);
     types.blur();
     return;
