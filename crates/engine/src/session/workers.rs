@@ -243,18 +243,20 @@ impl SessionTask {
         F: Future<Output = Result<T, Error>> + Send,
         A: FnOnce(Arc<dyn Kernel>) -> F + Send + 'static,
     {
-        if let Err(error) = self.must_be_there().and_then(|()| self.shared.must_serve(&self.session.kind)) {
+        let kind = &self.session.kind;
+        // What its kind cannot do at all no start of it makes possible.
+        let of_kind = match action.is_of(kind) {
+            true => Ok(()),
+            false => Err(Error::NotOfKind { action, kind: kind.clone() }),
+        };
+        if let Err(error) = self.must_be_there().and_then(|()| self.shared.must_serve(kind)).and(of_kind) {
             reply.send(Err(error)).ok();
             return;
         }
         let state = self.session.state();
         let kernel = match self.runner() {
             Some(Runner::Kernel(kernel)) if availability(state, action) != Availability::Refused => kernel,
-            Some(Runner::Agent(_)) => {
-                reply.send(Err(Error::NotOfKind { action, kind: self.session.kind.clone() })).ok();
-                return;
-            }
-            Some(Runner::Kernel(_)) | None => {
+            Some(Runner::Kernel(_) | Runner::Agent(_)) | None => {
                 reply.send(Err(self.session.refusal(action))).ok();
                 return;
             }
