@@ -22,9 +22,9 @@ let job () : string option =
     | null -> None
     | job -> Some job
 
-/// Runs code of a job.
-let under (job: string) (work: unit -> 'T) : 'T =
-    current.Value <- job
+/// Runs code of a job, or of none.
+let under (job: string option) (work: unit -> 'T) : 'T =
+    current.Value <- Option.toObj job
     try
         work ()
     finally

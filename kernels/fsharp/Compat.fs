@@ -153,6 +153,20 @@ let submissionOf (entity: Entity) : int =
 let newestSubmission (session: Session) : int =
     (0, session.CurrentPartialAssemblySignature.Entities) ||> Seq.fold (fun newest entity -> max newest (submissionOf entity))
 
+/// The assemblies that the session's own code became.
+let evaluatedAssemblies (session: Session) : Assembly list =
+    // Later services make several, and have them under another name.
+    let property (name: string) = Option.ofObj (typeof<Session>.GetProperty name) |> Option.map (fun property -> property.GetValue session)
+    match property "DynamicAssemblies" |> Option.orElseWith (fun () -> property "DynamicAssembly") with
+    | Some (:? (Assembly[]) as assemblies) -> List.ofArray assemblies
+    | Some (:? Assembly as assembly) -> [ assembly ]
+    | Some _
+    | None -> []
+
+/// The numbers of the submissions that defined something and did not fail.
+let submissionsOf (session: Session) : Set<int> =
+    session.CurrentPartialAssemblySignature.Entities |> Seq.map submissionOf |> Set.ofSeq
+
 /// The class that has the values of the submission that defined a symbol.
 let private holderOf (symbol: Member) : Type option =
     symbol.DeclaringEntity |> Option.bind (fun entity ->

@@ -53,12 +53,23 @@ let private nothingRan =
       Touched = Some []
       ChangesState = false }
 
+/// What is known of a submission from its text.
+type private Nature =
+    | ChangesNothing
+    | MayChange
+    /// It runs tests, and does nothing else.
+    | RunsTests
+
 /// Starts the analysis of a submission beside its evaluation, on a thread of its own because it needs a large stack too.
-let private analyse (own: Names) (session: Session) (text: string) : Lazy<bool> =
-    let mutable changes = true
-    let thread = Thread((fun () -> changes <- Purity.changesState own (parse session) text), stackSize, IsBackground = true)
+let private analyse (own: Names) (session: Session) (text: string) : Lazy<Nature> =
+    let mutable nature = MayChange
+    let analysed () =
+        if Purity.runsTests own (parse session) text then RunsTests
+        elif Purity.changesState own (parse session) text then MayChange
+        else ChangesNothing
+    let thread = Thread((fun () -> nature <- analysed ()), stackSize, IsBackground = true)
     thread.Start()
-    lazy (thread.Join(); changes)
+    lazy (thread.Join(); nature)
 
 let private touchedBy (ran: Ran list) : string list option =
     if ran |> List.exists (fun one -> one.Touched.IsNone) then None
@@ -103,6 +114,18 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     do forgetPrinted () // the prompt
 
+    let mutable references: string list = [] // the files of what the session refers to, as far as tests wanted to know
+
+    let learnReferences () =
+        references <- (check session "").Assemblies() |> List.choose (fun assembly -> assembly.FileName) |> List.filter isForeign
+
+    do
+        MainstayDisplay.TestsFinding.session <- fun () ->
+            let submissions = submissionsOf session
+            { References = references
+              Own = evaluatedAssemblies session
+              IsGone = fun number -> hidden.Contains number || not (submissions.Contains number) }
+
     let outcomeOf (result: Result<(obj * Type) option, exn>) (hasErrors: bool) =
         match result with
         | _ when hasErrors -> Rejected
@@ -143,28 +166,32 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             try Thread.Sleep 1 with :? ThreadInterruptedException -> ()
 
     /// Runs a submission where an interrupt reaches it.
-    let runInterruptibly (job: string) (file: string option) (submission: Submission) =
+    let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
         try
             if mayRun () then Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
             else Error(OperationCanceledException() :> exn), [||]
         finally
             afterRun ()
 
-    let runOne (job: string) (file: string option) (submission: Submission) : Ran =
+    let runOne (job: string option) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
         let before = if own.HasOthers then surroundings.Before submission.Text else None
         let analysis = analyse own session submission.Text
         MainstayDisplay.Sink.hasRunCode <- false
+        if submission.Text.Contains "Tests.run" then (try learnReferences () with _ -> ())
         let result, messages = runInterruptibly job file submission
         UserOutput.flush ()
         let display = take printed
         let complaint = take complaints
-        let changes = analysis.Value
+        let nature = analysis.Value
         own.Learn submission.Text
         let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error"))
         // What a failed submission printed as defined is not: the session goes back to where it was before.
         let valued = if outcome = Completed then valuesIn display else []
-        let value, valueType, content = lastValue valued (match result with Ok lone -> lone | Error _ -> None)
+        let value, valueType, content =
+            // A run of tests gives nothing that a later submission could want, and is not run again for it.
+            if nature = RunsTests then None, None, None
+            else lastValue valued (match result with Ok lone -> lone | Error _ -> None)
         let named = valued |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
         if isWithholding then bound.Forget named else bound.Learn named
         let bindings =
@@ -173,7 +200,11 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             |> List.map bindingOf
         // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
         // Printing a sequence evaluates the beginning of it, and showing one too, which may be the session's own code.
-        let mayChange = changes || Option.exists Bound.isLazy valueType || MainstayDisplay.Sink.hasRunCode
+        let mayChange =
+            match nature with
+            | RunsTests -> false
+            | MayChange -> true
+            | ChangesNothing -> Option.exists Bound.isLazy valueType || MainstayDisplay.Sink.hasRunCode
         let changesState = (outcome <> Rejected || display <> "" || definitions.Count > 0) && mayChange
         let touched =
             if own.HasOthers then
@@ -181,7 +212,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
                 surroundings.After(submission.Text, before, run)
             else Some []
         { Outcome = outcome
-          Display = display
+          Display = (if nature = RunsTests then "" else display)
           Value = value
           ValueType = valueType
           Content = content
@@ -193,7 +224,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Touched = touched
           ChangesState = changesState }
 
-    let rec runAll (job: string) (file: string option) (submissions: Submission list) : Ran list =
+    let rec runAll (job: string option) (file: string option) (submissions: Submission list) : Ran list =
         match submissions with
         | [] -> []
         | _ when interruptRequested -> [ { nothingRan with Outcome = Interrupted } ]
@@ -208,7 +239,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             forgetPrinted ()
 
     // Relative paths in directives are looked up from the session's directory, which for a file's code is the file's own.
-    let runIn (job: string) (file: string option) (submissions: Submission list) : Ran list =
+    let runIn (job: string option) (file: string option) (submissions: Submission list) : Ran list =
         match file with
         | None -> runAll job None submissions
         | Some path ->
@@ -228,29 +259,10 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         finally
             lock interrupting (fun () -> evaluating <- None)
 
-    /// The session of the compiler service, for checks.
-    member _.Session = session
+    let lastOf (ran: Ran list) = match List.tryLast ran with Some last -> last | None -> nothingRan
 
-    /// What its code bound.
-    member _.Bound = bound
-
-    /// Runs a check of this session's compiler when it is safe to.
-    member _.Check(work: unit -> 'T) : 'T = turns.Check work
-
-    /// Whether a symbol was defined by code that is withheld.
-    member _.Hides(entity: Entity) = hidden.Contains(submissionOf entity)
-
-    /// Runs the submissions of a job's code in order, up to the first that fails. `file` is the path of the file whose text the code is.
-    /// `begins` tells whether the eval is to begin at all: one that is not counts as interrupted.
-    member _.Evaluate(id: int64, job: string, code: string, file: string option, isWithheld: bool, begins: unit -> bool) : EvalResult =
-        let watch = Stopwatch.StartNew()
-        isWithholding <- isWithheld
-        let before = if isWithheld then newestSubmission session else 0
-        let submissions = split code
-        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> Input.during job (fun () -> runIn job file submissions)))
-        if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
-        let last = match List.tryLast ran with Some last -> last | None -> nothingRan
-        if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
+    let resultOf (watch: Stopwatch) (code: string) (submissions: Submission list) (ran: Ran list) : EvalResult =
+        let last = lastOf ran
         { Outcome = last.Outcome
           Kept = (if last.Outcome = Interrupted then keptOf code submissions ran else 0)
           Value = last.Value
@@ -263,6 +275,50 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Surroundings = surroundings.News()
           Touched = touchedBy ran
           Duration = watch.Elapsed }
+
+    /// The session of the compiler service, for checks.
+    member _.Session = session
+
+    /// What its code bound.
+    member _.Bound = bound
+
+    /// Runs a check of this session's compiler when it is safe to.
+    member _.Check(work: unit -> 'T) : 'T = turns.Check work
+
+    /// The tests that a filter selects, how many there are, and what is to be said besides.
+    member internal evaluator.Tests(filter: MainstayDisplay.TestsModel.Filter) =
+        evaluator.Check(fun () ->
+            learnReferences ()
+            MainstayDisplay.TestsFinding.list filter)
+
+    /// Whether a symbol was defined by code that is withheld.
+    member _.Hides(entity: Entity) = hidden.Contains(submissionOf entity)
+
+    /// Runs the submissions of a job's code in order, up to the first that fails. `file` is the path of the file whose text the code is.
+    /// `begins` tells whether the eval is to begin at all: one that is not counts as interrupted.
+    member _.Evaluate(id: int64, job: string, code: string, file: string option, isWithheld: bool, begins: unit -> bool) : EvalResult =
+        let watch = Stopwatch.StartNew()
+        isWithholding <- isWithheld
+        let before = if isWithheld then newestSubmission session else 0
+        let submissions = split code
+        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> Input.during job (fun () -> runIn (Some job) file submissions)))
+        if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
+        let last = lastOf ran
+        if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
+        resultOf watch code submissions ran
+
+    /// Runs code that the session begins with, and that is of no job.
+    member _.Bring(code: string, file: string option) : EvalResult =
+        let watch = Stopwatch.StartNew()
+        let submissions = split code
+        let ran = turns.Evaluate(fun () -> runIn None file submissions)
+        resultOf watch code submissions ran
+
+    /// These are there for its code, whether it has used them yet or not.
+    member _.RestOn(assemblies: string list) = surroundings.RestOn assemblies
+
+    /// What the session's code rests on.
+    member _.Rests : Reference list = surroundings.All
 
     /// Asks an eval to stop if it is the one under way: it wakes up if it waits, and is aborted where the runtime can do that.
     member _.Interrupt(eval: int64) =

@@ -1,4 +1,5 @@
-/// Answers `explore`: what a namespace, a module or a type holds. The name is looked up as the session would at its prompt.
+/// Answers `explore`: what a namespace, a module or a type holds, or what a function or value is. The name is looked up as the session
+/// would at its prompt.
 module Mainstay.Worker.Explorer
 
 open System
@@ -28,7 +29,7 @@ let kindOfMember (m: Member) =
     else "value"
 
 let private memberItem (context: DisplayContext) (m: Member) : MemberItem =
-    { Name = (if m.IsConstructor then "new" else m.DisplayName)
+    { Name = (if m.IsConstructor then "new" else Bound.nameInCode m.DisplayName)
       Kind = kindOfMember m
       Signature = signatureOf (fun () -> m.FullType.Format context)
       Documentation = documented m }
@@ -79,9 +80,8 @@ let rec private basesOf (context: DisplayContext) (entity: Entity) : string list
 let private interfacesOf (context: DisplayContext) (entity: Entity) : string list =
     (try [ for implemented in entity.AllInterfaces -> implemented.Format context ] with _ -> []) |> List.distinct |> List.sort
 
-/// What the name stands for and what it holds, or None where it stands for nothing.
-let explore (evaluator: Evaluator) (name: string) : Explored option =
-    let name = name.Trim()
+/// What a namespace, module or type holds, or None where the name stands for none.
+let private holder (evaluator: Evaluator) (name: string) : Explored option =
     let lookUp text = Compat.check evaluator.Session text
     evaluator.Check(fun () ->
         match entitiesNamed name (lookUp name) |> List.filter (fun (entity, _) -> not (evaluator.Hides entity)) with
@@ -103,3 +103,52 @@ let explore (evaluator: Evaluator) (name: string) : Explored option =
                   Bases = typed basesOf
                   Interfaces = typed interfacesOf
                   Members = List.distinct members })
+
+/// A name as it is compared: of an operator the signs alone, however it is written.
+let private bare (name: string) = (Bound.nameInCode name).Trim('(', ')', ' ', '`')
+
+/// A name, parted into what it stands in and the last of it. The signs of an operator may have dots among them.
+let private parted (name: string) : (string * string) option =
+    let upTo = match name.IndexOf '(' with -1 -> name.Length | at -> at
+    match name.LastIndexOf('.', max 0 (upTo - 1)) with
+    | -1 | 0 -> None
+    | at -> Some(name.Substring(0, at), name.Substring(at + 1))
+
+/// What a module or type holds under a name: of a method every overload.
+let private held (evaluator: Evaluator) (name: string) : Explored option =
+    parted name |> Option.bind (fun (inside, last) ->
+        holder evaluator inside |> Option.bind (fun found ->
+            match found.Members |> List.filter (fun item -> bare item.Name = bare last) with
+            | [] -> None
+            | first :: _ as members ->
+                Some
+                    { Kind = first.Kind
+                      Documentation = first.Documentation
+                      Bases = []
+                      Interfaces = []
+                      Members = members }))
+
+/// What a name stands for that is no namespace, module or type: of the session, or of what is open in it.
+let private plain (evaluator: Evaluator) (name: string) : Explored option =
+    let text = bare name
+    let line = if text |> Seq.exists (fun c -> Char.IsLetterOrDigit c || c = '_') then text else "(" + text + ")"
+    evaluator.Check(fun () ->
+        (Compat.check evaluator.Session line).Uses()
+        |> Array.tryPick (fun used ->
+            match used.Symbol with
+            | :? Member as m when bare m.DisplayName = text && not (m.DeclaringEntity |> Option.exists evaluator.Hides) ->
+                let item = memberItem used.DisplayContext m
+                Some
+                    { Kind = item.Kind
+                      Documentation = item.Documentation
+                      Bases = []
+                      Interfaces = []
+                      Members = [ item ] }
+            | _ -> None))
+
+/// What the name stands for and what it holds, or None where it stands for nothing.
+let explore (evaluator: Evaluator) (name: string) : Explored option =
+    let name = name.Trim()
+    holder evaluator name
+    |> Option.orElseWith (fun () -> held evaluator name)
+    |> Option.orElseWith (fun () -> plain evaluator name)

@@ -31,6 +31,9 @@ type Names() =
     /// Whether the session has brought in what is not its own.
     member _.HasOthers = hasOthers
 
+    /// Whether the session's own code gave this name.
+    member _.Gives(name: string) = names.Contains name
+
     /// Whether this name may have been given another meaning.
     member _.Redefines(name: string) = hasOthers || names.Contains name
 

@@ -100,14 +100,14 @@ type private Worker(channel: Channel) =
             try
                 reportingExit id complaints (fun () -> Evaluator(wanted, complaints))
             with e -> raise (Exception(explained complaints e.Message, e))
+        let begun = Startup.run opened wanted (fun phase done' total -> channel.Send(encodeProgress id phase done' total))
         Displays.install channel.Send (fun value kind -> opened.Session.FormatValue(value, kind).Trim('\n'))
         hello <- Some wanted
         evaluator <- Some opened
         isWarm <- false
-        channel.Send(encodeReady id Compat.languageVersion)
+        channel.Send(encodeReady id Compat.languageVersion begun)
 
     let start (id: int64) (wanted: Hello) =
-        channel.Send(encodeProgress id "starting" "starting F# interactive")
         try
             openSession id wanted
         with e ->
@@ -117,7 +117,6 @@ type private Worker(channel: Channel) =
     let reset (id: int64) =
         match hello, evaluator with
         | Some wanted, Some ended ->
-            channel.Send(encodeProgress id "starting" "starting a new session of F# interactive")
             ended.End()
             openSession id wanted
         | _ -> noSession id
@@ -135,11 +134,15 @@ type private Worker(channel: Channel) =
     let explore (id: int64) (name: string) (session: Evaluator) =
         match Explorer.explore session name with
         | Some explored -> answer id (encodeMembers id name explored)
-        | None -> fail id NotFound ("no namespace, module or type is named `" + name + "`; what modules hold is listed with them, and a search finds it")
+        | None -> fail id NotFound ("nothing is named `" + name + "`; a search finds names by a part of them")
 
     let search (id: int64) (text: string) (limit: int) (session: Evaluator) =
         let items, found = Search.search session text limit
         answer id (encodeSymbols id items found)
+
+    let tests (id: int64) (pattern: string option) (category: string option) (session: Evaluator) =
+        let items, found, notes = TestDiscovery.discover session pattern category
+        answer id (encodeTests id items found notes)
 
     let evaluate (id: int64) (job: string) (code: string) (file: string option) (isWithheld: bool) (session: Evaluator) =
         answer id (encodeResult id (session.Evaluate(id, job, code, file, isWithheld, (fun () -> pending.Take id))))
@@ -194,6 +197,7 @@ type private Worker(channel: Channel) =
         | Explore name -> post checks id (fun () -> inSession id (explore id name))
         | Search (text, limit) -> post checks id (fun () -> inSession id (search id text limit))
         | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Bound.All()))))
+        | Tests (pattern, category) -> post checks id (fun () -> inSession id (tests id pattern category))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text
         | Displayed mark -> Displays.arrived mark

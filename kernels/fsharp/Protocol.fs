@@ -93,10 +93,57 @@ type SymbolItem =
       /// Where it is; None for what the session defined.
       Assembly: string option }
 
+/// The assemblies of a project, as paths.
+type Project =
+    { /// Its own, whose namespaces and modules are opened.
+      Assemblies: string list
+      /// What they need.
+      References: string list }
+
+/// A test that could be run.
+type TestItem =
+    { Name: string
+      Framework: string
+      /// Where it is; None for what the session defined.
+      Assembly: string option
+      Categories: string list
+      /// Why it would not be run, where it would not.
+      Skipped: string option
+      /// None where only running it tells.
+      Cases: int option }
+
 type Hello =
     { WorkingDirectory: string
       References: string list
-      Arguments: string list }
+      Arguments: string list
+      Project: Project option
+      /// Scripts that run before the session's own code.
+      Profiles: string list }
+
+/// A namespace or module that was not opened.
+type Unopened =
+    { Name: string
+      Reason: string
+      /// Whether it is not meant to be.
+      IsMeant: bool }
+
+/// A script that ran before the session's own code.
+type ProfileRun =
+    { Path: string
+      Diagnostics: Diagnostic list
+      Error: string option
+      Output: string
+      Duration: TimeSpan }
+
+/// What a session has brought in before its own code.
+type Begun =
+    { /// The assemblies that could not be loaded, and why.
+      Failed: (string * string) list
+      Opened: string list
+      Unopened: Unopened list
+      Profiles: ProfileRun list
+      /// What its code rests on.
+      References: Reference list }
 
 type Request =
     | Hello of Hello
@@ -106,6 +153,7 @@ type Request =
     | Explore of name: string
     | Search of text: string * limit: int
     | Values
+    | Tests of pattern: string option * category: string option
     | Interrupt of eval: int64
     /// The answer to an ask; none where nobody gives one.
     | Answer of ask: Guid * text: string option
@@ -133,6 +181,12 @@ let private decodeAnswer (element: JsonElement) : string option =
     | true, value when value.ValueKind <> JsonValueKind.Null -> Some(value.GetRawText())
     | _ -> None
 
+let private decodeProject (element: JsonElement) : Project option =
+    match element.TryGetProperty "project" with
+    | true, project when project.ValueKind = JsonValueKind.Object ->
+        Some { Assemblies = texts "assemblies" project; References = texts "references" project }
+    | _ -> None
+
 let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =
     let text name = tryText name element
     let required name (make: string -> Request) =
@@ -144,7 +198,12 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         match tryInteger "protocol" element with
         | Some spoken when spoken = version ->
             required "workingDirectory" (fun directory ->
-                Hello { WorkingDirectory = directory; References = texts "references" element; Arguments = texts "arguments" element })
+                Hello
+                    { WorkingDirectory = directory
+                      References = texts "references" element
+                      Arguments = texts "arguments" element
+                      Project = decodeProject element
+                      Profiles = texts "profiles" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", flag "isWithheld" element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
@@ -158,6 +217,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         let limit = tryInteger "limit" element |> Option.map (max 1L >> min (int64 itemLimit) >> int)
         required "text" (fun text -> Search(text, defaultArg limit itemLimit))
     | "values" -> Ok Values
+    | "tests" -> Ok(Tests(text "pattern", text "category"))
     | "interrupt" ->
         match tryInteger "eval" element with
         | Some eval -> Ok(Interrupt eval)
@@ -227,8 +287,8 @@ let private outcomeName outcome =
 
 let encodeAttach (token: string) = message "attach" [ writeText "token" token; writeInteger "protocol" version ]
 
-let encodeProgress (id: int64) (phase: string) (text: string) =
-    message "progress" [ writeInteger "id" id; writeText "phase" phase; writeText "message" text ]
+let encodeProgress (id: int64) (phase: string) (done': int) (total: int) =
+    message "progress" [ writeInteger "id" id; writeText "phase" phase; writeInteger "done" (int64 done'); writeInteger "total" (int64 total) ]
 
 let private runtime = Runtime.InteropServices.RuntimeInformation.FrameworkDescription
 
@@ -241,17 +301,6 @@ let private writeEnvironment (references: Reference list) =
         writeText "runtime" runtime writer
         writeObjects "references" references writeReference writer)
 
-let encodeReady (id: int64) (languageVersion: string) =
-    message "ready" [
-        writeInteger "id" id
-        writeText "kernel" "fsharp"
-        writeText "version" languageVersion
-        writeText "runtime" runtime
-        writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
-        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset"; "search"; "values" ]
-        writeEnvironment []
-    ]
-
 /// The diagnostics that are sent: where there are too many, errors before all else.
 let private sent (diagnostics: Diagnostic list) =
     if List.length diagnostics <= itemLimit then diagnostics
@@ -261,6 +310,38 @@ let private sent (diagnostics: Diagnostic list) =
 
 let private bounded (room: Room) (diagnostics: Diagnostic list) : Diagnostic list =
     sent diagnostics |> List.map (fun diagnostic -> { diagnostic with Message = room.Take diagnostic.Message })
+
+let private writeBegun (begun: Begun) =
+    let writeFailed (path: string, error: string) writer =
+        writeText "path" path writer
+        writeText "error" error writer
+    let writeUnopened (one: Unopened) writer =
+        writeText "name" one.Name writer
+        writeText "reason" one.Reason writer
+        if one.IsMeant then writeFlag "isMeant" true writer
+    let writeProfile (ran: ProfileRun) writer =
+        writeText "path" ran.Path writer
+        writeObjects "diagnostics" (bounded (Room()) ran.Diagnostics) writeDiagnostic writer
+        writeOptionalText "error" (ran.Error |> Option.map cut) writer
+        if ran.Output <> "" then writeText "output" ran.Output writer
+        writeInteger "durationMs" (int64 ran.Duration.TotalMilliseconds) writer
+    writeObject "startup" (fun writer ->
+        writeObjects "failed" (List.truncate itemLimit begun.Failed) writeFailed writer
+        writeTexts "opened" (List.truncate itemLimit begun.Opened) writer
+        writeObjects "unopened" (List.truncate itemLimit begun.Unopened) writeUnopened writer
+        writeObjects "profiles" (List.truncate itemLimit begun.Profiles) writeProfile writer)
+
+let encodeReady (id: int64) (languageVersion: string) (begun: Begun) =
+    message "ready" [
+        writeInteger "id" id
+        writeText "kernel" "fsharp"
+        writeText "version" languageVersion
+        writeText "runtime" runtime
+        writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
+        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset"; "search"; "tests"; "values" ]
+        writeEnvironment begun.References
+        writeBegun begun
+    ]
 
 /// The result as it is sent. What tells most about the outcome has the first claim to the room.
 let private boundedResult (result: EvalResult) : EvalResult =
@@ -341,6 +422,21 @@ let encodeSymbols (id: int64) (items: SymbolItem list) (found: int) =
 
 let encodeValues (id: int64) (bindings: Binding list) =
     message "values" [ writeInteger "id" id; writeObjects "bindings" bindings writeBinding ]
+
+let encodeTests (id: int64) (items: TestItem list) (found: int) (notes: string list) =
+    let writeItem (item: TestItem) writer =
+        writeText "name" item.Name writer
+        writeText "framework" item.Framework writer
+        writeOptionalText "assembly" item.Assembly writer
+        writeTexts "categories" item.Categories writer
+        writeOptionalText "skipped" item.Skipped writer
+        (match item.Cases with Some cases -> writeInteger "cases" (int64 cases) writer | None -> ())
+    message "tests" [
+        writeInteger "id" id
+        writeObjects "items" items writeItem
+        writeInteger "found" (int64 found)
+        writeTexts "notes" notes
+    ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
 

@@ -243,6 +243,31 @@ let changesState (own: Names) (parse: string -> obj option) (text: string) : boo
             | None -> true
         with _ -> true // a tree that cannot be read proves nothing
 
+let private runningTests = [ "Mainstay"; "Tests"; "run" ]
+
+/// Whether an argument is made of nothing but literals, named or not.
+let rec private isLiteral (expression: Tree) : bool =
+    match expression with
+    | Call (Path [ "op_Equality" ], arguments) -> List.forall isLiteral arguments
+    | Expression (("Const" | "Ident"), _) -> true
+    | Expression (("Paren" | "Tuple" | "Typed"), parts) -> List.forall isLiteral (expressionsIn parts)
+    | _ -> false
+
+/// Whether a submission runs tests and does nothing else.
+let runsTests (own: Names) (parse: string -> obj option) (text: string) : bool =
+    let isRun (case: string, parts: Tree list) =
+        match case, expressionsIn parts with
+        | ("DoExpr" | "Expr"), [ Call (Path path, arguments) ] -> path = runningTests && List.forall isLiteral arguments
+        | _ -> false
+    let mayRun = text.Contains(String.concat "." runningTests) && text.Length <= lengthLimit && not (own.Gives "Mainstay")
+    mayRun
+    && (try
+            match parse text |> Option.map (read >> List.collect declarationsIn) with
+            | Some [ declaration ] -> isRun declaration
+            | Some _
+            | None -> false
+        with _ -> false)
+
 /// `it` where it can be a name: not inside another word, and not as somebody's member.
 let private last = Regex(@"(?<![\w.'`])it(?![\w'`])", RegexOptions.CultureInvariant)
 

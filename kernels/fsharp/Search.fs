@@ -38,13 +38,14 @@ let private namedEntity (assembly: string option) (path: string) (entity: Entity
               Assembly = assembly } }
 
 let private namedMember (assembly: string option) (path: string) (m: Member) : Named =
-    let fullName = qualified path m.DisplayName
-    { Name = m.DisplayName
+    let name = Bound.nameInCode m.DisplayName
+    let fullName = qualified path name
+    { Name = name
       FullName = fullName
       Assembly = assembly
       Describe =
         fun () ->
-            { Name = m.DisplayName
+            { Name = name
               FullName = fullName
               Kind = Explorer.kindOfMember m
               Signature = Explorer.signatureOf (fun () -> m.FullType.Format(DisplayContext.Empty.WithShortTypeNames true))

@@ -30,7 +30,8 @@ let private ownFolders =
     [ root; AppContext.BaseDirectory; folderOf typeof<Session>.Assembly ]
     |> List.map (fun folder -> folder.TrimEnd(Path.DirectorySeparatorChar) + string Path.DirectorySeparatorChar)
 
-let private isForeign (path: string) =
+/// Whether an assembly is the session's.
+let isForeign (path: string) =
     not (String.IsNullOrEmpty path)
     && Path.IsPathRooted path
     && Path.GetFileName path <> "FSharp.Core.dll"
@@ -273,7 +274,13 @@ type Surroundings(session: Session) =
         if all.Contains unknown then None
         else Some(all |> Seq.choose (fun path -> match names.TryGetValue path with true, name -> Some name | _ -> None) |> Seq.sort |> List.ofSeq)
 
-    /// What the session rests on, where that is not what was told last.
+    /// From now on the session rests on these assemblies as well.
+    member _.RestOn(paths: string list) = List.iter rest paths
+
+    /// What the session rests on.
+    member _.All : Reference list = references ()
+
+    /// The same, where that is not what was told last.
     member _.News() : Reference list option =
         let now = references ()
         if now = told then None

@@ -139,7 +139,7 @@ fn succeeded(dependency: &CommandId, outcome: Outcome) -> Result<(), Error> {
         Outcome::Done { response: Response::Worked(work) } => match work.ending {
             WorkEnding::Done { .. } => Ok(()),
             WorkEnding::Cancelled { .. } => Err(Error::Cancelled),
-            WorkEnding::Failed { message } => Err(failed(message)),
+            WorkEnding::Failed { message, .. } => Err(failed(message)),
             ending @ WorkEnding::Interrupted => Err(failed(ending.name().to_owned())),
         },
         Outcome::Done {

@@ -1,5 +1,5 @@
-//! How far sessions are that are given their definitions back. That is no fact: it is stored nowhere, known while a worker
-//! replays, and of what is said of it a slow follower hears only the newest.
+//! How far sessions are that warm up. That is no fact: it is stored nowhere, known while a worker comes up, and of what is said of it a
+//! slow follower hears only the newest.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -15,34 +15,101 @@ use crate::sync::{Mutex, MutexGuard};
 /// A follower hears no more often of it.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many of the submissions that define a session its worker has run again.
+/// How far a session is that warms up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WarmUpProgress {
-    /// So many have run.
+    /// What is done.
+    #[serde(default, skip_serializing_if = "WarmUpPhase::is_replay")]
+    pub phase: WarmUpPhase,
+    /// So many of it are.
     pub done: u32,
-    /// Of so many.
+    /// Of so many; 0 where that is not known.
     pub total: u32,
+}
+
+/// What a worker does before its session is Ready, in this order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum WarmUpPhase {
+    /// It is found out what the project consists of.
+    Project,
+    /// Its assemblies are loaded.
+    Assemblies,
+    /// Its namespaces and modules are opened.
+    Namespaces,
+    /// The user's scripts run.
+    Profile,
+    /// The submissions that define the session run again.
+    #[default]
+    Replay,
+}
+
+impl WarmUpPhase {
+    fn is_replay(&self) -> bool {
+        *self == Self::Replay
+    }
+}
+
+impl WarmUpProgress {
+    /// A phase of which nobody knows how far it is.
+    pub const fn begun(phase: WarmUpPhase) -> Self {
+        Self { phase, done: 0, total: 0 }
+    }
 }
 
 impl std::fmt::Display for WarmUpProgress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { done, total } = self;
-        write!(f, "{done} of {total} submissions ran again")
+        let Self { phase, done, total } = self;
+        let what = match phase {
+            WarmUpPhase::Project => "looking for what the project consists of",
+            WarmUpPhase::Assemblies => "assemblies loaded",
+            WarmUpPhase::Namespaces => "namespaces and modules opened",
+            WarmUpPhase::Profile => "scripts of the profile ran",
+            WarmUpPhase::Replay => "submissions ran again",
+        };
+        match total {
+            0 => f.write_str(what),
+            total => write!(f, "{done} of {total} {what}"),
+        }
+    }
+}
+
+/// Says how far a start is. What nobody hears is lost.
+#[derive(Clone, Default)]
+pub struct Report(Option<Arc<dyn Fn(WarmUpProgress) + Send + Sync>>);
+
+impl Report {
+    /// To whoever hears.
+    pub fn to(hear: impl Fn(WarmUpProgress) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hear)))
+    }
+
+    /// Says it.
+    pub fn say(&self, progress: WarmUpProgress) {
+        if let Some(hear) = &self.0 {
+            hear(progress);
+        }
+    }
+}
+
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Report")
     }
 }
 
 type Channels = HashMap<SessionId, watch::Sender<Option<WarmUpProgress>>>;
 
-/// The sessions that are given their definitions back, and those whose followers would hear of it.
+/// The sessions that warm up, and those whose followers would hear of it.
 #[derive(Default)]
 pub(crate) struct WarmUps {
     channels: Mutex<Channels>,
 }
 
 impl WarmUps {
-    /// A session's replay begins; it goes on until what this gives is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, session: SessionId) -> Replaying {
-        Replaying { session, warm_ups: Arc::clone(self) }
+    /// A session warms up; it does so until what this gives is dropped.
+    pub(crate) fn begin(self: &Arc<Self>, session: SessionId) -> WarmingUp {
+        WarmingUp { session, warm_ups: Arc::clone(self) }
     }
 
     /// How far a session is.
@@ -81,20 +148,20 @@ impl WarmUps {
     }
 }
 
-/// A replay that goes on.
-pub(crate) struct Replaying {
+/// A session that warms up.
+pub(crate) struct WarmingUp {
     session: SessionId,
     warm_ups: Arc<WarmUps>,
 }
 
-impl Replaying {
+impl WarmingUp {
     /// It is so far now.
     pub(crate) fn has_come_to(&self, progress: WarmUpProgress) {
         self.warm_ups.say(self.session, Some(progress));
     }
 }
 
-impl Drop for Replaying {
+impl Drop for WarmingUp {
     fn drop(&mut self) {
         self.warm_ups.say(self.session, None);
         self.warm_ups.leave(self.session);
@@ -118,7 +185,7 @@ impl FollowedWarmUp {
         self.session
     }
 
-    /// Waits until there is something new to hear: how far it is, or that nothing is replayed any more. Dropping the future loses
+    /// Waits until there is something new to hear: how far it is, or that it warms up no more. Dropping the future loses
     /// nothing.
     pub async fn next(&mut self) -> Option<WarmUpProgress> {
         loop {
@@ -155,7 +222,7 @@ mod tests {
     const SESSION: SessionId = SessionId::from_uuid(Uuid::nil());
 
     fn progress(done: u32) -> WarmUpProgress {
-        WarmUpProgress { done, total: 9 }
+        WarmUpProgress { phase: WarmUpPhase::Replay, done, total: 9 }
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,4 +1,5 @@
-//! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound.
+//! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound, which tests
+//! there are.
 
 use mainstay_model::{Binding, Error};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,13 @@ pub enum KernelQuery {
     },
     /// What its code bound at the prompt.
     Values,
+    /// The tests that its code defined, and those of the assemblies it refers to.
+    Tests {
+        /// Those with this in their names, in any case; with `*` it is the whole name.
+        pattern: Option<String>,
+        /// Those of this category, or with this trait, written `name=value`.
+        category: Option<String>,
+    },
 }
 
 /// The answer to one.
@@ -34,6 +42,8 @@ pub enum KernelAnswer {
     Symbols(Symbols),
     /// To [`KernelQuery::Values`]: the newest first.
     Values(Vec<Binding>),
+    /// To [`KernelQuery::Tests`].
+    Tests(Tests),
 }
 
 impl KernelAnswer {
@@ -44,7 +54,7 @@ impl KernelAnswer {
     pub fn members(self) -> Result<Members, Error> {
         match self {
             Self::Members(members) => Ok(members),
-            Self::Symbols(_) | Self::Values(_) => Err(beside_the_point()),
+            Self::Symbols(_) | Self::Values(_) | Self::Tests(_) => Err(beside_the_point()),
         }
     }
 
@@ -55,7 +65,7 @@ impl KernelAnswer {
     pub fn symbols(self) -> Result<Symbols, Error> {
         match self {
             Self::Symbols(symbols) => Ok(symbols),
-            Self::Members(_) | Self::Values(_) => Err(beside_the_point()),
+            Self::Members(_) | Self::Values(_) | Self::Tests(_) => Err(beside_the_point()),
         }
     }
 
@@ -66,7 +76,18 @@ impl KernelAnswer {
     pub fn values(self) -> Result<Vec<Binding>, Error> {
         match self {
             Self::Values(values) => Ok(values),
-            Self::Members(_) | Self::Symbols(_) => Err(beside_the_point()),
+            Self::Members(_) | Self::Symbols(_) | Self::Tests(_) => Err(beside_the_point()),
+        }
+    }
+
+    /// The answer to [`KernelQuery::Tests`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn tests(self) -> Result<Tests, Error> {
+        match self {
+            Self::Tests(tests) => Ok(tests),
+            Self::Members(_) | Self::Symbols(_) | Self::Values(_) => Err(beside_the_point()),
         }
     }
 }
@@ -141,4 +162,39 @@ pub struct Symbol {
     /// The assembly it is in; none where the session defined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assembly: Option<String>,
+}
+
+/// Tests that could be run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tests {
+    /// They.
+    pub items: Vec<Test>,
+    /// How many there are in all.
+    pub found: u64,
+    /// What could not be looked at; where none was found, what would make some be found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A test that could be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Test {
+    /// Its full name.
+    pub name: String,
+    /// Whose test it is: `xUnit`, `NUnit`, `MSTest`, `Expecto`.
+    pub framework: String,
+    /// The assembly it is in; none where the session's code defined it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assembly: Option<String>,
+    /// Its categories, and its traits as `name=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// Why it would not be run, where it would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+    /// How many cases it has; none where only running it tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cases: Option<u64>,
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use crate::progress::Report;
 use crate::query::{KernelAnswer, KernelQuery};
 
 /// Starts runners of some kinds of session.
@@ -56,8 +57,12 @@ pub struct RunnerSpec {
     pub owner: Principal,
     /// The folder its code runs in.
     pub working_directory: PathBuf,
+    /// The project it is for.
+    pub project: Option<PathBuf>,
     /// What an agent goes on from; a kernel is told what to run again instead.
     pub conversation: Option<Conversation>,
+    /// Where to say how far the start is.
+    pub report: Report,
 }
 
 /// What an agent goes on from.
@@ -132,6 +137,10 @@ pub trait Process: Send + Sync {
 pub trait Kernel: Process {
     /// Runs code. Done once the worker has it; what it prints, and its end, come as notices.
     async fn run(&self, submission: Submission);
+
+    /// Builds the session's project, beside the session: done once that has begun. What the build prints and what comes of it come as
+    /// notices; an interrupt ends it.
+    async fn build(&self, job: JobId);
 
     /// Starts afresh in the same process.
     ///

@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use crate::breakers::Breakers;
 use crate::context::{compaction_of, conversation_of};
 use crate::entries::events_of;
-use crate::progress::WarmUpProgress;
+use crate::progress::{WarmUpPhase, WarmUpProgress};
 use crate::runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
 use crate::sync::time::{sleep, timeout, timeout_at};
 
@@ -52,8 +52,8 @@ pub(crate) struct WarmUp {
 pub(crate) enum FromWorker {
     /// It accepts code, though its definitions are not there yet.
     Started(Runner),
-    /// So much of what defined the session has run again.
-    Replays(WarmUpProgress),
+    /// It is so far.
+    WarmsUp(WarmUpProgress),
     /// Something happened.
     Notice(Notice),
 }
@@ -206,6 +206,7 @@ impl WarmUp {
                 | RunnerNotice::Display { .. }
                 | RunnerNotice::Asks { .. }
                 | RunnerNotice::Finished { .. }
+                | RunnerNotice::Built { .. }
                 | RunnerNotice::Exited { .. }) => Notice::Runner(notice),
             };
             self.tell(notice).await;
@@ -250,7 +251,10 @@ impl WarmUp {
     /// Says how far the replay is, where there is something to replay.
     async fn tell_progress(&self, done: u32, total: u32) {
         if total > 0 {
-            self.tell.send(FromWorker::Replays(WarmUpProgress { done, total })).await.ok();
+            self.tell
+                .send(FromWorker::WarmsUp(WarmUpProgress { phase: WarmUpPhase::Replay, done, total }))
+                .await
+                .ok();
         }
     }
 
@@ -376,7 +380,12 @@ async fn end_of(
 ) -> Result<JobReport, ReplayFailed> {
     loop {
         match notices.recv().await {
-            Some(RunnerNotice::Output { .. } | RunnerNotice::Display { .. } | RunnerNotice::Agent(_)) => {}
+            Some(
+                RunnerNotice::Output { .. }
+                | RunnerNotice::Display { .. }
+                | RunnerNotice::Agent(_)
+                | RunnerNotice::Built { .. },
+            ) => {}
             Some(RunnerNotice::Asks { ask, .. }) => {
                 let answer = answers.next().unwrap_or(Err(Error::Cancelled));
                 runner.answer(ask, answer).await;

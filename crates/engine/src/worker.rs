@@ -7,7 +7,7 @@ use mainstay_model::{AskId, Error, JobId, Notice, QueuedPrompt, Seq, Session, Wo
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use crate::progress::Replaying;
+use crate::progress::WarmingUp;
 use crate::runner::{Kernel, Runner, Submission};
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
@@ -17,8 +17,8 @@ use crate::warm_up::{FromWorker, WarmUp, exited};
 pub(crate) struct Worker {
     task: AbortHandle,
     up: Option<Up>,
-    /// While it is given what defined the session.
-    pub(crate) replaying: Option<Replaying>,
+    /// While it is given what the session is to have.
+    pub(crate) warming_up: Option<WarmingUp>,
 }
 
 /// A worker that accepts code.
@@ -56,7 +56,7 @@ pub(crate) enum Order {
 impl Worker {
     /// Begins to bring a worker up.
     pub(crate) fn start(warm_up: WarmUp) -> Self {
-        Self { task: spawn(warm_up.run()).abort_handle(), up: None, replaying: None }
+        Self { task: spawn(warm_up.run()).abort_handle(), up: None, warming_up: None }
     }
 
     /// Notes that it accepts code now, and is to take note of an interrupt within `grace`.
@@ -101,22 +101,39 @@ async fn deliver(
     while let Some(order) = orders.recv().await {
         match (&runner, order) {
             (Runner::Kernel(kernel), Order::Run(submission)) => kernel.run(submission).await,
-            (Runner::Agent(agent), Order::Work { job, work, requested }) => {
+            (runner, Order::Work { job, work, requested }) => {
                 // What it does reaches beyond the session: that it was asked to must not get lost.
                 let is_durable = |session: &Arc<Session>| session.last_seq >= requested;
                 if committed.clone().wait_for(is_durable).await.is_ok() {
-                    agent.work(job, work).await;
+                    do_work(runner, job, work).await;
                 }
             }
             (Runner::Agent(agent), Order::Steer(queued)) => agent.steer(queued).await,
-            (Runner::Kernel(_), Order::Work { .. } | Order::Steer(_)) | (Runner::Agent(_), Order::Run(_)) => {
-                tracing::error!("a runner was told what is not of its kind");
-            }
+            (Runner::Kernel(_), Order::Steer(_)) | (Runner::Agent(_), Order::Run(_)) => not_of_its_kind(),
             (_, Order::Answer { ask, answer }) => runner.process().answer(ask, answer).await,
             // A job that still runs then costs the worker its life; one that has ended must not block the next.
             (_, Order::Interrupt) => timeout(grace, runner.process().interrupt()).await.unwrap_or_default(),
         }
     }
+}
+
+async fn do_work(runner: &Runner, job: JobId, work: Work) {
+    match (runner, work) {
+        (Runner::Kernel(kernel), Work::Build | Work::Rebuild) => kernel.build(job).await,
+        (Runner::Agent(_), Work::Build | Work::Rebuild)
+        | (
+            Runner::Kernel(_),
+            Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_),
+        ) => not_of_its_kind(),
+        (
+            Runner::Agent(agent),
+            work @ (Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_)),
+        ) => agent.work(job, work).await,
+    }
+}
+
+fn not_of_its_kind() {
+    tracing::error!("a runner was told what is not of its kind");
 }
 
 /// Resets a worker, and tells the session's task what came of it. One that does not reset counts as lost.

@@ -58,7 +58,13 @@ impl RunnerFactory for Clocks {
 #[async_trait]
 impl Process for Clock {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "clock".to_owned(), runtime: "bench".to_owned(), pid: 1, references: None }
+        RunnerInfo {
+            kernel: "clock".to_owned(),
+            runtime: "bench".to_owned(),
+            pid: 1,
+            references: None,
+            startup: None,
+        }
     }
 
     async fn answer(&self, _: AskId, _: Result<Value, Error>) {}

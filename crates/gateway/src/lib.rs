@@ -2,7 +2,7 @@
 //!
 //! [`rpc`] is JSON-RPC 2.0 over the daemon's local socket: the command line and the terminal client. [`mcp`] is for AI agents,
 //! over streamable HTTP and over the same socket. [`http`] is for editors, pages and scripts. [`port`] is the loopback port: who may come in, and where each path leads.
-//! [`web`] is the page in the browser. [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals,
+//! [`web`] is the page in the browser. [`tokens`] says whom a client stands for, [`view`] is what all of them show of sessions and evals, [`notebook`] runs files cell by cell,
 //! [`trace`] where their requests become part of traces.
 
 mod accepting;
@@ -17,6 +17,7 @@ pub mod highlight;
 pub mod http;
 pub mod mcp;
 mod memory;
+pub mod notebook;
 pub mod pi;
 pub mod port;
 pub mod rpc;

@@ -11,7 +11,7 @@ use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Display, Error, EvalEnding, EvalOutcome, EvalResult,
     Event, JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
-    Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Timestamp, TokenUsage, Validity,
+    Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, Validity,
     ValidityCounts, Version,
 };
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,9 @@ pub struct SessionView {
     /// The project it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// What its worker brought in before its own code, in few words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup: Option<StartupView>,
     /// The session it was forked off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<Parent>,
@@ -99,6 +102,32 @@ pub struct SessionView {
     /// Its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<WorkerView>,
+}
+
+/// What a worker brought in before its session's own code, in few words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StartupView {
+    /// In a line.
+    pub summary: String,
+    /// What did not go as it was meant to: the first few.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+}
+
+impl StartupView {
+    /// How many faults are told of.
+    const FAULTS: usize = 10;
+
+    fn new(startup: &Startup) -> Self {
+        let mut faults = startup.faults();
+        let more = faults.len().saturating_sub(Self::FAULTS);
+        if more > 0 {
+            faults.truncate(Self::FAULTS);
+            faults.push(format!("and {more} more"));
+        }
+        Self { summary: startup.to_string(), faults }
+    }
 }
 
 /// A session's worker.
@@ -137,6 +166,7 @@ impl SessionView {
             offered: session.offered(),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
+            startup: session.startup.as_deref().map(StartupView::new),
             forked_from: session.forked_from.clone(),
             deleted_at: session.deleted_at,
             created_at: session.created_at,
@@ -496,7 +526,7 @@ impl EvalView {
 }
 
 /// Reads the events of a job: those after the one that accepted it, and before the one that ended it.
-async fn for_each_between(
+pub(crate) async fn for_each_between(
     client: &Client,
     session: SessionId,
     requested: Seq,

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use futures::{SinkExt, StreamExt};
+use mainstay_engine::{WarmUpPhase, WarmUpProgress};
 use mainstay_model::{Error, RunnerInfo};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 use uuid::Uuid;
 
-use crate::protocol::{FromWorker, PROTOCOL, ToWorker, WorkerEnvironment, decode, encode, frames};
+use crate::beginning::{Beginning, Said};
+use crate::protocol::{FromWorker, PROTOCOL, ToWorker, decode, encode, frames};
 
 /// Frames from the worker.
 pub(crate) type Incoming = FramedRead<OwnedReadHalf, LengthDelimitedCodec>;
@@ -89,14 +91,16 @@ impl Drop for Door {
 pub(crate) async fn greet(
     incoming: &mut Incoming,
     outgoing: &mut Outgoing,
-    working_directory: &Path,
+    beginning: &Beginning,
 ) -> Result<RunnerInfo, Error> {
     let hello = ToWorker::Hello {
         id: HELLO_ID,
         protocol: PROTOCOL,
-        working_directory: working_directory.display().to_string(),
+        working_directory: beginning.working_directory.display().to_string(),
         references: Vec::new(),
         arguments: Vec::new(),
+        project: beginning.hello_project(),
+        profiles: beginning.hello_profiles(),
     };
     outgoing.send(encode(&hello)?).await.map_err(|error| failed(error.to_string()))?;
     loop {
@@ -105,12 +109,16 @@ pub(crate) async fn greet(
             None => return Err(failed("it ended before it was ready".to_owned())),
         };
         match decode(&frame)? {
-            FromWorker::Ready { id: HELLO_ID, kernel, version, runtime, pid, environment } => {
-                let references = environment.map(WorkerEnvironment::references);
-                return Ok(RunnerInfo { kernel: kernel_name(&kernel, &version), runtime, pid, references });
+            FromWorker::Ready { id: HELLO_ID, kernel, version, runtime, pid, environment, startup } => {
+                let kernel = kernel_name(&kernel, &version);
+                return Ok(beginning.info(Said { kernel, runtime, pid, environment, startup }));
             }
             FromWorker::Failed { message, .. } => return Err(failed(message)),
-            FromWorker::Progress { phase, message } => tracing::debug!(phase, message, "a worker starts"),
+            FromWorker::Progress { phase, done, total } => {
+                if let Some(phase) = phase_of(&phase) {
+                    beginning.report.say(WarmUpProgress { phase, done, total });
+                }
+            }
             FromWorker::Attach { .. }
             | FromWorker::Ready { .. }
             | FromWorker::Result(_)
@@ -119,12 +127,18 @@ pub(crate) async fn greet(
             | FromWorker::Members { .. }
             | FromWorker::Symbols { .. }
             | FromWorker::Values { .. }
+            | FromWorker::Tests { .. }
             | FromWorker::Asks { .. }
             | FromWorker::Display { .. }
             | FromWorker::Interrupted { .. }
             | FromWorker::Ending { .. } => {}
         }
     }
+}
+
+/// A phase that is told of; others are passed over.
+fn phase_of(name: &str) -> Option<WarmUpPhase> {
+    serde_json::from_value(name.into()).ok()
 }
 
 /// How a kernel is called in events: its kind and the version of the language tool.

@@ -4,6 +4,8 @@
 //! [`fsharp`]; what every kind of runner needs of processes and of installing is in [`process`], [`command`], [`folder`] and
 //! [`download`]. The contract with workers is `docs/worker-protocol.md`; the F# worker itself is `kernels/fsharp`.
 
+mod beginning;
+mod building;
 mod channel;
 pub mod command;
 pub mod download;
@@ -14,4 +16,6 @@ mod protocol;
 mod text;
 pub mod worker;
 
+pub use beginning::{Beginning, Copied, Project};
+pub use building::Builder;
 pub use process::Launch;

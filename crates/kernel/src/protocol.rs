@@ -1,7 +1,7 @@
 //! The messages between daemon and worker. The contract is `docs/worker-protocol.md`.
 
 use bytes::Bytes;
-use mainstay_engine::query::{Members, Symbols};
+use mainstay_engine::query::{Members, Symbols, Tests};
 use mainstay_engine::runner::CompletionItem;
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, Question, RaisedError, Reference, References,
@@ -10,6 +10,8 @@ use mainstay_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::codec::LengthDelimitedCodec;
+
+use crate::beginning::{HelloProject, WorkerStartup};
 
 /// The version of the protocol spoken here.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -31,6 +33,10 @@ pub(crate) enum ToWorker {
         working_directory: String,
         references: Vec<String>,
         arguments: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        project: Option<HelloProject>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        profiles: Vec<String>,
     },
     /// Run code.
     Eval { id: u64, job: JobId, code: String, file: Option<String>, is_withheld: bool },
@@ -44,6 +50,8 @@ pub(crate) enum ToWorker {
     Search { id: u64, text: String, limit: u32 },
     /// What is bound.
     Values { id: u64 },
+    /// Which tests there are.
+    Tests { id: u64, pattern: Option<String>, category: Option<String> },
     /// Ask an eval to stop, whether it runs or has yet to begin.
     Interrupt { id: u64, eval: u64 },
     /// Take the answer to an ask; without a value there is none, and why.
@@ -60,8 +68,8 @@ pub(crate) enum ToWorker {
 pub(crate) enum FromWorker {
     /// First of all: that it is the one that was started.
     Attach { token: String, protocol: u32 },
-    /// Something slow is under way.
-    Progress { phase: String, message: String },
+    /// Something slow is under way: so much of it is done, of so much.
+    Progress { phase: String, done: u32, total: u32 },
     /// A fresh session accepts evals.
     Ready {
         id: u64,
@@ -70,6 +78,7 @@ pub(crate) enum FromWorker {
         runtime: String,
         pid: u32,
         environment: Option<WorkerEnvironment>,
+        startup: Option<WorkerStartup>,
     },
     /// An eval ended.
     Result(WorkerResult),
@@ -91,6 +100,12 @@ pub(crate) enum FromWorker {
     },
     /// The answer to what is bound.
     Values { id: u64, bindings: Vec<Binding> },
+    /// The answer to which tests there are.
+    Tests {
+        id: u64,
+        #[serde(flatten)]
+        tests: Tests,
+    },
     /// Code of a job asks, and waits for the answer.
     Asks {
         ask: AskId,
@@ -223,6 +238,7 @@ impl FromWorker {
             | Self::Members { id, .. }
             | Self::Symbols { id, .. }
             | Self::Values { id, .. }
+            | Self::Tests { id, .. }
             | Self::Interrupted { id } => Some(*id),
             Self::Result(result) => Some(result.id),
             Self::Failed { id, .. } => *id,

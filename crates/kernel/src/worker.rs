@@ -26,11 +26,13 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::beginning::{Beginning, Said};
+use crate::building::{Builder, Building};
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
 use crate::process::{Group, Launch, Unready, died_early, drain, exit_of, start};
 use crate::protocol::{
-    ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerEnvironment, WorkerOutcome,
-    WorkerResult, decode, encode,
+    ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
+    encode,
 };
 use crate::text::Utf8Stream;
 
@@ -41,26 +43,28 @@ const OUTPUT_PIECE: usize = 16 * 1024;
 /// How long a process may live on after it closed its channel.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
-/// Starts a worker and waits until it accepts code. Its socket is made in `socket_folder`, which must be the user's alone.
+/// Starts a worker and waits until it accepts code. Its socket is made in `socket_folder`, which must be the user's alone. Who builds the
+/// session's project is `builder`.
 ///
 /// # Errors
 /// [`Error::KernelUnavailable`] where the program does not start, [`Error::WorkerFailed`] where it does not get ready.
 pub async fn launch(
     launch: &Launch,
-    working_directory: &Path,
+    beginning: Beginning,
+    builder: Option<Arc<dyn Builder>>,
     socket_folder: &Path,
 ) -> Result<StartedRunner, Error> {
     let door = Door::open(socket_folder)?;
     let address = door.address();
     let channel = [(ADDRESS_VARIABLE, address.as_str()), (TOKEN_VARIABLE, door.token())];
-    let (mut child, group) = start(launch, working_directory, &channel, Stdio::null())?;
+    let (mut child, group) = start(launch, &beginning.working_directory, &channel, Stdio::null())?;
     let unready = Unready::new(&group);
     let (mut incoming, mut outgoing) = tokio::select! {
         accepted = door.accept() => accepted?,
         status = child.wait() => return Err(died_early(exit_of(status), &last_words(child))),
     };
     drop(door);
-    let info = greet(&mut incoming, &mut outgoing, working_directory).await?;
+    let info = greet(&mut incoming, &mut outgoing, &beginning).await?;
     unready.is_ready();
     let (notices_in, notices) = mpsc::channel(NOTICES);
     let calls = Arc::new(Calls::default());
@@ -68,6 +72,8 @@ pub async fn launch(
         return Err(Error::WorkerFailed { reason: "its output is not captured".to_owned() });
     };
     let outgoing = Arc::new(tokio::sync::Mutex::new(outgoing));
+    let beginning = Arc::new(beginning);
+    let building = Building::new(builder, &notices_in);
     let reader = Reader {
         incoming,
         outgoing: Arc::clone(&outgoing),
@@ -76,11 +82,12 @@ pub async fn launch(
         child,
         group: group.clone(),
         calls: Arc::clone(&calls),
+        beginning: Arc::clone(&beginning),
         notices: notices_in,
         last_words: None,
     };
     tokio::spawn(reader.run());
-    let worker = Worker { info, outgoing, calls, group };
+    let worker = Worker { info, outgoing, calls, beginning, building, group };
     Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
 }
 
@@ -148,6 +155,8 @@ struct Worker {
     info: RunnerInfo,
     outgoing: SharedOutgoing,
     calls: Arc<Calls>,
+    beginning: Arc<Beginning>,
+    building: Building,
     group: Group,
 }
 
@@ -205,6 +214,9 @@ impl Process for Worker {
     }
 
     async fn interrupt(&self) {
+        if self.building.interrupt().await {
+            return;
+        }
         if let Some((eval, _)) = self.calls.running() {
             // A worker that cannot be asked is killed when its grace ends.
             self.ask(|id| ToWorker::Interrupt { id, eval }).await.ok();
@@ -212,6 +224,7 @@ impl Process for Worker {
     }
 
     fn kill(&self) {
+        self.building.kill();
         self.group.kill();
     }
 
@@ -233,14 +246,16 @@ impl Kernel for Worker {
         }
     }
 
+    async fn build(&self, job: JobId) {
+        self.building.begin(job).await;
+    }
+
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         match self.ask(|id| ToWorker::Reset { id }).await? {
-            FromWorker::Ready { kernel, version, runtime, pid, environment, .. } => Ok(RunnerInfo {
-                kernel: kernel_name(&kernel, &version),
-                runtime,
-                pid,
-                references: environment.map(WorkerEnvironment::references),
-            }),
+            FromWorker::Ready { kernel, version, runtime, pid, environment, startup, .. } => {
+                let kernel = kernel_name(&kernel, &version);
+                Ok(self.beginning.info(Said { kernel, runtime, pid, environment, startup }))
+            }
             other => Err(unexpected(&other)),
         }
     }
@@ -265,11 +280,13 @@ impl Kernel for Worker {
             KernelQuery::Members { name } => ToWorker::Explore { id, name },
             KernelQuery::Symbols { text, limit } => ToWorker::Search { id, text, limit },
             KernelQuery::Values => ToWorker::Values { id },
+            KernelQuery::Tests { pattern, category } => ToWorker::Tests { id, pattern, category },
         };
         match self.ask(asked).await? {
             FromWorker::Members { members, .. } => Ok(KernelAnswer::Members(members)),
             FromWorker::Symbols { symbols, .. } => Ok(KernelAnswer::Symbols(symbols)),
             FromWorker::Values { bindings, .. } => Ok(KernelAnswer::Values(bindings)),
+            FromWorker::Tests { tests, .. } => Ok(KernelAnswer::Tests(tests)),
             other => Err(unexpected(&other)),
         }
     }
@@ -314,6 +331,7 @@ struct Reader {
     child: Child,
     group: Group,
     calls: Arc<Calls>,
+    beginning: Arc<Beginning>,
     notices: mpsc::Sender<RunnerNotice>,
     last_words: Option<LastWords>,
 }
@@ -380,7 +398,8 @@ impl Reader {
     async fn on_result(&mut self, result: WorkerResult) {
         self.drain_pipes().await;
         if let Some(job) = self.calls.end_job(result.id) {
-            self.tell(RunnerNotice::Finished { job, report: report(result) }).await;
+            let report = report(result, &self.beginning);
+            self.tell(RunnerNotice::Finished { job, report }).await;
         }
     }
 
@@ -428,7 +447,7 @@ impl Reader {
     }
 }
 
-fn report(result: WorkerResult) -> JobReport {
+fn report(result: WorkerResult, beginning: &Beginning) -> JobReport {
     let WorkerResult {
         outcome,
         value,
@@ -460,7 +479,7 @@ fn report(result: WorkerResult) -> JobReport {
         result: EvalResult { value, value_type, bindings, display, diagnostics, uses_last, touched },
         changes_state,
         took: Duration::from_millis(duration_ms),
-        references: environment.map(WorkerEnvironment::references),
+        references: environment.map(|environment| beginning.at_origins(environment.references())),
     }
 }
 

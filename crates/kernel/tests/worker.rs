@@ -16,6 +16,12 @@ mod exploring;
 #[path = "worker/displays.rs"]
 mod displays;
 
+#[path = "worker/startup.rs"]
+mod startup;
+
+#[path = "worker/testing.rs"]
+mod testing;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -25,7 +31,7 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_kernel::fsharp::{WorkerProgram, prepare};
-use mainstay_kernel::{Launch, worker};
+use mainstay_kernel::{Beginning, Launch, worker};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
     AskId, Blame, Error, JobEnding, JobId, JobReport, OutputStream, RunnerNotice, WorkerExit,
@@ -82,11 +88,16 @@ impl Session {
 
     /// With more in its environment.
     async fn start_in(more: Vec<(OsString, OsString)>) -> Self {
+        Self::begin(Beginning::in_folder(Path::new("/")), more).await
+    }
+
+    /// With this to begin with.
+    async fn begin(beginning: Beginning, more: Vec<(OsString, OsString)>) -> Self {
         let WorkerProgram { program, arguments, mut environment, .. } = program().await;
         environment.extend(more);
         let sockets = tempfile::tempdir().unwrap();
         let launch = Launch { program, arguments, environment };
-        let worker = soon(worker::launch(&launch, Path::new("/"), sockets.path())).await.unwrap();
+        let worker = soon(worker::launch(&launch, beginning, None, sockets.path())).await.unwrap();
         Self { worker, _sockets: sockets }
     }
 
@@ -545,11 +556,16 @@ thread.Start()";
 
 /// Compiles a library with the compiler of the SDK under test.
 async fn compile(library: &Path, source: &str) {
+    compile_with(library, source, &[]).await;
+}
+
+/// The same, for one that needs others.
+async fn compile_with(library: &Path, source: &str, needs: &[&Path]) {
     let WorkerProgram { program, environment, .. } = program().await;
     let sdk = program.parent().unwrap();
     let compilers = ["fsc.dll", "fsc.exe"].map(|name| only(&sdk.join("sdk")).join("FSharp").join(name));
     let fsc = compilers.into_iter().find(|compiler| compiler.exists()).unwrap();
-    let runtime = only(&sdk.join("shared/Microsoft.NETCore.App"));
+    let pack = only(&only(&sdk.join("packs/Microsoft.NETCore.App.Ref")).join("ref"));
     let file = library.with_extension("fs");
     std::fs::write(&file, source).unwrap();
     let mut compiler = Command::new(&program);
@@ -563,9 +579,12 @@ async fn compile(library: &Path, source: &str) {
         "--nocopyfsharpcore",
     ]);
     compiler.arg(format!("-o:{}", library.display()));
-    let assemblies = std::fs::read_dir(runtime).unwrap().map(|entry| entry.unwrap().path());
+    let assemblies = std::fs::read_dir(pack).unwrap().map(|entry| entry.unwrap().path());
     for path in assemblies.filter(|path| path.extension().is_some_and(|end| end == "dll")) {
         compiler.arg(format!("-r:{}", path.display()));
+    }
+    for need in needs {
+        compiler.arg(format!("-r:{}", need.display()));
     }
     compiler.arg(format!("-r:{}", fsc.with_file_name("FSharp.Core.dll").display())).arg(&file);
     let output = compiler.output().await.unwrap();

@@ -1,5 +1,5 @@
-//! What the daemon costs, in one run: starting it, its memory, and one eval by each road, beside the bare worker and the
-//! bare disk. `cargo xtask bench` runs it with the release build.
+//! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, and evals and questions by each road, beside
+//! the bare worker and the bare disk. `cargo xtask bench` runs it with the release build.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mainstay_engine::query::KernelQuery;
 use mainstay_engine::runner::{StartedRunner, Submission};
 use mainstay_gateway::rpc::api::{
     CreateSession, Eval, ForkSession, GetStatus, Sent, SettleSession, StopSession,
 };
 use mainstay_gateway::rpc::client::Client;
-use mainstay_kernel::fsharp::{Search, prepare};
+use mainstay_kernel::fsharp::{Search, choose, prepare, project};
 use mainstay_kernel::{Launch, worker};
-use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind};
+use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind, TextPosition};
 use serde_json::{Value, json};
 
 type Failure = Box<dyn std::error::Error>;
@@ -45,7 +46,10 @@ async fn main() -> Result<(), Failure> {
     let fresh = folder.path().join("fresh");
     std::fs::create_dir(&fresh)?;
     std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
-    roads(&Daemon::start(&fresh)?, folder.path(), disk).await?;
+    let daemon = Daemon::start(&fresh)?;
+    until_ready(&daemon, folder.path()).await?;
+    roads(&daemon, folder.path(), disk).await?;
+    drop(daemon);
     live_fork(&Daemon::start(&fresh)?, folder.path()).await
 }
 
@@ -243,6 +247,105 @@ async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failu
         overhead.as_secs_f64() * 1000.0,
         overhead.as_secs_f64() / disk.median.as_secs_f64()
     );
+    questions(&bare, &mut mcp, &agents).await
+}
+
+/// How many files the project has that sessions are opened for, and how often one is.
+const FILES: usize = 50;
+const SESSIONS: usize = 5;
+
+/// From the creation of a session to Ready: with nothing, and for a project.
+async fn until_ready(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
+    let client = daemon.connect().await?;
+    let project = folder.join("project");
+    write_project(&project)?;
+    let file = project.join("Bench.fsproj");
+    let sdk = choose(&Search::from_env(&daemon.home))?;
+    let began = Instant::now();
+    let built = project::build(&file, &sdk, &|_| {}).await?;
+    if !built.success {
+        return Err(built.output.into());
+    }
+    println!("\n| a session, from its creation to Ready | median | longest |\n|---|---|---|");
+    println!("| (the build of {FILES} files by itself) | {:.2} s | |", began.elapsed().as_secs_f64());
+    for (project, row) in [(None, "bare"), (Some(&file), "for a project of 50 files")] {
+        let mut series = Vec::new();
+        for _ in 0..SESSIONS {
+            let began = Instant::now();
+            let create = CreateSession {
+                command: None,
+                kind: SessionKind::fsharp(),
+                working_directory: folder.display().to_string(),
+                project: project.map(|file| file.display().to_string()),
+                name: None,
+            };
+            let session = client.call(create).await?.session.to_string();
+            client.call(SettleSession { session: session.clone(), timeout_ms: 120_000 }).await?;
+            series.push(began.elapsed());
+            client.call(StopSession { session, sent: Sent::default() }).await?;
+        }
+        print_row(row, spread(series));
+    }
+    Ok(())
+}
+
+fn write_project(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir(folder)?;
+    let names: Vec<String> = (1..=FILES).map(|number| format!("Part{number}")).collect();
+    for name in &names {
+        let functions =
+            (1..=10).map(|number| format!("    let double{number} (x: int) = x * 2 + {number}\n"));
+        let code =
+            format!("namespace Bench\ntype {name} = {{ Name: string; Size: int }}\nmodule {name}s =\n");
+        std::fs::write(folder.join(format!("{name}.fs")), code + &functions.collect::<String>())?;
+    }
+    let compiled = names.iter().map(|name| format!("<Compile Include=\"{name}.fs\" />"));
+    let text = format!(
+        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><TargetFramework>netcoreapp3.1</TargetFramework>\
+         </PropertyGroup><ItemGroup>{}</ItemGroup></Project>",
+        compiled.collect::<String>()
+    );
+    Ok(std::fs::write(folder.join("Bench.fsproj"), text)?)
+}
+
+/// Questions that change nothing, on the bare worker and over MCP's HTTP.
+async fn questions(bare: &Bare, mcp: &mut Mcp, session: &str) -> Result<(), Failure> {
+    const CODE: &str = "List.ma";
+    let cursor = TextPosition { line: 1, column: 8 };
+    let kernel = bare.started.runner.kernel().ok_or("it is no kernel")?;
+    println!("\n| question | bare, median | p99 | over MCP's HTTP, median | p99 |\n|---|---|---|---|---|");
+    let rows = [
+        ("check", "check_fsharp_code", json!({"code": "let d : int = \"a\"", "sessionId": session})),
+        (
+            "completion",
+            "get_completions",
+            json!({"code": CODE, "line": 1, "column": 8, "sessionId": session}),
+        ),
+        ("explore", "explore_type", json!({"name": "System.DateTime", "sessionId": session})),
+    ];
+    for (what, tool, arguments) in rows {
+        let (mut by_worker, mut by_mcp) = (Vec::new(), Vec::new());
+        for round in 0..=ROUNDS * 10 {
+            let began = Instant::now();
+            match what {
+                "check" => drop(kernel.check("let d : int = \"a\"".to_owned(), None).await?),
+                "completion" => drop(kernel.complete(CODE.to_owned(), cursor).await?),
+                _ => drop(kernel.query(KernelQuery::Members { name: "System.DateTime".to_owned() }).await?),
+            }
+            let worker = began.elapsed();
+            let began = Instant::now();
+            mcp.ask(tool, &arguments)?;
+            // The first round warms the compilers up.
+            if round > 0 {
+                by_worker.push(worker);
+                by_mcp.push(began.elapsed());
+            }
+        }
+        let (worker, http) = (spread(by_worker), spread(by_mcp));
+        let ms = |duration: Duration| format!("{:.2} ms", duration.as_secs_f64() * 1000.0);
+        let cells = [worker.median, worker.p99, http.median, http.p99].map(ms).join(" | ");
+        println!("| {what} | {cells} |");
+    }
     Ok(())
 }
 
@@ -261,7 +364,9 @@ impl Bare {
             arguments: program.arguments,
             environment: program.environment,
         };
-        let started = worker::launch(&launch, folder, sockets.path()).await?;
+        let started =
+            worker::launch(&launch, mainstay_kernel::Beginning::in_folder(folder), None, sockets.path())
+                .await?;
         Ok(Self { started, _sockets: sockets })
     }
 
@@ -311,6 +416,16 @@ impl Mcp {
         mcp.receive()?;
         mcp.call("send_fsharp_code", &json!({"code": "1", "sessionId": session}))?;
         Ok(mcp)
+    }
+
+    /// A question, whose answer is no failure.
+    fn ask(&mut self, tool: &str, arguments: &Value) -> Result<(), Failure> {
+        let (_, body) = self.request("tools/call", &json!({"name": tool, "arguments": arguments}))?;
+        if body.contains("\"isError\":true") || body.contains("\"error\":{") {
+            Err(body.into())
+        } else {
+            Ok(())
+        }
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Result<(), Failure> {

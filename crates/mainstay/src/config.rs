@@ -91,6 +91,21 @@ impl Ports {
 pub(crate) struct FsharpConfig {
     /// The folder with the `dotnet` to use.
     pub(crate) dotnet: Option<PathBuf>,
+    /// What happens when a file changes that a session rests on.
+    pub(crate) watch: Watch,
+}
+
+/// What happens when a file changes that a session rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Watch {
+    /// Nothing, until somebody looks.
+    Off,
+    /// Everybody hears what is out of date.
+    #[default]
+    Mark,
+    /// The definitions run again with what is there now; what a project is made of is built first.
+    Reload,
 }
 
 /// Settings of pi.
@@ -232,6 +247,7 @@ fn check(config: &Config) -> Result<(), String> {
         agent_idle_ms,
         agent_silence_ms,
         pi_turn_ms,
+        task_after_ms,
         drain_ms,
         prepare_ms,
         worker_start_ms,
@@ -283,6 +299,7 @@ fn check(config: &Config) -> Result<(), String> {
         ("agent-idle-ms", agent_idle_ms, TIME),
         ("agent-silence-ms", agent_silence_ms, TIME),
         ("pi-turn-ms", pi_turn_ms, TIME),
+        ("task-after-ms", task_after_ms, TIME),
         ("drain-ms", drain_ms, TIME),
         ("prepare-ms", prepare_ms, TIME),
         ("worker-start-ms", worker_start_ms, TIME),

@@ -52,6 +52,8 @@ pub(crate) enum Announcement {
 pub(crate) struct StartOptions {
     /// The ports, where they are not the configured ones.
     pub(crate) ports: Ports,
+    /// Whether it watches no files.
+    pub(crate) no_watch: bool,
     /// Whether a supervisor watches over it.
     pub(crate) supervised: bool,
 }
@@ -113,7 +115,7 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
     if options.supervised {
         command.arg("--supervised");
     }
-    command.args(options.ports.arguments());
+    command.args(options.ports.arguments()).args(options.no_watch.then_some("--no-watch"));
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

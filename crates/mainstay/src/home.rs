@@ -89,6 +89,11 @@ impl Home {
         self.folder.join("archive")
     }
 
+    /// Copies of projects' assemblies, as workers have them.
+    pub(crate) fn copies(&self) -> PathBuf {
+        self.folder.join("copies")
+    }
+
     /// What the daemon and its supervisor write down.
     pub(crate) fn logs(&self) -> PathBuf {
         self.folder.join("logs")

@@ -23,6 +23,7 @@ fn the_first_help_shows_every_command_and_examples() {
       session      List, create, fork, merge, show, stop, rename, reset and delete sessions
       eval         Run code in a session
       run          Run a notebook or a script in a session, cell by cell
+      test         Run the tests that a session's code defined, and those of the assemblies it refers to
       prompt       Say something to an agent
       command      Show what became of a command
       explore      Show what a session has and refers to: namespaces, types, names, values
@@ -70,6 +71,9 @@ fn the_first_help_shows_every_command_and_examples() {
 
           --supervised
               With --daemon: start the daemon again after a crash
+
+          --no-watch
+              With --daemon: do not watch the files that sessions rest on
 
       -h, --help
               Print help (see a summary with '-h')
@@ -147,7 +151,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 29 + 16 + 3 + 2 + 1 + 3 + 2,
+        1 + 30 + 17 + 3 + 2 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

@@ -1,4 +1,4 @@
-//! A public MCP client drives a real F# session, over stdio and over HTTP.
+//! A public MCP client drives a real F# session, over stdio, over HTTP and over the old HTTP+SSE.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
@@ -86,11 +86,21 @@ fn over_stdio() {
     judge(&drive(&world, &["stdio", env!("CARGO_BIN_EXE_mainstay")]));
 }
 
-#[test]
-fn over_http() {
+/// Over the daemon's port, at a path.
+fn over_port(way: &str, path: &str) {
     let world = World::new();
     assert_eq!(world.run(["-d", "--port", "0"]).code, 0);
     let port = world.run(["status", "--json"]).json()["port"].clone();
     let token = std::fs::read_to_string(world.home().join("token")).unwrap();
-    judge(&drive(&world, &["http", &format!("http://127.0.0.1:{port}/mcp"), token.trim()]));
+    judge(&drive(&world, &[way, &format!("http://127.0.0.1:{port}{path}"), token.trim()]));
+}
+
+#[test]
+fn over_http() {
+    over_port("http", "/mcp");
+}
+
+#[test]
+fn over_the_old_stream_of_events() {
+    over_port("sse", "/sse");
 }

@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "other tests type more")]
+mod terminal;
 
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use support::{World, python};
+use terminal::Terminal;
 
 const SCRIPT: &str = "\
 open System
@@ -211,4 +215,22 @@ fn what_cannot_be_run_is_refused_before_anything_runs() {
       Correct it and try again.
     ");
     assert_eq!(world.daemon_pid(), None, "no daemon was started for it");
+}
+
+#[test]
+fn a_script_is_run_at_the_prompt_and_goes_on_where_it_ended() {
+    let world = World::new();
+    std::fs::write(world.work().join("steps.fsx"), "let a = 20\n// %%\nlet b = a + missing\n").unwrap();
+    let terminal = Terminal::open(&world);
+    terminal.wait_for_last_line("work>");
+    terminal.enter(":run steps.fsx");
+    terminal.wait_for("cell 2 (line 3) did not run to its end");
+    terminal.wait_for_last_line("work>");
+    std::fs::write(world.work().join("steps.fsx"), "let a = 20\n// %%\nlet b = a + 1\n").unwrap();
+    terminal.enter(":run steps.fsx");
+    terminal.wait_for("[1/2] ran before");
+    terminal.wait_for("val b : int = 21");
+    terminal.wait_for_last_line("work>");
+    terminal.enter(":run nothing.fsx");
+    terminal.wait_for("`nothing.fsx`");
 }

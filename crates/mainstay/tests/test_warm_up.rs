@@ -39,7 +39,7 @@ fn a_fork_shows_how_far_it_is_and_is_used_before_it_has_its_values() {
     assert_eq!(world.run(["export", "idea", "--format", "fsx"]).code, 0);
 
     let prompt = Terminal::run(world.command().args(["--session", "idea"]));
-    prompt.wait_for("1 of 3 submissions ran again; code waits until all have, the rest can be used");
+    prompt.wait_for("1 of 3 submissions ran again; code waits until that is done, the rest can be used");
     prompt.wait_for_last_line("idea>");
     prompt.enter(":transcript");
     prompt.wait_for("let last = 21");

@@ -54,6 +54,7 @@ fn body(seq: u64) -> EventBody {
             pid: 1,
             replayed: 0,
             diverged: Vec::new(),
+            startup: None,
             duration_ms: 700,
         },
         (_, 0) => EventBody::EvalRequested {

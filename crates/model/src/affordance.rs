@@ -12,7 +12,7 @@
 //! - Explore, a query as check and complete are, is permitted while a job runs.
 //! - Complete and Explore are permitted before the session is Ready, once there is a worker: they know what has run again so
 //!   far. Check is not: it would call wrong what is only not there yet.
-//! - Refresh, which the seed does not know, is permitted where the session is Ready.
+//! - Refresh, which the seed does not know, and Rebuild, which is a hard reset to it, are permitted where the session is Ready.
 //! - Ask and Answer, which the seed does not know, are permitted everywhere.
 //!
 //! Waiting, which the seed does not know either, affords what Evaluating does, since its job runs, and an answer. Elsewhere
@@ -51,6 +51,8 @@ pub enum Action {
     Reset,
     /// Start afresh in a new worker.
     HardReset,
+    /// Build the session's project, then start afresh with it.
+    Rebuild,
     /// Have a new worker, with the definitions run again against what is there now.
     Refresh,
     /// Start a worker for a session that rests.
@@ -87,7 +89,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Answer,
         Self::Cancel,
         Self::Steer,
@@ -100,6 +102,7 @@ impl Action {
         Self::Status,
         Self::Reset,
         Self::HardReset,
+        Self::Rebuild,
         Self::Refresh,
         Self::Start,
         Self::Stop,
@@ -125,6 +128,7 @@ impl Action {
             Self::Status => "status",
             Self::Reset => "reset",
             Self::HardReset => "hardReset",
+            Self::Rebuild => "rebuild",
             Self::Refresh => "refresh",
             Self::Start => "start",
             Self::Stop => "stop",
@@ -143,7 +147,9 @@ impl Action {
     /// Whether sessions of this kind know it: kernels run code, agents are spoken to.
     pub fn is_of(self, kind: &SessionKind) -> bool {
         match self {
-            Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Refresh => !kind.is_agent(),
+            Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Rebuild | Self::Refresh => {
+                !kind.is_agent()
+            }
             Self::Prompt | Self::Steer => kind.is_agent(),
             Self::Answer
             | Self::Cancel
@@ -196,8 +202,11 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         (S::Ready | S::Faulted, A::Reset) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_), A::Reset) => Refused,
 
-        (S::Ready, A::Refresh) => Permitted,
-        (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted, A::Refresh) => Refused,
+        (S::Ready, A::Rebuild | A::Refresh) => Permitted,
+        (
+            S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted,
+            A::Rebuild | A::Refresh,
+        ) => Refused,
 
         (S::Ready, A::Eval | A::Explore | A::Prompt) => Offered,
         (

@@ -1,4 +1,5 @@
-//! The vocabulary of agents, whatever program one is: what it is asked to do, what it says while it does so, and how that ends.
+//! The vocabulary of agents, whatever program one is: what it is asked to do, what it says while it does so, and how that ends. What a
+//! kernel is asked to do that is no code is said in the same words.
 //!
 //! What is said to last is a [`Message`](crate::Message), and a [`Compaction`](crate::Compaction) where it was shortened. Here is
 //! what surrounds that. Sources: seed 001, "Protocol Patterns"; seed 003, yield reasons; pi's RPC mode.
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::diagnostic::Diagnostic;
 use crate::event::CancelEnding;
 use crate::id::{JobId, Seq};
 use crate::message::{Message, Part, PartRole};
@@ -58,7 +60,7 @@ impl Prompt {
     }
 }
 
-/// What an agent is asked to do: one job, which takes its turn with others.
+/// What a runner is asked to do that is no code: one job, which takes its turn with others. All but the last two are of agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "work", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Work {
@@ -83,6 +85,11 @@ pub enum Work {
     },
     /// Go on otherwise.
     Setting(Setting),
+    /// Of a kernel: build the session's project. Where that succeeds, a new worker has what was built, and the definitions run again in it;
+    /// where it does not, nothing has happened to the session.
+    Build,
+    /// The same, but that the definitions are dropped where it succeeds. Source: seed 000, `hard_reset(rebuild)`.
+    Rebuild,
 }
 
 impl Work {
@@ -93,6 +100,8 @@ impl Work {
             Self::Compaction { .. } => JobKind::Compaction,
             Self::Shell { .. } => JobKind::Shell,
             Self::Setting(_) => JobKind::Setting,
+            Self::Build => JobKind::Build,
+            Self::Rebuild => JobKind::Rebuild,
         }
     }
 }
@@ -112,10 +121,14 @@ pub enum JobKind {
     Shell,
     /// An agent takes a setting.
     Setting,
+    /// The session's project is built, and the definitions run again with it.
+    Build,
+    /// The session's project is built, and the definitions are dropped.
+    Rebuild,
 }
 
 impl JobKind {
-    /// Whether a kernel runs it, and not an agent.
+    /// Whether it is code that runs.
     pub fn is_eval(&self) -> bool {
         *self == Self::Eval
     }
@@ -128,6 +141,8 @@ impl JobKind {
             Self::Compaction => "compaction",
             Self::Shell => "shell",
             Self::Setting => "setting",
+            Self::Build => "build",
+            Self::Rebuild => "rebuild",
         }
     }
 }
@@ -382,7 +397,7 @@ pub enum YieldReason {
     MaxTokens,
 }
 
-/// How a job of an agent ended.
+/// How a job ended that is no eval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "ending", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WorkEnding {
@@ -396,8 +411,11 @@ pub enum WorkEnding {
     },
     /// It was not.
     Failed {
-        /// Why, as the agent or its provider says it.
+        /// Why, as the agent, its provider or the compiler says it.
         message: String,
+        /// What the compiler said of what it was to build.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        diagnostics: Vec<Diagnostic>,
     },
     /// Someone cancelled it.
     Cancelled {
@@ -409,6 +427,11 @@ pub enum WorkEnding {
 }
 
 impl WorkEnding {
+    /// It was not done, and nothing was compiled in it.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed { message: message.into(), diagnostics: Vec::new() }
+    }
+
     /// Its name in messages.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -420,7 +443,7 @@ impl WorkEnding {
     }
 }
 
-/// What came of a job of an agent. What it said stands in the events between `requested` and `completed`.
+/// What came of a job that is no eval. What was said in it stands in the events between `requested` and `completed`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkOutcome {
@@ -491,6 +514,8 @@ impl std::fmt::Display for Work {
             Self::Compaction { instructions: Some(instructions) } => write!(f, "compact: {instructions}"),
             Self::Shell { line, .. } => write!(f, "$ {line}"),
             Self::Setting(setting) => write!(f, "{setting}"),
+            Self::Build => f.write_str("build of the project"),
+            Self::Rebuild => f.write_str("build of the project, then a hard reset"),
         }
     }
 }
@@ -568,7 +593,7 @@ impl std::fmt::Display for WorkEnding {
         match self {
             Self::Done { reason: YieldReason::EndTurn, .. } => write!(f, "done"),
             Self::Done { reason: YieldReason::MaxTokens, .. } => write!(f, "cut short: as long as it may be"),
-            Self::Failed { message } => write!(f, "failed: {message}"),
+            Self::Failed { message, .. } => write!(f, "failed: {message}"),
             Self::Cancelled { by: CancelEnding::Yielded } => write!(f, "cancelled"),
             Self::Cancelled { by: CancelEnding::Killed } => write!(f, "cancelled by killing the agent"),
             Self::Interrupted => write!(f, "cut off: the agent or the daemon was lost"),

@@ -134,7 +134,7 @@ pub enum SessionCommand {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         withheld: bool,
     },
-    /// Have an agent do something.
+    /// Have something done that is no code: by an agent, or a rebuild.
     Work(Work),
     /// Say something to an agent that works. It hears it when it can; what was said so is no job of its own.
     Steer(QueuedPrompt),
@@ -243,7 +243,10 @@ impl SessionCommand {
     pub const fn action(&self) -> Action {
         match self {
             Self::Eval { .. } => Action::Eval,
-            Self::Work(_) => Action::Prompt,
+            Self::Work(Work::Build | Work::Rebuild) => Action::Rebuild,
+            Self::Work(
+                Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_),
+            ) => Action::Prompt,
             Self::Steer(_) => Action::Steer,
             Self::Cancel { .. } => Action::Cancel,
             Self::Reset => Action::Reset,
@@ -390,7 +393,7 @@ fn validate_work(work: &Work, limits: &Limits) -> Result<(), Error> {
         Work::Compaction { instructions } => {
             instructions.as_deref().map_or(Ok(()), |instructions| validate_code(instructions, limits))
         }
-        Work::Setting(_) => Ok(()),
+        Work::Setting(_) | Work::Build | Work::Rebuild => Ok(()),
     }
 }
 

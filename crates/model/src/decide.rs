@@ -8,6 +8,7 @@
 
 mod agents;
 mod asks;
+mod builds;
 mod commands;
 mod ends;
 mod losses;
@@ -21,6 +22,7 @@ use crate::Timestamp;
 use crate::agent::{AgentNotice, QueuedPrompt, Work};
 use crate::ask::Question;
 use crate::command::Command;
+use crate::diagnostic::Diagnostic;
 use crate::display::Display;
 use crate::error::Error;
 use crate::eval::{EvalResult, RaisedError, WorkerExit};
@@ -32,6 +34,7 @@ use crate::message::Compaction;
 use crate::outcome::Outcome;
 use crate::replay::Divergence;
 use crate::session::{RunningJob, Session};
+use crate::startup::Startup;
 
 /// What a session is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,6 +210,13 @@ pub enum RunnerNotice {
         /// What came of it.
         report: JobReport,
     },
+    /// The session's project was built, or could not be.
+    Built {
+        /// The job.
+        job: JobId,
+        /// What came of it.
+        report: BuildReport,
+    },
     /// It is gone. Always the last notice.
     Exited {
         /// How.
@@ -236,6 +246,17 @@ pub struct RunnerInfo {
     pub pid: u32,
     /// What code rests on in it, as far as it tells: all that it refers to, once it has the session's definitions.
     pub references: Option<References>,
+    /// What it brought in before the session's own code.
+    pub startup: Option<Box<Startup>>,
+}
+
+/// What came of building a session's project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildReport {
+    /// Whether there is something new to load, or else why not.
+    pub built: Result<(), String>,
+    /// What the compiler said.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// What came of a job.

@@ -39,7 +39,7 @@ impl Severity {
     }
 }
 
-/// One remark of a compiler on a range of the code.
+/// One remark of a compiler on a range of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Diagnostic {
     /// How much it matters.
@@ -48,8 +48,22 @@ pub struct Diagnostic {
     pub code: String,
     /// What it says.
     pub message: String,
+    /// The file whose text it is of; none where that is the code that was submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Where it begins.
     pub start: TextPosition,
     /// Where it ends, exclusive.
     pub end: TextPosition,
+}
+
+impl Diagnostic {
+    /// Where it begins, for people: `2:9`, `/code/Shop.fs:2:9`.
+    pub fn place(&self) -> String {
+        let TextPosition { line, column } = self.start;
+        match &self.file {
+            Some(file) => format!("{file}:{line}:{column}"),
+            None => format!("{line}:{column}"),
+        }
+    }
 }

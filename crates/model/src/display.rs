@@ -70,6 +70,8 @@ pub const SVG: &str = "image/svg+xml";
 pub const HTML: &str = "text/html";
 /// Rows with named columns.
 pub const TABLE: &str = "application/vnd.dataresource+json";
+/// What came of tests ([`TestRun`](crate::TestRun)).
+pub const TESTS: &str = "application/vnd.mainstay.tests+json";
 
 impl Bundle {
     /// Text alone.

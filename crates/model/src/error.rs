@@ -328,6 +328,20 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// There is no project where one was named.
+    #[error("there is no project `{path}`")]
+    ProjectNotFound {
+        /// What was given.
+        path: String,
+    },
+    /// What was named as a project is none, or cannot be read as one.
+    #[error("the project `{path}` cannot be read: {reason}")]
+    ProjectInvalid {
+        /// The file: the one that was given, or one that it refers to.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// An entry of a transcript is not what was written.
     #[error("entry {number} of session {session} is damaged: what is read is not what was written")]
     EntryDamaged {
@@ -482,6 +496,8 @@ codes! {
     EntryDamaged => "entry_damaged",
     ImportInvalid => "import_invalid",
     NotebookInvalid => "notebook_invalid",
+    ProjectNotFound => "project_not_found",
+    ProjectInvalid => "project_invalid",
     ObjectNotFound => "object_not_found",
     DaemonStopping => "daemon_stopping",
     DaemonNotRunning => "daemon_not_running",
@@ -594,6 +610,12 @@ impl Error {
             Self::NotebookInvalid { .. } => {
                 "Save it as a Jupyter notebook of version 4, or give a script or a .dib file.".into()
             }
+            Self::ProjectNotFound { .. } => {
+                "Give the path of an .fsproj, .sln or .slnx file; a solution's own list may be out of date.".into()
+            }
+            Self::ProjectInvalid { .. } => {
+                "Correct the file; `dotnet build` says more where the SDK's own build works.".into()
+            }
             Self::ObjectDamaged { .. } | Self::EntryDamaged { .. } => {
                 "Restore the store from a backup.".into()
             }
@@ -663,6 +685,8 @@ impl Error {
             | Self::EntryDamaged { .. }
             | Self::ImportInvalid { .. }
             | Self::NotebookInvalid { .. }
+            | Self::ProjectNotFound { .. }
+            | Self::ProjectInvalid { .. }
             | Self::ObjectNotFound { .. }
             | Self::DaemonStopping
             | Self::DaemonNotRunning

@@ -21,6 +21,7 @@ use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Se
 use crate::message::{Compaction, Message};
 use crate::object::ObjectHash;
 use crate::replay::Divergence;
+use crate::startup::Startup;
 
 pub use kind::EventKind;
 pub use part::{JobEnd, JobPart};
@@ -207,6 +208,9 @@ pub enum EventBody {
         /// Whose part in the session is not what it was before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         diverged: Vec<Divergence>,
+        /// What it brought in before them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        startup: Option<Box<Startup>>,
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },
@@ -384,7 +388,7 @@ pub enum EventBody {
         changed: Vec<String>,
     },
 
-    /// An agent was given something to do. Always before the agent hears of it.
+    /// A runner was given something to do that is no code. Always before an agent hears of it.
     JobRequested {
         /// The job.
         job: JobId,
@@ -401,7 +405,7 @@ pub enum EventBody {
         /// What it is to do.
         work: Work,
     },
-    /// An agent's job ended.
+    /// A job ended that is no eval.
     JobEnded {
         /// The job.
         job: JobId,

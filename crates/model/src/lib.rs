@@ -32,8 +32,11 @@ pub mod rate;
 pub mod replay;
 pub mod search;
 pub mod session;
+pub mod startup;
 pub mod state;
 pub mod supervision;
+pub mod testing;
+pub mod timeline;
 pub mod transcribe;
 pub mod transcript;
 pub mod validity;
@@ -47,7 +50,8 @@ pub use agent::{
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use decide::{
-    Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice, decide,
+    BuildReport, Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice,
+    decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
 pub use display::{Bundle, Display, Form};
@@ -72,7 +76,9 @@ pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
+pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};
+pub use testing::{TestFailure, TestOutcome, TestResult, TestRun, TestSelection, TestTimeout};
 pub use transcript::{Bond, Segment, Transcript};
 pub use validity::{Validity, ValidityCounts};
 

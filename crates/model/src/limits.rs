@@ -81,6 +81,8 @@ pub struct Limits {
     pub agent_silence_ms: u64,
     /// How long a client of the pi protocol waits for a prompt, a compaction or a line of a shell, in milliseconds; 0 for as long as it takes.
     pub pi_turn_ms: u64,
+    /// After how long a call over MCP goes on as a task where its client knows tasks, in milliseconds.
+    pub task_after_ms: u64,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
     /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
@@ -143,6 +145,7 @@ impl Default for Limits {
             agent_idle_ms: 600_000,
             agent_silence_ms: 300_000,
             pi_turn_ms: 300_000,
+            task_after_ms: 10_000,
             drain_ms: 5_000,
             prepare_ms: 600_000,
             worker_start_ms: 60_000,

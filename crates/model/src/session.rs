@@ -14,6 +14,7 @@ use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, Session
 use crate::label::Labels;
 use crate::message::TokenUsage;
 use crate::replay::Divergence;
+use crate::startup::Startup;
 use crate::state::{SessionState, Transition, WaitReason, transition};
 use crate::transcript::{Segment, Transcript};
 
@@ -95,6 +96,9 @@ pub struct Session {
     /// What its code rests on besides itself; none where its worker does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surroundings: Option<Surroundings>,
+    /// What its worker brought in before its own code, the last time one was warmed up; none where that is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup: Option<Box<Startup>>,
     /// How its agent goes on, as it said last; none where it has none, or none was there yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentState>,
@@ -305,7 +309,7 @@ pub struct WorkerInfo {
 const TITLE_CHARACTERS: usize = 60;
 
 /// How code begins: its first line that is not blank, cut where it is long.
-fn title(code: &str) -> Option<String> {
+pub(crate) fn title(code: &str) -> Option<String> {
     let line = code.lines().map(str::trim).find(|line| !line.is_empty())?;
     let mut title: String = line.chars().take(TITLE_CHARACTERS).collect();
     if title.len() < line.len() {
@@ -358,6 +362,7 @@ impl Session {
             usage: TokenUsage::default(),
             labels: Labels::default(),
             surroundings: None,
+            startup: None,
             agent: None,
             queue: Vec::new(),
             messages: 0,
@@ -454,7 +459,8 @@ impl Session {
                 self.version = self.version.next();
             }
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
-            EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, .. } => {
+            EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, startup, .. } => {
+                self.startup.clone_from(startup);
                 self.surroundings = event.metadata.environment.as_ref().map(|_| Surroundings {
                     runtime: runtime.clone(),
                     ..self.surroundings.take().unwrap_or_default()
@@ -522,7 +528,11 @@ impl Session {
                 };
                 let said = match work {
                     Work::Turn { prompt } => Some(prompt.text.as_str()),
-                    Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_) => None,
+                    Work::Compaction { .. }
+                    | Work::Shell { .. }
+                    | Work::Setting(_)
+                    | Work::Build
+                    | Work::Rebuild => None,
                 };
                 self.start_job(running, said);
             }
@@ -608,7 +618,7 @@ impl Session {
         }
     }
 
-    /// An agent's job ended. What was done has changed the session, whatever it was.
+    /// A job ended that is no eval. What was done has changed the session, whatever it was.
     fn work_ended(&mut self, job: JobId, ending: &WorkEnding) {
         let change = match ending {
             WorkEnding::Done { .. } => Transition::EvalCompleted,
@@ -631,7 +641,9 @@ impl Session {
     fn runs_what_counts(&self) -> bool {
         self.running().is_some_and(|running| match running.kind {
             JobKind::Eval | JobKind::Turn => true,
-            JobKind::Compaction | JobKind::Shell | JobKind::Setting => false,
+            JobKind::Compaction | JobKind::Shell | JobKind::Setting | JobKind::Build | JobKind::Rebuild => {
+                false
+            }
         })
     }
 

@@ -331,9 +331,9 @@ impl Ending {
 }
 
 fn push_diagnostic(text: &mut String, diagnostic: &Diagnostic) {
-    let Diagnostic { severity, code, message, start, .. } = diagnostic;
-    let severity = severity.name();
-    push_line(text, &format!("{severity} {code} at {}:{}: {message}", start.line, start.column));
+    let Diagnostic { severity, code, message, .. } = diagnostic;
+    let (severity, place) = (severity.name(), diagnostic.place());
+    push_line(text, &format!("{severity} {code} at {place}: {message}"));
 }
 
 /// Adds a line to what stands in lines.

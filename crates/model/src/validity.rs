@@ -399,6 +399,7 @@ mod tests {
                 pid: 1,
                 replayed,
                 diverged,
+                startup: None,
                 duration_ms: 1,
             });
         }

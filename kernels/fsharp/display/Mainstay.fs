@@ -134,3 +134,14 @@ let bar (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Bar xs ys
 
 /// Points.
 let scatter (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Scatter xs ys
+
+/// The tests of xUnit, NUnit, MSTest and Expecto that the session's code defined, and those of the assemblies it refers to.
+[<AbstractClass; Sealed>]
+type Tests private () =
+    /// Runs them one after the other and shows what comes of them. A pattern is a part of a name, or with `*` the whole of it; a category
+    /// is named whole, a trait as `name=value`. A test has 60 seconds unless it is said otherwise, or its author said less.
+    static member run(?pattern: string, ?category: string, ?timeoutMs: int) : unit =
+        let limit = defaultArg timeoutMs 60000
+        if limit <= 0 then invalidArg "timeoutMs" "a test needs a time of one millisecond at least"
+        let filter: TestsModel.Filter = { Pattern = pattern; Category = category }
+        TestsRunning.run filter (TimeSpan.FromMilliseconds(float limit)) |> TestsReport.bundle |> Sink.show None

@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     })?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from);
-    let [(_, dotnet), ..] = tools.environment();
+    let dotnet = tools.dotnet();
     let installation = Installation::prepare(&target, target.join("release/mainstay"), dotnet)?;
     soak(installation, &options)
 }

@@ -1,10 +1,9 @@
 //! The browser of the tests: one that the environment names or that is installed, else Debian's. And what looks for barriers on its pages.
 
-use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::Shelf;
+use super::{Shelf, apt, named};
 use crate::command::{run, succeeds};
 use crate::failure::Failure;
 
@@ -25,18 +24,8 @@ pub(super) fn provide() -> Result<PathBuf, Failure> {
         return Ok(program);
     }
     eprintln!("installing Chromium with apt-get (once)");
-    // Who is not root is asked for nothing: where sudo wants a password, this fails and says what to do.
-    let apt = |arguments: &[&str]| {
-        let is_root = is_root();
-        let mut apt = Command::new(if is_root { "apt-get" } else { "sudo" });
-        if !is_root {
-            apt.args(["-n", "apt-get"]);
-        }
-        apt.args(["-q", "-y"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        run(&mut apt, REMEDY)
-    };
-    apt(&["update"])?;
-    apt(&["install", "--no-install-recommends", "chromium"])?;
+    apt::apt_get(&["update"], REMEDY)?;
+    apt::apt_get(&["install", "--no-install-recommends", "chromium"], REMEDY)?;
     installed().ok_or_else(|| Failure::Usage(REMEDY.to_owned()))
 }
 
@@ -54,14 +43,6 @@ pub(super) fn provide_axe(shelf: &Shelf) -> Result<PathBuf, Failure> {
     Ok(folder.join("node_modules/axe-core/axe.min.js"))
 }
 
-fn named(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
 fn installed() -> Option<PathBuf> {
     NAMES.into_iter().find(|name| succeeds(Command::new(name).arg("--version"))).map(PathBuf::from)
-}
-
-fn is_root() -> bool {
-    succeeds(Command::new("sh").args(["-c", "test \"$(id -u)\" = 0"]))
 }

@@ -1,13 +1,17 @@
 //! What the tests need beside Rust, under `target/test-tools`. Installed on first use and when it changes; a run that
 //! finds everything there takes no second.
 
+mod apt;
 mod bare;
 mod chromium;
 mod dotnet;
+mod nunit;
+mod openssl;
 mod pi;
 mod pricing;
 mod python;
 
+use std::env;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +23,8 @@ pub(crate) struct Tools {
     bare: PathBuf,
     chromium: PathBuf,
     dotnet: PathBuf,
+    nunit: PathBuf,
+    openssl: PathBuf,
     pi: PathBuf,
     python: PathBuf,
 }
@@ -30,12 +36,14 @@ impl Tools {
     }
 
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 6] {
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 8] {
         [
             (chromium::AXE_VARIABLE, &self.axe),
             (bare::VARIABLE, &self.bare),
             (chromium::VARIABLE, &self.chromium),
             (dotnet::VARIABLE, &self.dotnet),
+            (nunit::VARIABLE, &self.nunit),
+            (openssl::VARIABLE, &self.openssl),
             (pi::VARIABLE, &self.pi),
             ("MAINSTAY_TEST_PYTHON", &self.python),
         ]
@@ -47,12 +55,14 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let shelf = Shelf::open(crate::root().join("target/test-tools"))?;
     let sdk = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
+    let openssl = openssl::provide(&shelf, &python)?;
     let pi = pi::provide(&shelf)?;
     let bare = bare::provide(&shelf)?;
+    let nunit = nunit::provide(&shelf)?;
     pricing::provide(&shelf, &sdk)?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
-    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, pi, python })
+    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, nunit, openssl, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.
@@ -99,6 +109,11 @@ impl Shelf {
         fs::write(&done, recipe).map_err(Failure::at(&done))?;
         Ok(folder)
     }
+}
+
+/// What the environment names, where it names something.
+fn named(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn remove(path: &Path) -> Result<(), Failure> {

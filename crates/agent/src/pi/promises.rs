@@ -178,6 +178,7 @@ impl Conversation {
                 },
                 Out::Tell(
                     RunnerNotice::Output { .. }
+                    | RunnerNotice::Built { .. }
                     | RunnerNotice::Display { .. }
                     | RunnerNotice::Finished { .. }
                     | RunnerNotice::Exited { .. },

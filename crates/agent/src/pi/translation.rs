@@ -157,12 +157,16 @@ impl Translation {
                 let message =
                     "pi 0.73.1 cannot run a command without telling its model of it; run it in a shell"
                         .to_owned();
-                return self.agent(AgentNotice::Ended { job: id, ending: WorkEnding::Failed { message } });
+                return self.agent(AgentNotice::Ended { job: id, ending: WorkEnding::failed(message) });
             }
             Work::Shell { line, .. } => {
                 (Phase::Shell { command: line.clone() }, Command::Bash { command: line })
             }
             Work::Setting(setting) => (Phase::Setting, command_of(setting)),
+            Work::Build | Work::Rebuild => {
+                let ending = WorkEnding::failed("an agent has nothing to build");
+                return self.agent(AgentNotice::Ended { job: id, ending });
+            }
         };
         let step = match (&phase, &command) {
             (Phase::Turn(_), _) => Step::Accept,
@@ -244,7 +248,7 @@ impl Translation {
             }
             // Nothing stops a compaction, and this turn was not to be stopped.
             (Phase::Turn(_) | Phase::Compaction | Phase::Shell { .. } | Phase::Setting, _) => {
-                self.end(WorkEnding::Failed { message: job::said_nothing(silence) });
+                self.end(WorkEnding::failed(job::said_nothing(silence)));
                 self.out.push_back(Out::Kill);
             }
         }

@@ -99,7 +99,9 @@ impl World {
             kind: SessionKind::pi(),
             owner: self.owner.clone(),
             working_directory: self.folder.path().join("project"),
+            project: None,
             conversation: Some(conversation),
+            report: mainstay_engine::Report::default(),
         };
         let factory = PiAgents::new(self.settings.clone());
         let started = tokio::time::timeout(LONG, factory.start(spec)).await.expect("pi does not come up")?;

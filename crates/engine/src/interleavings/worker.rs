@@ -71,7 +71,13 @@ impl Worker {
 #[async_trait]
 impl Process for Worker {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "memory".to_owned(), runtime: "shuttle".to_owned(), pid: 1, references: None }
+        RunnerInfo {
+            kernel: "memory".to_owned(),
+            runtime: "shuttle".to_owned(),
+            pid: 1,
+            references: None,
+            startup: None,
+        }
     }
 
     async fn answer(&self, _: AskId, _: Result<Value, Error>) {
@@ -107,6 +113,8 @@ impl Kernel for Worker {
             self.finish(job, JobEnding::Completed).await;
         }
     }
+
+    async fn build(&self, _job: JobId) {}
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         Ok(self.info())

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
 use crate::hub::Live;
 use crate::output::Piece;
+use crate::progress::Report;
 use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
@@ -35,7 +36,9 @@ impl SessionTask {
                 kind,
                 owner: self.session.owner.clone(),
                 working_directory: PathBuf::from(&self.session.working_directory),
+                project: self.session.project.as_ref().map(PathBuf::from),
                 conversation: None,
+                report: self.report(),
             },
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),
@@ -49,6 +52,14 @@ impl SessionTask {
             tell: self.worker_in.clone(),
         };
         self.worker = Some(Worker::start(warm_up));
+    }
+
+    /// Tells this task how far a start is. What it has no time for is said again soon.
+    fn report(&self) -> Report {
+        let tell = self.worker_in.clone();
+        Report::to(move |progress| {
+            tell.try_send(FromWorker::WarmsUp(progress)).ok();
+        })
     }
 
     /// Kills the worker. The channel is replaced with it, so that nothing it still says is taken for its successor's.
@@ -100,10 +111,10 @@ impl SessionTask {
                     self.order(Order::Steer(queued.clone()));
                 }
             }
-            FromWorker::Replays(progress) => {
+            FromWorker::WarmsUp(progress) => {
                 let (session, warm_ups) = (self.session.id, &self.shared.warm_ups);
                 if let Some(worker) = &mut self.worker {
-                    worker.replaying.get_or_insert_with(|| warm_ups.begin(session)).has_come_to(progress);
+                    worker.warming_up.get_or_insert_with(|| warm_ups.begin(session)).has_come_to(progress);
                 }
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Agent(notice))) => self.hear_agent(notice),
@@ -116,24 +127,25 @@ impl SessionTask {
                 self.record_output(pieces);
             }
             FromWorker::Notice(
-                notice @ (Notice::WarmedUp { .. } | Notice::Runner(RunnerNotice::Finished { .. })),
+                notice @ (Notice::WarmedUp { .. }
+                | Notice::Runner(RunnerNotice::Finished { .. } | RunnerNotice::Built { .. })),
             ) => {
-                self.is_done_replaying();
+                self.is_done_warming_up();
                 self.traces.worker_is_done();
                 self.notice(notice);
                 self.look();
             }
             FromWorker::Notice(notice) => {
-                self.is_done_replaying();
+                self.is_done_warming_up();
                 self.notice(notice);
             }
         }
     }
 
-    /// Before what follows from it is published: nobody hears of a replay whose end they have heard of.
-    fn is_done_replaying(&mut self) {
+    /// Before what follows from it is published: nobody hears of a warm-up whose end they have heard of.
+    fn is_done_warming_up(&mut self) {
         if let Some(worker) = &mut self.worker {
-            worker.replaying = None;
+            worker.warming_up = None;
         }
     }
 

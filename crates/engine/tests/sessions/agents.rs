@@ -221,12 +221,12 @@ async fn turns_settings_and_lines_of_a_shell_take_turns() {
     talk.until_count("commandQueued", 3).await;
     script.done().await;
     assert_eq!(script.work().await, level);
-    script.end(WorkEnding::Failed { message: "Model not found".to_owned() }).await;
+    script.end(WorkEnding::failed("Model not found")).await;
     assert_eq!(script.work().await, shell);
     let ran = WorkEnding::Done { reason: YieldReason::EndTurn, value: json!({ "exitCode": 0 }) };
     script.end(ran.clone()).await;
     assert_eq!(ending(first).await, done());
-    assert_eq!(ending(second).await, WorkEnding::Failed { message: "Model not found".to_owned() });
+    assert_eq!(ending(second).await, WorkEnding::failed("Model not found"));
     assert_eq!(ending(third).await, ran);
 }
 

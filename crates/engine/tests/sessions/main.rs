@@ -22,6 +22,7 @@ mod lanes;
 mod losses;
 mod merges;
 mod once;
+mod rebuilds;
 mod repeats;
 mod resets;
 mod restarts;

@@ -26,16 +26,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbols};
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbols, Tests};
 use mainstay_engine::runner::{
     CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
     Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Binding, Blame, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
-    Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice, SessionKind, Severity,
-    TextPosition, WorkerExit,
+    AskId, Binding, Blame, BuildReport, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport,
+    OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice, SessionKind,
+    Severity, TextPosition, WorkerExit,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -60,6 +60,7 @@ pub(crate) enum Start {
 #[derive(Default)]
 pub(crate) struct Scripted {
     starts: Mutex<VecDeque<Start>>,
+    builds: Arc<Mutex<VecDeque<Build>>>,
     prepares_for: Mutex<Duration>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
@@ -74,6 +75,11 @@ impl Scripted {
     /// Says how the next starts go; those after them succeed.
     pub(crate) fn next_starts(&self, starts: impl IntoIterator<Item = Start>) {
         self.starts.lock().unwrap().extend(starts);
+    }
+
+    /// Says how the next builds go; those after them succeed.
+    pub(crate) fn next_builds(&self, builds: impl IntoIterator<Item = Build>) {
+        self.builds.lock().unwrap().extend(builds);
     }
 
     /// Getting ready for the next start takes so long.
@@ -158,6 +164,7 @@ impl RunnerFactory for Scripted {
             haunter: None,
             ran: Arc::clone(&self.ran),
             gate: Arc::clone(&self.gate),
+            builds: Arc::clone(&self.builds),
         };
         self.alive.fetch_add(1, Ordering::SeqCst);
         let alive = Alive(Arc::clone(&self.alive));
@@ -190,8 +197,17 @@ impl Drop for Alive {
 /// The answer to an ask.
 type Answer = (AskId, Result<Value, Error>);
 
+/// How a build goes.
+pub(crate) enum Build {
+    /// The code has errors.
+    Fails(Diagnostic),
+    /// It goes on until it is interrupted.
+    Loops,
+}
+
 enum Order {
     Run(Submission, Arc<Notify>),
+    Build(JobId, Arc<Notify>),
     Reset(oneshot::Sender<()>),
 }
 
@@ -214,6 +230,7 @@ impl ScriptedRunner {
             runtime: "tokio".to_owned(),
             pid: self.pid,
             references: Some(References::new()),
+            startup: None,
         }
     }
 }
@@ -266,6 +283,12 @@ impl Kernel for ScriptedRunner {
         self.orders.send(Order::Run(submission, interrupted)).ok();
     }
 
+    async fn build(&self, job: JobId) {
+        let interrupted = Arc::new(Notify::new());
+        self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
+        self.orders.send(Order::Build(job, interrupted)).ok();
+    }
+
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         let (done_in, done) = oneshot::channel();
         if !self.resets || self.orders.send(Order::Reset(done_in)).is_err() || done.await.is_err() {
@@ -277,7 +300,14 @@ impl Kernel for ScriptedRunner {
     async fn check(&self, code: String, _file: Option<String>) -> Result<Vec<Diagnostic>, Error> {
         let place = TextPosition { line: 1, column: 1 };
         let severity = Severity::Info;
-        Ok(vec![Diagnostic { severity, code: "S1".to_owned(), message: code, start: place, end: place }])
+        Ok(vec![Diagnostic {
+            severity,
+            code: "S1".to_owned(),
+            message: code,
+            file: None,
+            start: place,
+            end: place,
+        }])
     }
 
     async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
@@ -293,6 +323,7 @@ impl Kernel for ScriptedRunner {
             }
             KernelQuery::Symbols { .. } => Ok(KernelAnswer::Symbols(Symbols::default())),
             KernelQuery::Values => Ok(KernelAnswer::Values(Vec::new())),
+            KernelQuery::Tests { .. } => Ok(KernelAnswer::Tests(Tests::default())),
         }
     }
 }
@@ -308,6 +339,7 @@ struct Process {
     haunter: Option<JobId>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
+    builds: Arc<Mutex<VecDeque<Build>>>,
 }
 
 /// Where a submission leads, if not to its end.
@@ -333,6 +365,11 @@ impl Process {
                     self.haunter = None;
                     done.send(()).ok();
                 }
+                Order::Build(job, interrupted) => {
+                    let report = self.build(job, &interrupted).await;
+                    self.current.lock().unwrap().pop_front();
+                    self.say(RunnerNotice::Built { job, report }).await;
+                }
                 Order::Run(submission, interrupted) => match self.run(&submission, &interrupted).await {
                     Ok(report) => {
                         self.current.lock().unwrap().pop_front();
@@ -343,6 +380,21 @@ impl Process {
                     }
                     Err(Exit { exit: None, .. }) => return,
                 },
+            }
+        }
+    }
+
+    async fn build(&mut self, job: JobId, interrupted: &Notify) -> BuildReport {
+        self.print(job, OutputStream::Stdout, "building").await;
+        let next = self.builds.lock().unwrap().pop_front();
+        match next {
+            None => BuildReport { built: Ok(()), diagnostics: Vec::new() },
+            Some(Build::Fails(diagnostic)) => {
+                BuildReport { built: Err("1 error".to_owned()), diagnostics: vec![diagnostic] }
+            }
+            Some(Build::Loops) => {
+                interrupted.notified().await;
+                BuildReport { built: Err("it was interrupted".to_owned()), diagnostics: Vec::new() }
             }
         }
     }

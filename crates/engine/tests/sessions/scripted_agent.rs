@@ -97,6 +97,7 @@ impl Process for ScriptedAgent {
             runtime: "test".to_owned(),
             pid: self.pid,
             references: None,
+            startup: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A session that is given its definitions back: how far it is, and what can be done meanwhile.
 
 use mainstay_engine::query::KernelQuery;
-use mainstay_engine::{ExportCursor, WarmUpProgress};
+use mainstay_engine::{ExportCursor, WarmUpPhase, WarmUpProgress};
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{
@@ -54,7 +54,7 @@ fn all_with(words: &str) -> EntryFilter {
 async fn how_far_a_session_is_is_known_while_it_is_given_its_definitions_back() {
     let daemon = Daemon::start().await;
     let (parent, child) = warming_fork(&daemon).await;
-    let far = WarmUpProgress { done: 1, total: 3 };
+    let far = WarmUpProgress { phase: WarmUpPhase::Replay, done: 1, total: 3 };
     assert_eq!(until_done(&child, 1).await, far);
     let status = child.attached.status(child.id).await.unwrap();
     assert_eq!((status.session.state(), status.warm_up), (SessionState::WarmingUp, Some(far)));

@@ -34,7 +34,13 @@ impl RunnerFactory for Printers {
 #[async_trait]
 impl Process for Printer {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "printer".to_owned(), runtime: "bench".to_owned(), pid: 1, references: None }
+        RunnerInfo {
+            kernel: "printer".to_owned(),
+            runtime: "bench".to_owned(),
+            pid: 1,
+            references: None,
+            startup: None,
+        }
     }
 
     async fn answer(&self, _: AskId, _: Result<Value, Error>) {}
@@ -74,6 +80,8 @@ impl Kernel for Printer {
             say.send(RunnerNotice::Finished { job, report }).await.ok();
         });
     }
+
+    async fn build(&self, _job: mainstay_model::JobId) {}
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         Ok(self.info())

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Merge, WaitingAsk};
-use mainstay_model::{Action, CommandId, Error, SessionCommand, SessionId};
+use mainstay_model::{Action, CommandId, Error, SessionCommand, SessionId, Work};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -127,8 +127,31 @@ pub(super) async fn reset(caller: Caller, prefer: Prefer, key: Key, Said(terms):
     plain(caller, prefer, key, terms, SessionCommand::Reset).await
 }
 
-pub(super) async fn hard_reset(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {
-    plain(caller, prefer, key, terms, SessionCommand::HardReset).await
+/// Drops the definitions and the worker.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct HardReset {
+    /// Whether the session's project is built first; where that fails nothing is dropped.
+    #[serde(default)]
+    rebuild: bool,
+    #[serde(flatten)]
+    terms: Terms,
+}
+
+record!(HardReset { rebuild | terms });
+
+pub(super) async fn hard_reset(
+    caller: Caller,
+    prefer: Prefer,
+    key: Key,
+    Said(reset): Said<HardReset>,
+) -> Answer {
+    let HardReset { rebuild, terms } = reset;
+    let command = match rebuild {
+        true => SessionCommand::Work(Work::Rebuild),
+        false => SessionCommand::HardReset,
+    };
+    plain(caller, prefer, key, terms, command).await
 }
 
 pub(super) async fn start(caller: Caller, prefer: Prefer, key: Key, Said(terms): Said<Terms>) -> Answer {

@@ -1,7 +1,7 @@
 //! What a session has and refers to, as its worker knows it; nothing runs for it.
 
 use axum::Json;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, SYMBOLS, Symbols};
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, SYMBOLS, Symbols, Tests};
 use mainstay_model::{Action, Binding};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,4 +44,18 @@ pub(super) async fn symbols(caller: Caller, Asked(find): Asked<FindSymbols>) -> 
 
 pub(super) async fn values(caller: Caller) -> Answer<Vec<Binding>> {
     Ok(Json(ask(&caller, KernelQuery::Values).await?.values()?))
+}
+
+/// Which tests.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct ListTests {
+    /// Those with this in their names, in any case; with `*` it is the whole name.
+    pattern: Option<String>,
+    /// Those of this category, or with this trait, written `name=value`.
+    category: Option<String>,
+}
+
+pub(super) async fn tests(caller: Caller, Asked(list): Asked<ListTests>) -> Answer<Tests> {
+    let query = KernelQuery::Tests { pattern: list.pattern, category: list.category };
+    Ok(Json(ask(&caller, query).await?.tests()?))
 }

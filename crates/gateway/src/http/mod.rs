@@ -21,6 +21,7 @@ mod flow;
 pub(crate) mod history;
 mod media;
 mod metrics;
+mod notebooks;
 mod openapi;
 mod prefer;
 pub(crate) mod problem;
@@ -37,8 +38,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use mainstay_engine::query::{Members, Symbols};
-use mainstay_model::{Binding, Error, HistoryPage, Limits, NewLine};
+use mainstay_engine::query::{Members, Symbols, Tests};
+use mainstay_model::{Binding, Error, HistoryPage, Limits, NewLine, Startup};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
@@ -53,6 +54,7 @@ use self::signals::{
 use self::written::Written;
 use crate::browser::Links;
 use crate::health::Health;
+use crate::notebook::NotebookView;
 use crate::rpc::server::Daemon;
 use crate::view::agent::WorkView;
 use crate::view::{
@@ -113,9 +115,9 @@ fn endpoints() -> Vec<Endpoint> {
         .of_a_session(),
         Endpoint::command::<Terms, CommandView, _, _>("/reset", "Drops the definitions", commands::reset)
             .of_a_session(),
-        Endpoint::command::<Terms, CommandView, _, _>(
+        Endpoint::command::<commands::HardReset, CommandView, _, _>(
             "/hard-reset",
-            "Drops the definitions and the worker",
+            "Drops the definitions and the worker, maybe once the session's project is built",
             commands::hard_reset,
         )
         .of_a_session(),
@@ -157,6 +159,13 @@ fn endpoints() -> Vec<Endpoint> {
             commands::merge,
         )
         .of_a_session(),
+        Endpoint::command::<notebooks::RunNotebook, NotebookView, _, _>(
+            "/notebooks",
+            "Runs a file of this machine cell by cell, up to the first that does not run to its end; asked again, it goes on there",
+            notebooks::run,
+        )
+        .of_a_session()
+        .answers(Answer::Json(endpoint::schema_of::<NotebookView>)),
         Endpoint::command::<checking::Check, checking::Checked, _, _>(
             "/diagnostics",
             "Checks code without running it",
@@ -259,6 +268,19 @@ fn endpoints() -> Vec<Endpoint> {
             exploring::values,
         )
         .of_a_session(),
+        Endpoint::read::<Startup, _, _>(
+            "/startup",
+            "What the session's worker brought in before its own code: its project, and the scripts of its user",
+            reading::startup,
+        )
+        .of_a_session(),
+        Endpoint::read::<Tests, _, _>(
+            "/tests",
+            "The tests that the session's code defined, and those of the assemblies it refers to; `POST /exec` runs them",
+            exploring::tests,
+        )
+        .of_a_session()
+        .with_query::<exploring::ListTests>(),
         Endpoint::read::<Vec<AskView>, _, _>("/asks", "What waits for an answer", reading::asks)
             .with_query::<ListAsks>(),
         Endpoint::read::<CommandView, _, _>(

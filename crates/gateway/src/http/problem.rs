@@ -113,6 +113,7 @@ pub(crate) fn status_of(error: &Error) -> StatusCode {
         | Error::CodeInvalid { .. }
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
+        | Error::ProjectInvalid { .. }
         | Error::DependsOnItself { .. }
         | Error::KernelUnknown { .. }
         | Error::BadRequest { .. } => StatusCode::BAD_REQUEST,
@@ -121,6 +122,7 @@ pub(crate) fn status_of(error: &Error) -> StatusCode {
         Error::SessionNotFound { .. }
         | Error::CommandNotFound { .. }
         | Error::AskNotPending { .. }
+        | Error::ProjectNotFound { .. }
         | Error::ObjectNotFound { .. } => StatusCode::NOT_FOUND,
         Error::SessionAmbiguous { .. }
         | Error::SessionExists { .. }

@@ -3,7 +3,7 @@
 use axum::Json;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{CommandId, Role};
+use mainstay_model::{CommandId, Role, Startup};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -42,6 +42,12 @@ pub(super) async fn sessions(caller: Caller, Asked(list): Asked<ListSessions>) -
     let view =
         |session| SessionView { warm_up: caller.client.warm_up(session), ..SessionView::new(session, None) };
     Ok(Json(sessions.iter().map(view).collect()))
+}
+
+pub(super) async fn startup(caller: Caller) -> Answer<Startup> {
+    let session = caller.session(None).await?;
+    let status = caller.client.status(session).await?;
+    Ok(Json(status.session.startup.map(|startup| *startup).unwrap_or_default()))
 }
 
 pub(super) async fn session(caller: Caller) -> Answer<SessionView> {

@@ -562,13 +562,15 @@ fn agents(event: &Event) -> Option<EvalSignals<'_>> {
         return Some(match work {
             Work::Turn { prompt } => requested(event, &prompt.text, None),
             Work::Shell { line, .. } => requested(event, line, None),
-            Work::Compaction { .. } | Work::Setting(_) => step(event, JobState::Running),
+            Work::Compaction { .. } | Work::Setting(_) | Work::Build | Work::Rebuild => {
+                step(event, JobState::Running)
+            }
         });
     }
     if let EventBody::JobEnded { ending, duration_ms, .. } = &event.body {
         let error = match ending {
             WorkEnding::Done { .. } => None,
-            WorkEnding::Failed { message } => Some(message.clone()),
+            WorkEnding::Failed { message, .. } => Some(message.clone()),
             WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => Some(ending.to_string()),
         };
         let (success, ending, duration_ms) = (error.is_none(), ending.name(), *duration_ms);

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::WaitingAsk;
-use mainstay_model::{Error, SessionCommand};
+use mainstay_model::{Action, Error, SessionCommand};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,12 +30,14 @@ pub(super) struct AskAnswer {
 
 impl Tool for AnswerAsk {
     const NAME: &'static str = "answer_ask";
-    const DESCRIPTION: &'static str = "Answer what code asks (get_fsi_status).";
+    const DESCRIPTION: &'static str = "Answer what code asks, as its status says.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    const ACTION: Option<Action> = Some(Action::Answer);
     type Answer = AskAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<AskAnswer, Error> {
         let WaitingAsk { session, pending } = call.client().ask(&self.ask).await?;
+        call.is_about(session.id);
         let answer = pending.ask.question.value_of(&self.answer);
         let body = SessionCommand::Answer { ask: pending.ask.ask, value: answer.clone() };
         call.submit(session.id, body).await?;

@@ -1,7 +1,6 @@
 //! One call: on whose behalf, on which session, and whether someone still waits for it.
 //!
-//! A call that names no session takes the one its connection used last, else its principal's most recently active F#
-//! session: of the client's folder where that is known, of all where not. Where there is none, what runs or looks at code creates one.
+//! A call that names no session takes the one that [`super::meant`] says. Where there is none, what runs or looks at code creates one.
 
 use std::path::Path;
 use std::pin::pin;
@@ -11,23 +10,22 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use mainstay_engine::Client;
-use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Action, Command, CreateSession, Error, Outcome, Response, Session, SessionCommand, SessionId,
+    Action, Command, CreateSession, Error, Limits, Outcome, Response, Session, SessionCommand, SessionId,
     SessionKind, SessionState,
 };
-use rmcp::RoleServer;
-use rmcp::model::ProgressNotificationParam;
+use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam};
 use rmcp::service::RequestContext;
+use rmcp::{Peer, RoleServer};
+use tokio::sync::SetOnce;
 
+use super::meant::Meant;
 use super::server::Server;
 use crate::command::anonymous;
 use crate::trace::within;
 
 /// How long a call waits for a session to get ready: a little less than clients commonly wait for an answer.
 const SETTLE_LIMIT: Duration = Duration::from_secs(55);
-/// Among how many sessions the most recently active F# session is looked for.
-const RECENT: usize = 100;
 /// The longest name of a client that is kept, in characters.
 const CLIENT_NAME: usize = 60;
 
@@ -40,6 +38,8 @@ pub(super) struct Call<'a> {
     folder: Option<String>,
     session: OnceLock<SessionId>,
     said: AtomicU32,
+    /// What answers it before it is carried out.
+    instead: SetOnce<CallToolResponse>,
 }
 
 impl<'a> Call<'a> {
@@ -56,12 +56,49 @@ impl<'a> Call<'a> {
             None => client,
         };
         let folder = server.working_directory.clone().or_else(|| folder_of(request?.uri.query()?));
-        Ok(Self { server, context, client, folder, session: OnceLock::new(), said: AtomicU32::new(0) })
+        let (session, said, instead) = (OnceLock::new(), AtomicU32::new(0), SetOnce::new());
+        Ok(Self { server, context, client, folder, session, said, instead })
     }
 
     /// On whose behalf it came.
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The other end.
+    pub(super) fn peer(&self) -> &Peer<RoleServer> {
+        &self.context.peer
+    }
+
+    /// What its client says it can do.
+    pub(super) fn capabilities(&self) -> Option<ClientCapabilities> {
+        self.context.client_capabilities()
+    }
+
+    /// Whether it came by the newest protocol, whose calls stand each for itself.
+    pub(super) fn is_of_newest(&self) -> bool {
+        self.context.meta.protocol_version().is_some()
+    }
+
+    /// A key for one purpose.
+    pub(super) fn key(&self, purpose: &str) -> [u8; 32] {
+        self.server.daemon.tokens.key(purpose)
+    }
+
+    /// Answers the call before it is carried out; what it began goes on.
+    pub(super) fn answer_instead(&self, response: CallToolResponse) {
+        // Whatever came first is as good.
+        self.instead.set(response).ok();
+    }
+
+    /// What answers the call before it is carried out, once there is something.
+    pub(super) async fn answered_instead(&self) -> CallToolResponse {
+        self.instead.wait().await.clone()
+    }
+
+    /// What may be asked for at once.
+    pub(super) fn limits(&self) -> &Limits {
+        self.server.daemon.engine.limits()
     }
 
     /// The session the call turned out to be about.
@@ -79,13 +116,12 @@ impl<'a> Call<'a> {
 
     /// The session the call is about, where there is one.
     pub(super) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
-        let found = match (reference, self.server.last_used()) {
-            (Some(reference), _) => Some(self.client.resolve(reference).await?),
-            (None, Some(session)) => Some(session),
-            (None, None) => self.most_recent().await?,
+        let found = match reference {
+            Some(reference) => Some(self.client.resolve(reference).await?),
+            None => self.meant().find().await?,
         };
         if let Some(session) = found {
-            self.session.get_or_init(|| session);
+            self.is_about(session);
         }
         Ok(found)
     }
@@ -137,9 +173,25 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// What tells which session is meant where none is named.
+    pub(super) fn meant(&self) -> Meant {
+        let last_used = self.server.last_used();
+        Meant { client: self.client.clone(), folder: self.folder.clone(), last_used }
+    }
+
+    /// Whether the next calls of this client remember the session that this one uses.
+    pub(super) fn is_of_connection(&self) -> bool {
+        self.server.is_connection() || !self.is_of_newest()
+    }
+
+    /// The call is about this session.
+    pub(super) fn is_about(&self, session: SessionId) {
+        self.session.get_or_init(|| session);
+    }
+
     /// The call is about this session, and the connection's next calls are too.
     pub(super) fn use_session(&self, session: SessionId) {
-        self.session.get_or_init(|| session);
+        self.is_about(session);
         self.server.use_session(session);
     }
 
@@ -220,19 +272,6 @@ impl<'a> Call<'a> {
             tracing::debug!(%error, "a client did not hear of progress");
         }
     }
-
-    async fn most_recent(&self) -> Result<Option<SessionId>, Error> {
-        let filter = SessionFilter {
-            working_directory: self.folder.clone(),
-            limit: Some(RECENT),
-            ..SessionFilter::default()
-        };
-        let sessions = self.client.sessions(filter).await?;
-        let is_own = |session: &&Session| {
-            session.kind == SessionKind::fsharp() && session.owner == *self.client.principal()
-        };
-        Ok(sessions.iter().find(is_own).map(|session| session.id))
-    }
 }
 
 /// An answer to a command that no command of its kind has.
@@ -241,7 +280,8 @@ pub(super) fn unexpected(response: &Response) -> Error {
 }
 
 /// The folder that a request over HTTP names in its address.
-fn folder_of(query: &str) -> Option<String> {
+/// The folder that an address names.
+pub(super) fn folder_of(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes())
         .find_map(|(name, value)| (name == "folder").then(|| value.into_owned()))
 }

@@ -13,6 +13,9 @@ pub(super) struct DiagnosticLine {
     severity: &'static str,
     code: String,
     message: String,
+    /// The file it is in, where that is not the code that was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
     line: u32,
     column: u32,
     end_line: u32,
@@ -21,7 +24,7 @@ pub(super) struct DiagnosticLine {
 
 impl From<Diagnostic> for DiagnosticLine {
     fn from(diagnostic: Diagnostic) -> Self {
-        let Diagnostic { severity, code, message, start, end } = diagnostic;
+        let Diagnostic { severity, code, message, file, start, end } = diagnostic;
         Self {
             severity: match severity {
                 Severity::Error => "error",
@@ -31,6 +34,7 @@ impl From<Diagnostic> for DiagnosticLine {
             },
             code,
             message,
+            file,
             line: start.line,
             column: start.column,
             end_line: end.line,
@@ -41,7 +45,10 @@ impl From<Diagnostic> for DiagnosticLine {
 
 impl Display for DiagnosticLine {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let Self { severity, code, message, line, column, .. } = self;
+        let Self { severity, code, message, file, line, column, .. } = self;
+        if let Some(file) = file {
+            write!(f, "{file}:")?;
+        }
         write!(f, "{line}:{column} {severity} {code}: {message}")
     }
 }

@@ -6,20 +6,16 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_model::{Action, Error, SessionState};
+use mainstay_model::affordance::{availability, remedy};
+use mainstay_model::{Action, Availability, Error, SessionKind, SessionState};
 use rmcp::ErrorData;
 use serde::Serialize;
 
-use super::ask::AnswerAsk;
 use super::call::Call;
-use super::cancel::CancelEval;
 use super::eval::SendFsharpCode;
-use super::events::GetRecentFsiEvents;
-use super::explore::ExploreType;
-use super::lifecycle::{HardResetFsiSession, ResetFsiSession, StopSession};
-use super::query::{CheckFsharpCode, GetCompletions};
+use super::lifecycle::ResetFsiSession;
+use super::names::{Names, tools_for};
 use super::status::GetFsiStatus;
-use super::tool::Tool;
 use crate::http::problem::status_of;
 use crate::view::fault;
 
@@ -35,12 +31,34 @@ pub(super) struct ErrorAnswer {
     /// The tools the session offers instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     offered: Vec<&'static str>,
+    /// What would make the refused thing possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<Remedy>,
     next_step: String,
+}
+
+/// When a session would do what it refuses.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Remedy {
+    action: Action,
+    /// The states in which it is done.
+    states: Vec<&'static str>,
+    how: &'static str,
+}
+
+impl Remedy {
+    fn of(error: &Error) -> Option<Self> {
+        let Error::NotOffered { action, state, .. } = error else { return None };
+        let is_done = |state: &SessionState| availability(*state, *action) != Availability::Refused;
+        let states = SessionState::ALL.into_iter().filter(is_done).map(SessionState::name).collect();
+        Some(Self { action: *action, states, how: remedy(*state, *action) })
+    }
 }
 
 impl Display for ErrorAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { session_id, code, message, offered, next_step } = self;
+        let Self { session_id, code, message, offered, remedy: _, next_step } = self;
         write!(f, "{code}: {message}. {next_step}")?;
         if !offered.is_empty() {
             write!(f, "\noffered: {}", offered.join(", "))?;
@@ -55,24 +73,29 @@ impl Display for ErrorAnswer {
 /// The answer to a call that met an error.
 pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
     let mut message = error.to_string();
-    if let (Error::NotOffered { state: SessionState::Faulted, .. }, Some(session)) = (error, call.session())
-        && let Ok(status) = call.client().status(session).await
-        && let Some(fault) = fault(&status.session)
+    let session = match call.session() {
+        Some(session) => call.client().status(session).await.ok().map(|status| status.session),
+        None => None,
+    };
+    if let (Error::NotOffered { state: SessionState::Faulted, .. }, Some(session)) = (error, &session)
+        && let Some(fault) = fault(session)
     {
         message = format!("{message}: {}", fault.trim_end_matches('.'));
     }
+    let kind = session.map_or_else(SessionKind::fsharp, |session| session.kind);
     ErrorAnswer {
         session_id: call.session().map(|session| session.short()),
         code: error.code().to_string(),
         message,
-        offered: tool_names(&error.offered()),
-        next_step: next_step(error),
+        offered: tools_for(&kind, &error.offered()),
+        remedy: Remedy::of(error),
+        next_step: next_step_in(error, Names::of_kind(&kind)),
     }
 }
 
 /// What was refused or failed, and what to do, in one text.
 pub(super) fn in_words(error: &Error) -> String {
-    format!("{}: {error}. {}", error.code(), next_step(error))
+    format!("{}: {error}. {}", error.code(), next_step_in(error, Names::Fsharp))
 }
 
 /// The protocol's error for what is not a tool's: there no answer can say it.
@@ -84,53 +107,33 @@ pub(super) fn of_protocol(error: &Error) -> ErrorData {
     }
 }
 
-/// The tools for what a session offers.
-pub(super) fn tool_names(actions: &[Action]) -> Vec<&'static str> {
-    actions.iter().filter_map(|action| tool_name(*action)).collect()
-}
-
-const fn tool_name(action: Action) -> Option<&'static str> {
-    match action {
-        Action::Cancel => Some(CancelEval::NAME),
-        // Running code starts a session at rest.
-        Action::Eval | Action::Start => Some(SendFsharpCode::NAME),
-        Action::Check => Some(CheckFsharpCode::NAME),
-        Action::Complete => Some(GetCompletions::NAME),
-        Action::Events => Some(GetRecentFsiEvents::NAME),
-        Action::Status => Some(GetFsiStatus::NAME),
-        Action::Reset => Some(ResetFsiSession::NAME),
-        Action::Refresh => None,
-        Action::HardReset => Some(HardResetFsiSession::NAME),
-        Action::Stop => Some(StopSession::NAME),
-        Action::Answer => Some(AnswerAsk::NAME),
-        Action::Prompt | Action::Steer => None,
-        Action::Explore => Some(ExploreType::NAME),
-        Action::Rename | Action::Compact | Action::Label | Action::Merge | Action::Delete | Action::Ask => {
-            None
-        }
-    }
-}
-
 /// What an agent does next: in its tools where it has one for it, in the words for everyone where it has not.
-fn next_step(error: &Error) -> String {
+pub(super) fn next_step_in(error: &Error, names: Names) -> String {
+    let (send, status) = (names.of::<SendFsharpCode>(), names.of::<GetFsiStatus>());
     match error {
         Error::SessionNotFound { .. } | Error::SessionAmbiguous { .. } => {
             "Take an id from list_sessions.".into()
         }
+        Error::NotOffered { kind, .. } if kind.is_agent() => error.next_step(),
         Error::NotOffered { state, .. } => match state {
-            SessionState::Uninitialized => "Call send_fsharp_code: it starts the session.".into(),
-            SessionState::WarmingUp => "Call get_fsi_status with waitSeconds until it is Ready.".into(),
+            SessionState::Uninitialized => format!("Call {send}: it starts the session."),
+            SessionState::WarmingUp => format!("Call {status} with waitSeconds until it is Ready."),
             SessionState::Evaluating => {
-                "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.".into()
+                format!("Call {status} with waitSeconds until the code has ended, or cancel_eval.")
             }
-            SessionState::Faulted => "Call stop_session, then send_fsharp_code: that keeps its definitions. reset_fsi_session drops them.".into(),
-            SessionState::Waiting(_) => "Call get_fsi_status for what it asks, then answer_ask; or cancel_eval.".into(),
+            SessionState::Faulted => format!(
+                "Call stop_session, then {send}: that keeps its definitions. {} drops them.",
+                names.of::<ResetFsiSession>()
+            ),
+            SessionState::Waiting(_) => {
+                format!("Call {status} for what it asks, then answer_ask; or cancel_eval.")
+            }
             SessionState::Ready => error.next_step(),
         },
         Error::TooManySessions { .. } => "Call stop_session for one that is not needed.".into(),
         Error::KernelUnknown { kind } if !kind.is_agent() => "Leave `kind` out for F#.".into(),
         Error::KernelUnknown { .. } => error.next_step(),
-        Error::WorkerFailed { .. } => "Call stop_session, then send_fsharp_code.".into(),
+        Error::WorkerFailed { .. } => format!("Call stop_session, then {send}."),
         Error::Timeout { .. } => "Try again; cancel_eval if code that runs starves the session.".into(),
         Error::SessionStopped => "Send it again: that starts the session.".into(),
         Error::InvalidTransition { .. }
@@ -174,6 +177,8 @@ fn next_step(error: &Error) -> String {
         | Error::EntryDamaged { .. }
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
+        | Error::ProjectNotFound { .. }
+        | Error::ProjectInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

@@ -1,18 +1,18 @@
-//! `send_fsharp_code`: running code, telling what it prints meanwhile, and stopping it when the client cancels the call.
+//! `send_fsharp_code`: running code, and telling what came of it.
 
 use std::fmt::{self, Formatter};
-use std::pin::pin;
 
-use mainstay_engine::Followed;
 use mainstay_model::{
-    Action, Binding, Command, CommandId, Error, EventBody, IdempotencyKey, Outcome, RaisedError, Response,
-    Seq, Session, SessionCommand, SessionId,
+    Action, Binding, Command, Error, IdempotencyKey, RaisedError, Response, Session, SessionCommand,
+    SessionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
+use super::names::Plain;
+use super::running::carried_out;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, PictureBlock, Tool};
 use crate::view::{DisplayView, EvalView};
@@ -85,110 +85,54 @@ impl Tool for SendFsharpCode {
     const DESCRIPTION: &'static str =
         "Run F# code in a session and wait for its end. Cancelling the request stops it.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const ACTION: Option<Action> = Some(Action::Eval);
+    const PLAIN: Option<Plain> = Some(Plain {
+        name: "send_code",
+        description: "Run code in a session and wait for its end. Cancelling the request stops it.",
+    });
     type Answer = EvalAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
         let key = self.idempotency_key.map(IdempotencyKey::new).transpose()?;
-        let session = call.workplace(self.session_id.as_deref(), Action::Eval).await?;
-        let ready = tokio::select! {
-            biased;
-            () = call.cancelled() => return Ok(EvalAnswer::not_run(session)),
-            ready = call.bring_up(session) => ready?,
-        };
-        let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
-        let command = Command {
-            key,
-            ..call.command(SessionCommand::Eval {
-                code: self.code,
-                file: None,
-                origin: None,
-                withheld: false,
-            })
-        };
-        let view = evaluated(call, &ready, command).await?;
-        Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
+        run(call, self.session_id.as_deref(), Code { text: self.code, file: None, key }).await
     }
 }
 
-/// Runs code, and waits for its end even when the client cancels it: cancelling always ends.
-async fn evaluated(call: &Call<'_>, session: &Session, command: Command) -> Result<EvalView, Error> {
-    let (session, seen) = (session.id, session.last_seq);
-    let id = command.id.clone();
-    let mut printed = match call.wants_progress() {
-        true => Some(call.client().subscribe(session, seen).await?),
-        false => None,
-    };
-    let mut outcome = pin!(call.client().submit(session, command));
-    let mut stopped = pin!(stop_when_cancelled(call, session, seen, &id));
-    let mut is_stopped = false;
-    let outcome = loop {
-        tokio::select! {
-            outcome = &mut outcome => break outcome?,
-            done = &mut stopped, if !is_stopped => {
-                is_stopped = true;
-                // Its outcome comes all the same.
-                if let Err(error) = done {
-                    tracing::warn!(%session, %error, "a cancelled eval could not be stopped");
-                }
-            }
-            Some(text) = next_output(&mut printed, &id) => call.say(shortened(text, TEXT_BYTES)).await,
-        }
-    };
-    match outcome.outcome {
-        Outcome::Done { response: Response::Evaluated(outcome) } => {
-            EvalView::load(call.client(), session, id.clone(), outcome).await
-        }
-        Outcome::Done { response } => Err(unexpected(&response)),
-        Outcome::Failed { error } => Err(error),
-    }
+/// Code to run.
+pub(super) struct Code {
+    pub(super) text: String,
+    /// The file whose text it is, absolute.
+    pub(super) file: Option<String>,
+    /// The client's name for what it wants done once.
+    pub(super) key: Option<IdempotencyKey>,
 }
 
-/// Stops the eval, and no other, once the client cancels the call. An eval that has not come to the session yet is stopped
-/// as soon as it begins; for one that has ended already this waits until its outcome is there.
-async fn stop_when_cancelled(
+/// Runs code in the session that is meant, started or created first where it must be.
+pub(super) async fn run(call: &Call<'_>, reference: Option<&str>, code: Code) -> Result<EvalAnswer, Error> {
+    let session = call.workplace(reference, Action::Eval).await?;
+    let ready = tokio::select! {
+        biased;
+        () = call.cancelled() => return Ok(EvalAnswer::not_run(session)),
+        ready = call.bring_up(session) => ready?,
+    };
+    let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
+    let Code { text, file, key } = code;
+    let eval = SessionCommand::Eval { code: text, file, origin: None, withheld: false };
+    let command = Command { key, ..call.command(eval) };
+    let view = evaluated(call, &ready, command).await?;
+    Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
+}
+
+/// Runs code, and waits for its end.
+pub(super) async fn evaluated(
     call: &Call<'_>,
-    session: SessionId,
-    seen: Seq,
-    eval: &CommandId,
-) -> Result<(), Error> {
-    call.cancelled().await;
-    let mut events = call.client().subscribe(session, seen).await?;
-    loop {
-        match call.submit(session, SessionCommand::Cancel { target: Some(eval.clone()) }).await {
-            Ok(_) => return Ok(()),
-            Err(Error::NotRunning { .. }) => begun(&mut events, eval).await?,
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Waits until an eval begins.
-async fn begun(events: &mut Followed, eval: &CommandId) -> Result<(), Error> {
-    loop {
-        let event = events.next().await?;
-        if matches!(&event.body, EventBody::EvalRequested { command, .. } if command == eval) {
-            return Ok(());
-        }
-    }
-}
-
-/// What the eval prints next; none where nobody asked.
-async fn next_output(printed: &mut Option<Followed>, eval: &CommandId) -> Option<String> {
-    let printed = printed.as_mut()?;
-    loop {
-        let event = printed.next().await.ok()?;
-        let text = if let EventBody::OutputProduced { text, .. } = &event.body {
-            text
-        } else if let EventBody::OutputDisplayed { display, .. } = &event.body
-            && !display.is_value
-        {
-            display.data.text()
-        } else {
-            continue;
-        };
-        if event.metadata.correlation.as_ref() == Some(eval) {
-            return Some(text.to_owned());
-        }
+    session: &Session,
+    command: Command,
+) -> Result<EvalView, Error> {
+    let id = command.id.clone();
+    match carried_out(call, session, command).await? {
+        Response::Evaluated(outcome) => EvalView::load(call.client(), session.id, id, outcome).await,
+        response => Err(unexpected(&response)),
     }
 }
 

@@ -11,14 +11,16 @@ use mainstay_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::Within;
 use super::call::Call;
+use super::names::Plain;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
 
 /// How many events an answer has where the client does not say it.
-const USUAL: usize = 20;
+const USUAL: u32 = 20;
 /// The most events in one answer.
-const MOST: usize = 200;
+const MOST: u32 = 200;
 /// How much of an event's text is shown, in bytes.
 const TEXT_BYTES: usize = 240;
 
@@ -29,8 +31,8 @@ pub(super) struct GetRecentFsiEvents {
     pub(super) session_id: Option<String>,
     /// Only those after this cursor; without it, the newest.
     pub(super) since: Option<u64>,
-    /// At most so many; 20 by default, 200 at most.
-    pub(super) count: Option<usize>,
+    /// 20 by default.
+    pub(super) count: Option<Within<1, MOST>>,
 }
 
 /// Events, oldest first.
@@ -67,12 +69,17 @@ impl Tool for GetRecentFsiEvents {
     const DESCRIPTION: &'static str =
         "What happened in a session, also by others: the events after a cursor.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Events);
+    const PLAIN: Option<Plain> = Some(Plain {
+        name: "get_recent_events",
+        description: "What happened in a session, also by others: the events after a cursor.",
+    });
     type Answer = EventsAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<EventsAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Events).await?;
         let newest = call.client().status(session).await?.session.last_seq;
-        let count = self.count.unwrap_or(USUAL).clamp(1, MOST);
+        let count = Within::given(self.count, "count", USUAL)? as usize;
         let after = match self.since {
             Some(since) => newest.min(Seq(since)),
             None => Seq(newest.0.saturating_sub(count as u64)),
@@ -108,7 +115,7 @@ impl EventLine {
 }
 
 /// What an event says beside its kind; empty where the kind says it all.
-fn summary(body: &EventBody) -> String {
+pub(super) fn summary(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated { kind, working_directory, .. } => format!("{kind} in {working_directory}"),
         EventBody::EntriesMerged(point) => format!(
@@ -147,7 +154,8 @@ fn summary(body: &EventBody) -> String {
         }
         EventBody::EvalTimedOut { limit_ms, .. } => format!("after {limit_ms} ms"),
         EventBody::EvalRequested { withheld: true, .. } => "(withheld)".to_owned(),
-        EventBody::EvalRequested { code, .. } => code.clone(),
+        EventBody::EvalRequested { file: Some(file), code, .. } => format!("{file}: {code}"),
+        EventBody::EvalRequested { file: None, code, .. } => code.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),
         EventBody::OutputDisplayed { display, .. } => display.data.text().to_owned(),

@@ -50,6 +50,7 @@ impl Tool for ExportSession {
     const NAME: &'static str = "export_session";
     const DESCRIPTION: &'static str = "Write a session to a file, or show it as text.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    const ACTION: Option<Action> = Some(Action::Events);
     type Answer = ExportAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExportAnswer, Error> {
@@ -124,6 +125,8 @@ impl Tool for ImportSession {
     const NAME: &'static str = "import_session";
     const DESCRIPTION: &'static str = "Create a session of an exported one, wait until it is Ready, and use it from now on. In an agent's conversation no code runs.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    const ACTION: Option<Action> = None;
+    const FILES: bool = true;
     type Answer = ImportAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ImportAnswer, Error> {
@@ -182,11 +185,16 @@ impl Display for ImportAnswer {
     }
 }
 
-fn absolute(path: &str) -> Result<PathBuf, Error> {
+/// A path as a client gives it.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where it is relative.
+pub(super) fn absolute(path: &str) -> Result<PathBuf, Error> {
     let file = PathBuf::from(path);
     if file.is_absolute() { Ok(file) } else { Err(unusable(path, &"it must be absolute")) }
 }
 
-fn unusable(path: &str, reason: &dyn Display) -> Error {
+/// That nothing can be done with what is at a path.
+pub(super) fn unusable(path: &str, reason: &dyn Display) -> Error {
     Error::InvalidArgument { argument: "path".to_owned(), reason: format!("`{path}`: {reason}") }
 }

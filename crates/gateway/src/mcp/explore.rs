@@ -7,6 +7,7 @@ use mainstay_model::{Action, Binding, Error, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bounds::Within;
 use super::call::Call;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
@@ -80,8 +81,9 @@ struct MemberLine {
 impl Tool for ExploreNamespace {
     const NAME: &'static str = "explore_namespace";
     const DESCRIPTION: &'static str =
-        "List the types, functions and modules of an F# namespace or module, loaded or referenced.";
+        "List the types, functions and modules of a namespace or module, loaded or referenced.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Explore);
     type Answer = ExploreAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
@@ -92,8 +94,9 @@ impl Tool for ExploreNamespace {
 impl Tool for ExploreType {
     const NAME: &'static str = "explore_type";
     const DESCRIPTION: &'static str =
-        "Show an F# or .NET type: members with signatures, documentation, base types, interfaces.";
+        "Show a type: members with signatures, documentation, base types, interfaces.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Explore);
     type Answer = ExploreAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
@@ -194,7 +197,7 @@ pub(super) struct FindSymbols {
     session_id: Option<String>,
     /// Part of a name; with a dot, of a full name.
     text: String,
-    limit: Option<u32>,
+    limit: Option<Within<1, { ITEMS as u32 }>>,
 }
 
 /// What was found.
@@ -234,11 +237,12 @@ impl Tool for FindSymbols {
     const DESCRIPTION: &'static str =
         "Find types, modules and functions by part of their name in everything loaded or referenced.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Explore);
     type Answer = SymbolsAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SymbolsAnswer, Error> {
         let Self { session_id, text, limit } = self;
-        let limit = limit.unwrap_or(SYMBOLS).min(ITEMS as u32);
+        let limit = Within::given(limit, "limit", SYMBOLS)?;
         let (session, answer) =
             ask(call, session_id.as_deref(), KernelQuery::Symbols { text, limit }).await?;
         let found = answer.symbols()?;
@@ -299,6 +303,7 @@ impl Tool for GetValues {
     const DESCRIPTION: &'static str =
         "List what a session's code bound, newest first, with types and present values (cut where long).";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Explore);
     type Answer = ValuesAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ValuesAnswer, Error> {

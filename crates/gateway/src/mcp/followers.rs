@@ -8,9 +8,15 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use mainstay_engine::{Client, Cursor, Followed};
 use mainstay_model::{Error, EventBody, EventFilter};
+#[expect(deprecated, reason = "clients of the older protocols say it")]
+use rmcp::model::LoggingLevel;
+use rmcp::{Peer, RoleServer};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::logging::{Log, Threshold};
+use super::meant::Meant;
+use super::offer::{self, FollowedList, Lasting, Told};
 use super::resources::uri::{Address, Part};
 
 /// The most resources that one connection, or one request, follows.
@@ -24,6 +30,10 @@ pub(super) struct Followers {
     /// By address, as it was given.
     resources: Mutex<BTreeMap<String, AbortOnDropHandle<()>>>,
     list: Mutex<Option<AbortOnDropHandle<()>>>,
+    /// With what the client was told last.
+    tools: tokio::sync::Mutex<Option<(AbortOnDropHandle<()>, Told)>>,
+    /// With the lowest level that is logged.
+    log: tokio::sync::Mutex<Option<(AbortOnDropHandle<()>, Threshold)>>,
 }
 
 impl Followers {
@@ -68,6 +78,49 @@ impl Followers {
             *list = Some(AbortOnDropHandle::new(tokio::spawn(followable.tell_of_changes(tell))));
         }
         Ok(())
+    }
+}
+
+/// What is told of tools, and logged.
+impl Followers {
+    /// Logs from this level on.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    #[expect(deprecated, reason = "clients of the older protocols say it")]
+    pub(super) async fn follow_log(
+        &self,
+        client: &Client,
+        peer: &Peer<RoleServer>,
+        level: LoggingLevel,
+    ) -> Result<(), Error> {
+        let mut log = self.log.lock().await;
+        if let Some((_, threshold)) = &*log {
+            *threshold.lock().unwrap_or_else(PoisonError::into_inner) = level;
+            return Ok(());
+        }
+        let threshold = Threshold::new(Mutex::new(level));
+        let begun = Log::begin(client, peer, Threshold::clone(&threshold)).await?;
+        *log = Some((AbortOnDropHandle::new(tokio::spawn(begun.follow())), threshold));
+        Ok(())
+    }
+
+    /// Follows the list of tools, once, and says what it is for now.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub(super) async fn follow_tools(&self, meant: Meant, tell: Tell) -> Result<Lasting, Error> {
+        let mut tools = self.tools.lock().await;
+        if let Some((_, told)) = &*tools {
+            let now = offer::of_meant(&meant).await?;
+            offer::is_news(told, now.clone());
+            return Ok(now);
+        }
+        let list = FollowedList::begin(meant).await?;
+        let told = list.told();
+        let now = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        *tools = Some((AbortOnDropHandle::new(tokio::spawn(list.tell_of_changes(tell))), told));
+        Ok(now)
     }
 }
 

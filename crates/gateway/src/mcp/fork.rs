@@ -35,6 +35,7 @@ impl Tool for ForkSession {
     const NAME: &'static str = "fork_session";
     const DESCRIPTION: &'static str = "Create a session with this one's transcript and values, wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    const ACTION: Option<Action> = Some(Action::Events);
     type Answer = ForkAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ForkAnswer, Error> {

@@ -1,6 +1,7 @@
 //! The tools that create, list, reset and stop sessions.
 
 use std::fmt::{Display, Formatter};
+use std::path::Path;
 
 use mainstay_log::SessionFilter;
 use mainstay_model::{Action, Error, Session, SessionCommand, SessionKind};
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::names::Plain;
 use super::tool::{Answer, Effect, Tool};
 use crate::view::fault;
 
@@ -56,7 +58,7 @@ impl Display for SessionAnswer {
 pub(super) struct CreateSession {
     /// Absolute.
     working_directory: Option<String>,
-    /// Absolute path of the project it is for.
+    /// Of the working directory; it may not be there yet.
     project: Option<String>,
     name: Option<String>,
     /// `fsharp` by default.
@@ -67,13 +69,17 @@ impl Tool for CreateSession {
     const NAME: &'static str = "create_session";
     const DESCRIPTION: &'static str = "Create a session, wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
+    const ACTION: Option<Action> = None;
     type Answer = SessionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+        let working_directory = self.working_directory.unwrap_or_else(|| call.default_folder());
+        // What is absolute already stays as it is.
+        let in_folder = |project| Path::new(&working_directory).join::<String>(project).display().to_string();
         let create = mainstay_model::CreateSession {
             kind: self.kind.map_or_else(|| Ok(SessionKind::fsharp()), SessionKind::new)?,
-            working_directory: self.working_directory.unwrap_or_else(|| call.default_folder()),
-            project: self.project,
+            project: self.project.map(in_folder),
+            working_directory,
             name: self.name,
             alias: None,
         };
@@ -94,41 +100,16 @@ impl Tool for ResetFsiSession {
     const NAME: &'static str = "reset_fsi_session";
     const DESCRIPTION: &'static str = "Drop a session's definitions; keep its worker.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
+    const ACTION: Option<Action> = Some(Action::Reset);
+    const PLAIN: Option<Plain> =
+        Some(Plain { name: "reset_session", description: "Drop a session's definitions; keep its worker." });
     type Answer = SessionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
-        reset(call, self.session_id.as_deref(), Action::Reset, SessionCommand::Reset).await
+        let session = call.existing(self.session_id.as_deref(), Action::Reset).await?;
+        call.submit(session, SessionCommand::Reset).await?;
+        Ok(SessionAnswer::from(&*call.settled(session).await?))
     }
-}
-
-/// Drops the definitions and the worker.
-#[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct HardResetFsiSession {
-    session_id: Option<String>,
-}
-
-impl Tool for HardResetFsiSession {
-    const NAME: &'static str = "hard_reset_fsi_session";
-    const DESCRIPTION: &'static str = "Drop a session's definitions and its worker, whatever it does.";
-    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
-    type Answer = SessionAnswer;
-
-    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
-        reset(call, self.session_id.as_deref(), Action::HardReset, SessionCommand::HardReset).await
-    }
-}
-
-async fn reset(
-    call: &Call<'_>,
-    reference: Option<&str>,
-    action: Action,
-    command: SessionCommand,
-) -> Result<SessionAnswer, Error> {
-    let session = call.existing(reference, action).await?;
-    call.submit(session, command).await?;
-    let ready = call.settled(session).await?;
-    Ok(SessionAnswer::from(&*ready))
 }
 
 /// Puts a session to rest.
@@ -143,6 +124,7 @@ impl Tool for StopSession {
     const DESCRIPTION: &'static str =
         "End a session's worker. Running code in it again restores its definitions.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
+    const ACTION: Option<Action> = Some(Action::Stop);
     type Answer = SessionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
@@ -184,6 +166,7 @@ impl Tool for ListSessions {
     const NAME: &'static str = "list_sessions";
     const DESCRIPTION: &'static str = "The sessions, most recently active first.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = None;
     type Answer = ListAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ListAnswer, Error> {

@@ -1,20 +1,25 @@
 //! MCP: an agent's tools on the sessions, over the daemon's local socket and over streamable HTTP.
 //!
-//! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer: [`eval`], [`cancel`],
-//! [`query`], [`status`], [`events`], [`lifecycle`]. [`resources`] is what is read without calling a tool, [`prompts`] what people have an agent begin with, [`followers`] tells who follows resources of changes, [`completion`] helps with the
-//! arguments of both. [`transport`] and [`lines`] are the ways in, [`server`] is what `rmcp` calls, [`call`] what every tool needs of one
-//! call, [`error`] the one table from errors to answers.
+//! [`tool`] says what a tool is and lists them all; each lives with its arguments and its answer. [`offer`] says which of them a client
+//! is shown, [`names`] what they are called there. [`resources`] is what is read without calling a tool, [`prompts`] what people have an
+//! agent begin with, [`followers`] tells who follows resources, or the list of tools, of changes, [`logging`] logs for who wants it, [`completion`] helps with the arguments
+//! of resources and prompts. [`transport`], [`lines`] and [`sse`] are the ways in, [`resumption`] has who lost a connection miss nothing, [`server`]
+//! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`elicitation`] and [`tasks`] answer
+//! before it has ended, [`meant`] says which session that is about, [`error`] the one table from errors to answers.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
-//! a limit, events by cursor. Nothing here is keyed by a transport's session, since the newest protocol has none: a call
-//! says its session, or takes one by the rule in [`call`].
+//! a limit, events by cursor. The newest protocol has no session of the transport, so every answer has the handle of ours, and a call
+//! that says it needs nothing else; one that does not takes a session by the rule in [`meant`].
 
 mod ask;
+mod bounds;
 mod call;
 mod cancel;
 mod cells;
 mod completion;
+mod diagnose;
 mod diagnostic;
+mod elicitation;
 mod error;
 mod eval;
 mod events;
@@ -22,17 +27,36 @@ mod exchange;
 mod explore;
 mod followers;
 mod fork;
+mod kept;
 mod lifecycle;
 mod lines;
+mod load;
+mod logging;
+mod meant;
+mod names;
+mod notebook;
+mod offer;
+mod projects;
 mod prompts;
 mod query;
+mod rebuild;
 mod resources;
+mod resumption;
+mod running;
 mod schema;
 mod search;
 mod server;
+mod sse;
+mod startup;
+mod state;
 mod status;
+mod switch;
+mod tasks;
+mod tests;
 mod text;
+mod timeline;
 mod tool;
 mod transport;
 
+pub use sse::sse_routes;
 pub use transport::{http_service, serve_stream};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::{DiagnosticLine, is_for_people};
+use super::names::Plain;
 use super::tool::{Answer, Effect, Tool};
 
 /// The most completions in one answer.
@@ -35,6 +36,11 @@ impl Tool for CheckFsharpCode {
     const DESCRIPTION: &'static str =
         "Type-check F# code against a session's definitions without running it.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Check);
+    const PLAIN: Option<Plain> = Some(Plain {
+        name: "check_code",
+        description: "Check code against a session's definitions without running it.",
+    });
     type Answer = CheckAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CheckAnswer, Error> {
@@ -100,8 +106,9 @@ struct Cursor {
 
 impl Tool for GetCompletions {
     const NAME: &'static str = "get_completions";
-    const DESCRIPTION: &'static str = "Complete F# code at a cursor, knowing a session's definitions.";
+    const DESCRIPTION: &'static str = "Complete code at a cursor, knowing a session's definitions.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Complete);
     type Answer = CompletionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CompletionAnswer, Error> {

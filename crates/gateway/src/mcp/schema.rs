@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 /// Keywords that only matter to code generators.
-const NOISE: [&str; 5] = ["$schema", "title", "format", "minimum", "default"];
+const NOISE: [&str; 4] = ["$schema", "title", "format", "default"];
 
 /// The schema of a tool's arguments.
 pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
@@ -38,6 +38,10 @@ fn root<T: JsonSchema>(settings: SchemaSettings) -> JsonObject {
     each(&mut schema, &|schema| {
         schema.retain(|keyword, _| !NOISE.contains(&keyword.as_str()));
         leave_out_null(schema);
+        // Every number here is from nought on.
+        if schema.get("minimum").is_some_and(|least| *least == 0) {
+            schema.remove("minimum");
+        }
     });
     schema
 }

@@ -4,8 +4,8 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::Found;
 use mainstay_log::{EntryFilter, SessionFilter};
-use mainstay_model::Error;
 use mainstay_model::search::Words;
+use mainstay_model::{Action, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,12 +49,13 @@ impl Tool for SearchSessions {
     const NAME: &'static str = "search_sessions";
     const DESCRIPTION: &'static str = "Find inputs and outputs of all sessions by the words in them.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = None;
     type Answer = SearchAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SearchAnswer, Error> {
         let words = Words::parse(&self.words)?;
         let id = match self.session_id {
-            Some(reference) => Some(call.client().resolve(&reference).await?),
+            Some(reference) => call.find(Some(&reference)).await?,
             None => None,
         };
         let found = call

@@ -3,28 +3,30 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use mainstay_engine::Client;
 use mainstay_model::{Access, Error, SessionId};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
     ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
 use super::followers::{self, Followable, Followers, Tell};
+use super::offer::{self, FollowedList, Lasting};
 use super::resources::uri::Address;
 use super::tool::{self, TOOLS, Tool as _};
-use super::{completion, error, prompts, resources};
+use super::{completion, error, logging, prompts, resources, state, tasks};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
@@ -42,8 +44,8 @@ pub struct Server {
     pub(super) daemon: Daemon,
     /// The client's folder, where it is known.
     pub(super) working_directory: Option<String>,
-    /// The session the connection used last, where there is a connection.
-    last_used: Option<Arc<Mutex<Option<SessionId>>>>,
+    /// The session that the connection used last, or the transport's session; a request without either uses it once.
+    last_used: Arc<watch::Sender<Option<SessionId>>>,
     /// Whom a connection stands for; requests over HTTP each say it.
     whose: Option<Arc<Connected>>,
     /// How many more calls may be under way: of the connection, or of all that come over HTTP.
@@ -75,7 +77,7 @@ impl Server {
         closing: CancellationToken,
     ) -> Self {
         let whose = Some(Arc::new(Connected { access, client: Mutex::default() }));
-        let (last_used, creation) = (Some(Arc::default()), Arc::default());
+        let (last_used, creation) = (Arc::default(), Arc::default());
         let places = places(daemon.engine.limits().connection_requests);
         let followers = Arc::default();
         Self { daemon, working_directory, last_used, whose, places, creation, closing, followers }
@@ -89,7 +91,7 @@ impl Server {
         Self {
             daemon,
             working_directory: None,
-            last_used: None,
+            last_used: Arc::default(),
             whose: None,
             places,
             creation: Arc::default(),
@@ -98,9 +100,9 @@ impl Server {
         }
     }
 
-    /// For one session of the transport over HTTP: it follows for itself, and shares all else.
+    /// For one session of the transport over HTTP, or one request without: it follows and remembers for itself, and shares all else.
     pub(super) fn for_transport_session(&self) -> Self {
-        Self { followers: Arc::default(), ..self.clone() }
+        Self { followers: Arc::default(), last_used: Arc::default(), ..self.clone() }
     }
 
     /// The client that makes a call, as it calls itself. A connection stays the client it was at its last call.
@@ -138,28 +140,35 @@ impl Server {
         if self.whose.is_some() { limits.connection_requests } else { limits.connections }
     }
 
-    /// The session the connection used last.
-    pub(super) fn last_used(&self) -> Option<SessionId> {
-        *self.last_used.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether all that comes is of one connection.
+    pub(super) fn is_connection(&self) -> bool {
+        self.whose.is_some()
+    }
+
+    /// The session the connection used last, and word of another.
+    pub(super) fn last_used(&self) -> watch::Receiver<Option<SessionId>> {
+        self.last_used.subscribe()
     }
 
     /// Remembers the session the connection uses.
     pub(super) fn use_session(&self, session: SessionId) {
-        if let Some(last_used) = &self.last_used {
-            *last_used.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
-        }
+        self.last_used.send_if_modified(|last| last.replace(session) != Some(session));
     }
 }
 
 impl ServerHandler for Server {
+    #[expect(deprecated, reason = "clients of every protocol that is spoken may ask for a log")]
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
+            .enable_tool_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
             .enable_resources_list_changed()
             .enable_prompts()
             .enable_completions()
+            .enable_logging()
+            .enable_tasks()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("mainstay", self.daemon.version))
@@ -169,13 +178,29 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _page: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
+        let _place = self.place()?;
+        let meant = self.call(&context)?.meant();
+        // Clients of the newest protocol listen where they want to hear of another list.
+        let lasting = if context.meta.protocol_version().is_some() {
+            let lasting = offer::of_meant(&meant).await;
+            // Over HTTP nothing says whether this one does.
+            if self.is_connection() { lasting } else { lasting.map(Lasting::in_any_state) }
+        } else {
+            let peer = context.peer.clone();
+            let tell = told(move || {
+                let peer = peer.clone();
+                async move { peer.notify_tool_list_changed().await }
+            });
+            self.followers.follow_tools(meant, tell).await
+        };
+        let lasting = lasting.map_err(|error| error::of_protocol(&error))?;
+        Ok(ListToolsResult::with_all_items(offer::listed(&lasting)))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        TOOLS.iter().find(|tool| tool.name == name).cloned()
+        TOOLS.iter().find_map(|tool| tool.called(name)).cloned()
     }
 
     async fn call_tool(
@@ -189,9 +214,49 @@ impl ServerHandler for Server {
             place => place.ok(),
         };
         let call = self.call(&context)?;
-        tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call)
-            .await
-            .map(CallToolResponse::from)
+        let carried_out = async {
+            match &request.request_state {
+                Some(state) => {
+                    let running = state::open(&call, state)?;
+                    tasks::resume(&call, running, request.input_responses.unwrap_or_default()).await
+                }
+                None => tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call).await,
+            }
+        };
+        let wanted = context.meta.log_level();
+        tokio::select! {
+            biased;
+            instead = call.answered_instead() => Ok(instead),
+            answer = logging::beside(&call, &context.peer, wanted, carried_out) => answer.map(CallToolResponse::from),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let _place = self.place()?;
+        tasks::get(&self.call(&context)?, &request.task_id).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // A task that waits for this may have taken the last place.
+        let _place = self.place().ok();
+        tasks::update(&self.call(&context)?, &request.task_id, request.input_responses).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let _place = self.place().ok();
+        tasks::cancel(&self.call(&context)?, &request.task_id).await
     }
 
     async fn list_resources(
@@ -260,6 +325,18 @@ impl ServerHandler for Server {
         completed.map(CompleteResult::new).map_err(|error| error::of_protocol(&error))
     }
 
+    #[expect(deprecated, reason = "clients of the older protocols say it")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let _place = self.place()?;
+        let call = self.call(&context)?;
+        let followed = self.followers.follow_log(call.client(), &context.peer, request.level).await;
+        followed.map_err(|error| error::of_protocol(&error))
+    }
+
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
@@ -289,6 +366,7 @@ impl ServerHandler for Server {
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let mut accepted = SubscriptionFilter::default();
         accepted.resources_list_changed = requested.resources_list_changed;
+        accepted.tools_list_changed = requested.tools_list_changed;
         let is_ours = |uri: &&String| Address::read(uri).is_some();
         let of_ours =
             |uris: &Vec<String>| uris.iter().filter(is_ours).take(followers::MOST).cloned().collect();
@@ -300,7 +378,7 @@ impl ServerHandler for Server {
         let _place = self.place()?;
         let call = self.call(context.request_context())?;
         let accepted = context.accepted();
-        let mut followed = Vec::new();
+        let mut followed: Vec<BoxFuture<'_, ()>> = Vec::new();
         for uri in accepted.resource_subscriptions.iter().flatten() {
             let (sink, name) = (context.sink().clone(), uri.clone());
             let tell = told(move || {
@@ -309,7 +387,7 @@ impl ServerHandler for Server {
             });
             let found = Followable::of(call.client(), &resources::address(uri)?).await;
             let found = found.map_err(|error| resources::refused(uri, &error))?;
-            followed.push(found.tell_of_changes(tell));
+            followed.push(Box::pin(found.tell_of_changes(tell)));
         }
         if accepted.resources_list_changed == Some(true) {
             let sink = context.sink().clone();
@@ -317,8 +395,17 @@ impl ServerHandler for Server {
                 let sink = sink.clone();
                 async move { sink.notify_resource_list_changed().await }
             });
-            let list = Followable::list(call.client()).await;
-            followed.push(list.map_err(|error| error::of_protocol(&error))?.tell_of_changes(tell));
+            let list = Followable::list(call.client()).await.map_err(|error| error::of_protocol(&error))?;
+            followed.push(Box::pin(list.tell_of_changes(tell)));
+        }
+        if accepted.tools_list_changed == Some(true) {
+            let sink = context.sink().clone();
+            let tell = told(move || {
+                let sink = sink.clone();
+                async move { sink.notify_tool_list_changed().await }
+            });
+            let list = FollowedList::begin(call.meant()).await.map_err(|error| error::of_protocol(&error))?;
+            followed.push(Box::pin(list.tell_of_changes(tell)));
         }
         tokio::select! {
             () = context.cancelled() => {}

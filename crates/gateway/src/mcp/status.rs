@@ -3,22 +3,23 @@
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-use mainstay_engine::{SessionStatus, WarmUpProgress};
+use mainstay_engine::SessionStatus;
 use mainstay_model::{
-    Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionKind, SessionState,
-    Source, Timestamp, ValidityCounts, affordance,
+    Action, Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionKind,
+    SessionState, Source, Timestamp, ValidityCounts, affordance,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+use super::bounds::Within;
 use super::call::Call;
-use super::error::tool_names;
+use super::names::{Plain, tools_for};
 use super::tool::{Answer, Effect, Tool};
 use crate::view::fault;
 
-/// The longest wait a client may ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// The longest wait a client may ask for, in seconds.
+const LONGEST_WAIT: u32 = 300;
 
 /// Asks for the status.
 #[derive(Deserialize, JsonSchema)]
@@ -27,8 +28,8 @@ pub(super) struct GetFsiStatus {
     pub(super) session_id: Option<String>,
     /// With folder, versions, memory, times.
     pub(super) verbose: Option<bool>,
-    /// Wait up to so long (at most 300) until nothing runs or warms up.
-    pub(super) wait_seconds: Option<u64>,
+    /// Wait up to so long until nothing runs or warms up.
+    pub(super) wait_seconds: Option<Within<0, LONGEST_WAIT>>,
 }
 
 /// The status.
@@ -42,9 +43,9 @@ pub(super) struct StatusAnswer {
     offered: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
-    /// How far it is, where its definitions run again.
+    /// How far it is, where it warms up.
     #[serde(skip_serializing_if = "Option::is_none")]
-    warm_up: Option<WarmUpLine>,
+    warm_up: Option<String>,
     /// What its last rebuilding left otherwise than before.
     #[serde(skip_serializing_if = "Option::is_none")]
     rebuilt: Option<String>,
@@ -66,13 +67,6 @@ pub(super) struct StatusAnswer {
     cursor: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<Details>,
-}
-
-/// How many of the submissions that define a session have run again.
-#[derive(Debug, PartialEq, Serialize, JsonSchema)]
-struct WarmUpLine {
-    done: u32,
-    total: u32,
 }
 
 /// What runs.
@@ -122,14 +116,18 @@ impl Tool for GetFsiStatus {
     const NAME: &'static str = "get_fsi_status";
     const DESCRIPTION: &'static str = "A session's state and the tools it offers now.";
     const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Status);
+    const PLAIN: Option<Plain> =
+        Some(Plain { name: "get_status", description: "A session's state and the tools it offers now." });
     type Answer = StatusAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<StatusAnswer, Error> {
         let Some(session) = call.find(self.session_id.as_deref()).await? else {
             return Ok(StatusAnswer::of_none());
         };
-        if let Some(seconds) = self.wait_seconds {
-            idle(call, session, Duration::from_secs(seconds).min(LONGEST_WAIT)).await?;
+        let seconds = Within::given(self.wait_seconds, "waitSeconds", 0)?;
+        if seconds > 0 {
+            idle(call, session, Duration::from_secs(seconds.into())).await?;
         }
         let status = call.client().status(session).await?;
         let validity = call.client().validity(session).await?;
@@ -166,11 +164,11 @@ fn is_busy(session: &Session) -> bool {
 impl StatusAnswer {
     /// There is no session yet: what a session at rest offers.
     fn of_none() -> Self {
-        let state = SessionState::Uninitialized;
+        let (state, kind) = (SessionState::Uninitialized, SessionKind::fsharp());
         Self {
             session_id: None,
             state: state.name(),
-            offered: tool_names(&affordance::offered(state, &SessionKind::fsharp())),
+            offered: tools_for(&kind, &affordance::offered(state, &kind)),
             fault: None,
             warm_up: None,
             rebuilt: None,
@@ -191,9 +189,9 @@ impl StatusAnswer {
         Self {
             session_id: Some(session.id.short()),
             state: session.state().name(),
-            offered: tool_names(&session.offered()),
+            offered: tools_for(&session.kind, &session.offered()),
             fault: fault(session).map(str::to_owned),
-            warm_up: status.warm_up.map(|WarmUpProgress { done, total }| WarmUpLine { done, total }),
+            warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             running: session.running().map(|running| RunningLine::new(running, now)),
             asks: session.asks.iter().map(AskLine::new).collect(),
@@ -260,8 +258,8 @@ impl Display for StatusAnswer {
         if let Some(fault) = &self.fault {
             write!(f, ": {fault}")?;
         }
-        if let Some(WarmUpLine { done, total }) = &self.warm_up {
-            write!(f, ", {}", WarmUpProgress { done: *done, total: *total })?;
+        if let Some(progress) = &self.warm_up {
+            write!(f, ", {progress}")?;
         }
         if let Some(RunningLine { by, seconds }) = &self.running {
             write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;

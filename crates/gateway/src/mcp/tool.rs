@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::sync::LazyLock;
 
-use mainstay_model::Error;
+use mainstay_model::{Action, Error};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
@@ -14,15 +14,26 @@ use serde_json::Value;
 use super::ask::AnswerAsk;
 use super::call::Call;
 use super::cancel::CancelEval;
+use super::diagnose::Diagnose;
 use super::eval::SendFsharpCode;
 use super::events::GetRecentFsiEvents;
 use super::exchange::{ExportSession, ImportSession};
 use super::explore::{ExploreNamespace, ExploreType, FindSymbols, GetValues};
 use super::fork::ForkSession;
-use super::lifecycle::{CreateSession, HardResetFsiSession, ListSessions, ResetFsiSession, StopSession};
+use super::lifecycle::{CreateSession, ListSessions, ResetFsiSession, StopSession};
+use super::load::LoadFsharpScript;
+use super::names::{Names, Plain};
+use super::notebook::RunNotebook;
+use super::offer::Needs;
+use super::projects::GetAvailableProjects;
 use super::query::{CheckFsharpCode, GetCompletions};
+use super::rebuild::HardResetFsiSession;
 use super::search::SearchSessions;
+use super::startup::GetStartupProfile;
 use super::status::GetFsiStatus;
+use super::switch::SwitchSession;
+use super::tests::{ListTests, RunTests};
+use super::timeline::GetEvalTimeline;
 use super::{error, schema};
 
 /// One tool. The type itself is its arguments; what documents a member is read by models, and `sessionId` has nothing since
@@ -32,8 +43,17 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     /// What it does, for the model that chooses among tools.
     const DESCRIPTION: &'static str;
+    /// What it is for sessions of other kinds than F#, where the name or the words say the language.
+    const PLAIN: Option<Plain> = None;
     /// What a call may change.
     const EFFECT: Effect;
+    /// What it asks of the session that is meant.
+    const ACTION: Option<Action>;
+    /// Whether it is of no use to who may not have files read and written.
+    const FILES: bool = false;
+    /// Whether clients are told the form of its answer: models pay for that, and of another tool's answer they know it already. What
+    /// only reads says itself what it is.
+    const SAYS_ANSWER: bool = matches!(Self::EFFECT, Effect::Changes { .. });
     /// What answers it.
     type Answer: Answer;
 
@@ -82,7 +102,7 @@ pub(super) enum Effect {
 macro_rules! tools {
     ($($tool:ident,)*) => {
         /// Every tool, in the order in which clients list them.
-        pub(super) static TOOLS: LazyLock<Vec<rmcp::model::Tool>> = LazyLock::new(|| vec![$(description::<$tool>(),)*]);
+        pub(super) static TOOLS: LazyLock<Vec<Listed>> = LazyLock::new(|| vec![$(Listed::of::<$tool>(),)*]);
 
         /// Carries out a call of the tool with this name.
         ///
@@ -94,7 +114,7 @@ macro_rules! tools {
             call: &Call<'_>,
         ) -> Result<CallToolResult, ErrorData> {
             match name {
-                $($tool::NAME => answer::<$tool>(arguments, call).await,)*
+                $(name if is_called::<$tool>(name) => answer::<$tool>(arguments, call).await,)*
                 unknown => Err(ErrorData::invalid_params(format!("there is no tool `{unknown}`"), None)),
             }
         }
@@ -103,44 +123,100 @@ macro_rules! tools {
 
 tools! {
     SendFsharpCode,
+    LoadFsharpScript,
+    RunNotebook,
     CheckFsharpCode,
     GetCompletions,
     ExploreNamespace,
     ExploreType,
     FindSymbols,
     GetValues,
+    RunTests,
+    ListTests,
     CancelEval,
     AnswerAsk,
     GetFsiStatus,
+    Diagnose,
     GetRecentFsiEvents,
+    GetEvalTimeline,
+    GetStartupProfile,
     ResetFsiSession,
     HardResetFsiSession,
     CreateSession,
     ListSessions,
+    SwitchSession,
     StopSession,
     ForkSession,
     SearchSessions,
     ExportSession,
     ImportSession,
+    GetAvailableProjects,
 }
 
-fn description<T: Tool>() -> rmcp::model::Tool {
-    let tool = rmcp::model::Tool::new(T::NAME, T::DESCRIPTION, schema::of_arguments::<T>());
-    match T::EFFECT {
-        // Every model that is told of a tool pays for each word of it, and what is read says itself what it is.
-        Effect::Reads => tool.with_annotations(ToolAnnotations::new().read_only(true)),
-        Effect::Changes { destructive, idempotent } => {
-            tool.with_raw_output_schema(schema::of_answer::<T::Answer>()).with_annotations(
-                ToolAnnotations::new().read_only(false).destructive(destructive).idempotent(idempotent),
-            )
+/// A tool as clients see it.
+pub(super) struct Listed {
+    /// What it asks for.
+    pub(super) needs: Needs,
+    /// For F# sessions.
+    pub(super) fsharp: rmcp::model::Tool,
+    /// For sessions of other kinds, where that is another.
+    pub(super) plain: Option<rmcp::model::Tool>,
+}
+
+impl Listed {
+    fn of<T: Tool>() -> Self {
+        Self {
+            needs: Needs { action: T::ACTION, files: T::FILES },
+            fsharp: description::<T>(Names::Fsharp),
+            plain: T::PLAIN.map(|_| description::<T>(Names::Plain)),
         }
     }
+
+    /// By the names that fit a session.
+    pub(super) fn described(&self, names: Names) -> &rmcp::model::Tool {
+        match (names, &self.plain) {
+            (Names::Plain, Some(plain)) => plain,
+            (Names::Fsharp | Names::Plain, _) => &self.fsharp,
+        }
+    }
+
+    /// By this name, where it has it.
+    pub(super) fn called(&self, name: &str) -> Option<&rmcp::model::Tool> {
+        [Some(&self.fsharp), self.plain.as_ref()].into_iter().flatten().find(|tool| tool.name == name)
+    }
+}
+
+/// Whether this is a name of the tool.
+pub(super) fn is_called<T: Tool>(name: &str) -> bool {
+    name == T::NAME || T::PLAIN.is_some_and(|plain| plain.name == name)
+}
+
+fn description<T: Tool>(names: Names) -> rmcp::model::Tool {
+    let tool = rmcp::model::Tool::new(names.of::<T>(), names.description::<T>(), schema::of_arguments::<T>());
+    let tool = match T::SAYS_ANSWER {
+        true => tool.with_raw_output_schema(schema::of_answer::<T::Answer>()),
+        false => tool,
+    };
+    tool.with_annotations(match T::EFFECT {
+        Effect::Reads => ToolAnnotations::new().read_only(true),
+        Effect::Changes { destructive, idempotent } => {
+            ToolAnnotations::new().read_only(false).destructive(destructive).idempotent(idempotent)
+        }
+    })
 }
 
 async fn answer<T: Tool>(arguments: JsonObject, call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
     let tool: T = serde_json::from_value(Value::Object(arguments))
         .map_err(|error| ErrorData::invalid_params(format!("{}: {error}", T::NAME), None))?;
-    match tool.carry_out(call).await {
+    answered(call, tool.carry_out(call).await).await
+}
+
+/// The result of a call that was answered so.
+pub(super) async fn answered<A: Answer>(
+    call: &Call<'_>,
+    answer: Result<A, Error>,
+) -> Result<CallToolResult, ErrorData> {
+    match answer {
         Ok(mut answer) => {
             let pictures = answer.pictures();
             let mut result = result(&answer, answer.is_failure())?;

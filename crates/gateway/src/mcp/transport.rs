@@ -8,7 +8,7 @@ use mainstay_model::Access;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
-use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::streamable_http_server::session::local::SessionConfig;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::transport::{Transport, TransportAdapterIdentity};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::Lines;
+use super::resumption::Sessions;
 use super::server::Server;
 use crate::port::OWN_NAMES;
 use crate::rpc::server::Daemon;
@@ -52,17 +53,19 @@ pub async fn serve_stream<R, W>(
 }
 
 /// The service behind `/mcp`. It checks no token: whoever mounts it does.
-pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, LocalSessionManager> {
+pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, Sessions> {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
         .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
         .with_json_response(true);
     let mut session = SessionConfig::default();
     session.keep_alive = Some(HTTP_SESSION_LIFE);
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config = session;
     let server = Server::for_all(daemon.clone());
-    StreamableHttpService::new(move || Ok(server.for_transport_session()), Arc::new(sessions), config)
+    StreamableHttpService::new(
+        move || Ok(server.for_transport_session()),
+        Arc::new(Sessions::new(session)),
+        config,
+    )
 }
 
 /// A transport that is at its end only when all that came through it is answered, however long that takes: `rmcp` itself

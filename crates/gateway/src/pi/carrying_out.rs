@@ -350,7 +350,7 @@ fn worked(ending: WorkEnding, kind: Option<&str>, is_replay: bool) -> Result<Opt
             })),
             Some(_) | None => None,
         }),
-        WorkEnding::Failed { message } => failed(message),
+        WorkEnding::Failed { message, .. } => failed(message),
         WorkEnding::Cancelled { .. } => match kind {
             Some("bash") => Ok(Some(json!({ "exitCode": null, "output": "", "cancelled": true }))),
             Some("compact") => failed("Compaction cancelled".to_owned()),

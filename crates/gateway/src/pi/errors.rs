@@ -94,6 +94,8 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
         | Error::EntryDamaged { .. }
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
+        | Error::ProjectNotFound { .. }
+        | Error::ProjectInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonNotRunning
         | Error::DaemonVersionMismatch { .. }

@@ -206,6 +206,7 @@ const fn type_of_work(work: &Work) -> &'static str {
             Setting::AutoCompaction { .. } => "set_auto_compaction",
             Setting::AutoRetry { .. } => "set_auto_retry",
         },
+        Work::Build | Work::Rebuild => Action::Rebuild.name(),
     }
 }
 

@@ -59,5 +59,7 @@ const fn kind_of(kind: JobKind) -> &'static str {
         JobKind::Compaction => "compact",
         JobKind::Shell => "bash",
         JobKind::Setting => "setting",
+        JobKind::Build => "build",
+        JobKind::Rebuild => "rebuild",
     }
 }

@@ -11,7 +11,7 @@ use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
     Admission, AskId, CommandId, Event, EventFilter, Hears, HistoryPage, IdempotencyKey, JobId, Limits,
     LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId, SessionKind, Source,
-    Timestamp, Version, Work,
+    Startup, Timestamp, Version, Work,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -459,8 +459,9 @@ methods! {
         sent: Sent,
     } -> EvalView;
 
-    /// Has an agent do something: a turn, in which it answers what is said to it, a compaction, a line of a shell, a setting; answered
-    /// when that has ended. What it says meanwhile is heard by `session/listen`, and in the events.
+    /// Has something done that is no code, by an agent: a turn, in which it answers what is said to it, a compaction, a line of a shell, a
+    /// setting; of a kernel: a rebuild of its project. Answered when that has ended. What is said meanwhile is heard by `session/listen`,
+    /// and in the events.
     "session/work" DoWork {
         /// Its session: its id, the end of it, or its name.
         session: String,
@@ -568,6 +569,12 @@ methods! {
         name: String,
     } -> mainstay_engine::query::Members;
 
+    /// Tells what a session's worker brought in before the session's own code: its project, and the scripts of its user.
+    "session/startup" GetStartup {
+        /// Its id, the end of it, or its name.
+        session: String,
+    } -> Startup;
+
     /// Finds what the session defined or refers to by a text in its name.
     "session/symbols" FindSymbols {
         /// Its id, the end of it, or its name.
@@ -584,6 +591,18 @@ methods! {
         /// Its id, the end of it, or its name.
         session: String,
     } -> Vec<mainstay_model::Binding>;
+
+    /// Lists the tests that the session's code defined, and those of the assemblies it refers to. Nothing runs.
+    "session/tests" ListTests {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// Those with this in their names, in any case; with `*` it is the whole name.
+        #[serde(default)]
+        pattern: Option<String>,
+        /// Those of this category, or with this trait, written `name=value`.
+        #[serde(default)]
+        category: Option<String>,
+    } -> mainstay_engine::query::Tests;
 
     /// A page of a session's events.
     "session/events" ListEvents {

@@ -126,6 +126,8 @@ fn number(error: &Error) -> i32 {
         | Error::EntryDamaged { .. }
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
+        | Error::ProjectNotFound { .. }
+        | Error::ProjectInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping
         | Error::DaemonNotRunning

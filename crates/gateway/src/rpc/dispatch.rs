@@ -6,10 +6,10 @@ use super::api::{
     AddHistory, AnswerAsk, Answered, AskAgent, AskAnswer, BackUp, CancelSession, Cancelling, Check, Collect,
     CollectedPart, CompactSession, Compacted, Complete, Conditions, CreateSession, DaemonStatus,
     DeleteSession, Deleted, DoWork, Eval, Explore, ExportSession, Exported, FindSymbols, ForkSession, Forked,
-    GetCommand, GetHistory, GetLineage, GetLink, GetSession, GetSessionStatistics, GetStatus,
+    GetCommand, GetHistory, GetLineage, GetLink, GetSession, GetSessionStatistics, GetStartup, GetStatus,
     GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries,
     Inserted, LabelEntry, Link, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListLabels,
-    ListSessions, ListValues, MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed,
+    ListSessions, ListTests, ListValues, MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed,
     RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession,
     SteerSession, StopDaemon, StopSession,
 };
@@ -142,6 +142,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         RefreshSession::NAME => written(call.refresh(params(request)?).await?),
         CancelSession::NAME => written(call.cancel(params(request)?).await?),
         Eval::NAME => written(call.eval(params(request)?).await?),
+        GetStartup::NAME => {
+            let GetStartup { session } = params(request)?;
+            let status = client.status(call.resolve(&session).await?).await?;
+            written(status.session.startup.map(|startup| *startup).unwrap_or_default())
+        }
         DoWork::NAME => written(call.work(params(request)?).await?),
         SteerSession::NAME => {
             let SteerSession { session, prompt, hears, sent } = params(request)?;
@@ -177,6 +182,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         ListValues::NAME => {
             let ListValues { session } = params(request)?;
             written(client.query(call.resolve(&session).await?, KernelQuery::Values).await?.values()?)
+        }
+        ListTests::NAME => {
+            let ListTests { session, pattern, category } = params(request)?;
+            let query = KernelQuery::Tests { pattern, category };
+            written(client.query(call.resolve(&session).await?, query).await?.tests()?)
         }
         ListEvents::NAME => {
             let ListEvents { session, after, limit } = params(request)?;

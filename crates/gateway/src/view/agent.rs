@@ -1,9 +1,9 @@
-//! What clients see of agents: how one goes on, and what came of what it was given to do.
+//! What clients see of agents: how one goes on, and what came of what a runner was given to do that is no code.
 
 use mainstay_engine::Client;
 use mainstay_model::{
-    AgentState, CommandId, Error, Event, EventBody, Hears, JobKind, Message, PartRole, QueuedPrompt, Seq,
-    Session, SessionId, TokenUsage, Version, WorkEnding, WorkOutcome, YieldReason,
+    AgentState, CommandId, Diagnostic, Error, Event, EventBody, Hears, JobKind, Message, PartRole,
+    QueuedPrompt, Seq, Session, SessionId, TokenUsage, Version, WorkEnding, WorkOutcome, YieldReason,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,7 +54,7 @@ impl AgentView {
     }
 }
 
-/// What came of something that an agent was given to do.
+/// What came of something that a runner was given to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkView {
@@ -80,6 +80,9 @@ pub struct WorkView {
     /// Why it was not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the compiler said, where it was to build something that could not be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
     /// How many tokens its messages took.
     #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
     pub usage: TokenUsage,
@@ -107,9 +110,13 @@ impl WorkView {
         let WorkOutcome { requested, completed, ref ending, duration_ms, .. } = outcome;
         let mut said = Said::default();
         for_each_between(client, session, requested, completed, |event| said.push(event)).await?;
+        let mut diagnostics = Vec::new();
         let (reason, value, error) = match ending.clone() {
             WorkEnding::Done { reason, value } => (Some(reason), value, None),
-            WorkEnding::Failed { message } => (None, Value::Null, Some(message)),
+            WorkEnding::Failed { message, diagnostics: said } => {
+                diagnostics = said;
+                (None, Value::Null, Some(message))
+            }
             ending @ (WorkEnding::Cancelled { .. } | WorkEnding::Interrupted) => {
                 (None, Value::Null, Some(ending.to_string()))
             }
@@ -124,6 +131,7 @@ impl WorkView {
             text: said.answer,
             value,
             error,
+            diagnostics,
             usage: said.usage,
             duration_ms,
             version: Version::ZERO,

@@ -220,10 +220,10 @@ pub(super) fn problems(diagnostics: &[Diagnostic]) -> Markup {
     html! {
         @if !shown.is_empty() {
             ul.problems {
-                @for Diagnostic { severity, code, message, start, .. } in shown {
+                @for diagnostic @ Diagnostic { severity, code, message, start, .. } in shown {
                     li.{ (severity.name()) } {
                         b { (severity.name()) } " "
-                        span.place data-line=(start.line) data-column=(start.column) { (start.line) ":" (start.column) }
+                        span.place data-line=(start.line) data-column=(start.column) { (diagnostic.place()) }
                         " " span.id { (code) } " " span.message { (message) }
                     }
                 }

@@ -268,7 +268,7 @@ impl Page {
             WorkEnding::Done { value, .. } => {
                 (Ending::Completed, value["output"].as_str().map(str::to_owned))
             }
-            WorkEnding::Failed { message } => (Ending::Failed(message.clone()), None),
+            WorkEnding::Failed { message, .. } => (Ending::Failed(message.clone()), None),
             WorkEnding::Cancelled { .. } => (Ending::Cancelled, None),
             WorkEnding::Interrupted => (Ending::Interrupted, None),
         };

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionKind,
-    SessionState,
+    Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionState,
 };
 use maud::{Markup, html};
 use serde_json::Value;
@@ -142,7 +141,7 @@ fn actions(session: &Session, may: May) -> Markup {
     let known = Action::ALL.into_iter().filter(|action| action.is_of(&session.kind) && may.take(*action));
     let (mut offered, mut permitted) = (Vec::new(), Vec::new());
     for action in known {
-        let Some(button) = button(action, &session.kind) else { continue };
+        let Some(button) = button(action, session) else { continue };
         match availability(session.state(), action) {
             Availability::Offered => offered.push(button),
             Availability::Permitted => permitted.push(button),
@@ -181,6 +180,7 @@ impl May {
             | Action::Explore
             | Action::Reset
             | Action::HardReset
+            | Action::Rebuild
             | Action::Refresh
             | Action::Start
             | Action::Stop
@@ -207,7 +207,7 @@ const fn is_heard(state: SessionState) -> bool {
 }
 
 /// The button of an action; none of what is done elsewhere on the page.
-fn button(action: Action, kind: &SessionKind) -> Option<Markup> {
+fn button(action: Action, session: &Session) -> Option<Markup> {
     let words = match action {
         Action::Cancel => "Cancel",
         Action::Reset => "Reset",
@@ -216,7 +216,8 @@ fn button(action: Action, kind: &SessionKind) -> Option<Markup> {
         Action::Stop => "Put to rest",
         Action::Rename => "Rename…",
         Action::Delete => "Delete…",
-        Action::Compact if kind.is_agent() => "Shorten the conversation",
+        Action::Rebuild if session.project.is_some() => "Build and reset",
+        Action::Compact if session.kind.is_agent() => "Shorten the conversation",
         Action::Compact
         // Into the other session, from where what is brought can be seen.
         | Action::Merge
@@ -226,6 +227,7 @@ fn button(action: Action, kind: &SessionKind) -> Option<Markup> {
         | Action::Check
         | Action::Complete
         | Action::Explore
+        | Action::Rebuild
         | Action::Refresh
         | Action::Events
         | Action::Status

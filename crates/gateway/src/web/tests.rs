@@ -231,6 +231,7 @@ fn remark(severity: Severity) -> Diagnostic {
         severity,
         code: "FS0039".to_owned(),
         message: "`<x>` is not defined.".to_owned(),
+        file: None,
         start,
         end,
     }

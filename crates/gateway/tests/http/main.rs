@@ -14,6 +14,7 @@ mod commands;
 mod compression;
 mod connections;
 mod history;
+mod notebooks;
 mod pages;
 mod refusals;
 mod schemas;

@@ -15,6 +15,29 @@ async fn a_connection_stays_with_the_session_it_used_last() {
 }
 
 #[tokio::test]
+async fn code_goes_to_the_session_that_was_switched_to() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let first = agent.call("create_session", json!({ "name": "first" })).await.session();
+    agent.send("let a = 3").await;
+    let second = agent.call("create_session", json!({ "name": "second" })).await.session();
+    agent.send("let b = 3").await;
+    let switched = agent.call("switch_session", json!({ "sessionId": "first" })).await;
+    let told = json!({ "sessionId": first, "name": "first", "kind": "fsharp", "state": "Ready" });
+    assert_eq!(switched.structured, told);
+    assert_eq!(agent.send("names").await.structured["value"], json!("\"a\""));
+    for tool in ["get_fsi_status", "check_fsharp_code", "get_eval_timeline"] {
+        let arguments = if tool == "check_fsharp_code" { json!({ "code": "1 + 1" }) } else { json!({}) };
+        assert_eq!(agent.call(tool, arguments).await.session(), first, "{tool}");
+    }
+    agent.call("switch_session", json!({ "sessionId": second })).await;
+    assert_eq!(agent.send("names").await.structured["value"], json!("\"b\""));
+    let refused = agent.call("switch_session", json!({ "sessionId": "nobody" })).await;
+    assert_eq!(refused.structured["code"], json!("session_not_found"));
+    assert_eq!(agent.send("1 + 1").await.session(), second);
+}
+
+#[tokio::test]
 async fn agents_at_work_in_one_folder_share_a_session() {
     let home = Home::new().await;
     let ann = home.agent().await;

@@ -13,23 +13,24 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::following::{hears, subscribe};
-use crate::support::{Agent, Home, Listener};
+use crate::logging::each_request_has_the_log_of_its_time;
+use crate::support::{Agent, Home, Listener, TOOLS_CHANGED};
 
 /// A daemon that serves its port.
-struct Served {
-    home: Home,
-    port: u16,
+pub(crate) struct Served {
+    pub(crate) home: Home,
+    pub(crate) port: u16,
 }
 
 impl Served {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (listener, port) = port::listen(0).await.unwrap();
         let home = Home::on_port(port).await;
         tokio::spawn(port::serve(listener, home.daemon.clone()));
         Self { home, port }
     }
 
-    fn transport(
+    pub(crate) fn transport(
         &self,
         host: &str,
         token: &str,
@@ -39,7 +40,7 @@ impl Served {
         StreamableHttpClientTransport::from_config(config)
     }
 
-    async fn agent(&self) -> Agent {
+    pub(crate) async fn agent(&self) -> Agent {
         Agent::over(self.transport("127.0.0.1", "secret")).await
     }
 
@@ -93,6 +94,31 @@ async fn each_transport_session_hears_of_what_it_follows_itself() {
 }
 
 #[tokio::test]
+async fn what_follows_for_a_transport_session_ends_with_it() {
+    let served = Served::start().await;
+    let agent = served.agent().await;
+    let session = agent.send("1 + 1").await.session();
+    subscribe(&agent, &format!("mainstay://session/{session}/transcript")).await.unwrap();
+    agent.service.list_all_tools().await.unwrap();
+    agent.service.list_all_resources().await.unwrap();
+    let local = served.home.local();
+    let follow = || {
+        let clients = local.clients().into_iter().filter(|client| client.name.starts_with("mcp:"));
+        clients
+            .map(|client| (client.follows.len(), client.follows_all))
+            .fold((0, false), |all, one| (all.0 + one.0, all.1 || one.1))
+    };
+    assert_eq!(follow(), (1, true));
+    agent.service.cancel().await.unwrap();
+    let ended = async {
+        while follow() != (0, false) {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(10), ended).await.unwrap();
+}
+
+#[tokio::test]
 async fn the_newest_protocol_listens_over_http() {
     let served = Served::start().await;
     let agent = served.newest_agent().await;
@@ -103,6 +129,13 @@ async fn the_newest_protocol_listens_over_http() {
     agent.send("let x = 3").await;
     let heard = timeout(Duration::from_secs(10), listening.next()).await.unwrap().unwrap().unwrap();
     assert!(matches!(heard, ServerNotification::ResourceUpdatedNotification(_)), "{heard:?}");
+}
+
+#[tokio::test]
+async fn the_newest_protocol_logs_over_http() {
+    let served = Served::start().await;
+    let agent = served.newest_agent().await;
+    each_request_has_the_log_of_its_time(&served.home, &agent).await;
 }
 
 #[tokio::test]
@@ -120,7 +153,7 @@ async fn a_cancelled_request_stops_its_code() {
 #[tokio::test]
 async fn without_a_connection_the_most_recently_active_session_is_taken() {
     let served = Served::start().await;
-    let (ann, bob) = (served.agent().await, served.agent().await);
+    let (ann, bob) = (served.newest_agent().await, served.newest_agent().await);
     let work = |name: &str| json!({ "name": name, "workingDirectory": served.home.folder(name) });
     let first = ann.call("create_session", work("first")).await.session();
     let second = bob.call("create_session", work("second")).await.session();
@@ -128,6 +161,71 @@ async fn without_a_connection_the_most_recently_active_session_is_taken() {
     let at_first = ann.call("send_fsharp_code", json!({ "code": "1 + 1", "sessionId": first })).await;
     assert_eq!(at_first.session(), first);
     assert_eq!(bob.send("1 + 1").await.session(), first);
+}
+
+#[tokio::test]
+async fn a_transport_session_stays_with_the_session_it_switched_to() {
+    let served = Served::start().await;
+    let (ann, bob) = (served.agent().await, served.agent().await);
+    let first = ann.call("create_session", json!({ "name": "first" })).await.session();
+    let second = bob.call("create_session", json!({ "name": "second" })).await.session();
+    assert_eq!(ann.send("1 + 1").await.session(), first);
+    let switched = ann.call("switch_session", json!({ "sessionId": "second" })).await;
+    assert_eq!((switched.session(), switched.structured.get("nextStep")), (second.clone(), None));
+    bob.call("switch_session", json!({ "sessionId": "first" })).await;
+    assert_eq!(ann.send("1 + 1").await.session(), second);
+    assert_eq!(bob.call("get_fsi_status", json!({})).await.session(), first);
+}
+
+#[tokio::test]
+async fn who_has_no_transport_session_is_told_to_send_the_handle() {
+    let served = Served::start().await;
+    let agent = served.newest_agent().await;
+    let first = agent.call("create_session", json!({ "name": "first" })).await.session();
+    let second = agent.call("create_session", json!({ "name": "second" })).await.session();
+    let switched = agent.call("switch_session", json!({ "sessionId": "first" })).await;
+    let next_step = format!("Send sessionId {first} with each call: nothing is remembered between them.");
+    assert_eq!(switched.structured["nextStep"], json!(next_step));
+    assert_eq!(agent.send("1 + 1").await.session(), second);
+}
+
+#[tokio::test]
+async fn each_transport_session_hears_of_its_own_list_of_tools() {
+    let served = Served::start().await;
+    let (ann, bob) = (served.agent().await, served.agent().await);
+    ann.send("1 + 1").await;
+    bob.send("1 + 1").await;
+    for agent in [&ann, &bob] {
+        agent.service.list_all_tools().await.unwrap();
+    }
+    let broken = json!({ "workingDirectory": served.home.folder("no-sdk") });
+    ann.call("create_session", broken).await;
+    hears(&ann, &[(TOOLS_CHANGED, 1)]).await;
+    assert_eq!(hears(&bob, &[]).await.get(TOOLS_CHANGED), None);
+}
+
+#[tokio::test]
+async fn who_cannot_be_told_of_another_list_loses_no_tool_by_a_fault() {
+    let served = Served::start().await;
+    let (told, untold) = (served.agent().await, served.newest_agent().await);
+    let runs_code = async |agent: &Agent| {
+        let tools = agent.service.list_all_tools().await.unwrap();
+        tools.iter().any(|tool| tool.name == "send_fsharp_code")
+    };
+    untold.call("create_session", json!({ "workingDirectory": served.home.folder("no-sdk") })).await;
+    assert_eq!((runs_code(&told).await, runs_code(&untold).await), (false, true));
+}
+
+#[tokio::test]
+async fn the_newest_protocol_hears_of_another_list_over_http_where_it_listens() {
+    let served = Served::start().await;
+    let agent = served.newest_agent().await;
+    agent.send("1 + 1").await;
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let mut listening = agent.service.listen(filter).await.unwrap();
+    agent.call("create_session", json!({ "workingDirectory": served.home.folder("no-sdk") })).await;
+    let heard = timeout(Duration::from_secs(10), listening.next()).await.unwrap().unwrap().unwrap();
+    assert!(matches!(heard, ServerNotification::ToolListChangedNotification(_)), "{heard:?}");
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 use mainstay_model::Limits;
 use rmcp::model::ErrorCode;
 use rmcp::service::ServiceError;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::Home;
+use crate::support::{Agent, Home};
 
 #[tokio::test]
 async fn code_sent_while_other_code_runs_is_refused_with_what_is_offered() {
@@ -23,6 +23,11 @@ async fn code_sent_while_other_code_runs_is_refused_with_what_is_offered() {
             "code": "not_offered",
             "message": "cannot eval: the session is Evaluating",
             "offered": ["cancel_eval", "check_fsharp_code", "get_completions", "get_recent_fsi_events", "get_fsi_status"],
+            "remedy": {
+                "action": "eval",
+                "states": ["Ready"],
+                "how": "Wait for the running job to end, or cancel it.",
+            },
             "nextStep": "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.",
         })
     );
@@ -109,11 +114,8 @@ async fn one_who_has_too_many_calls_under_way_can_still_cancel() {
     assert!(!agent.send("1 + 1").await.is_error);
 }
 
-#[tokio::test]
-async fn code_goes_to_no_agents_conversation_and_starts_none() {
-    let home = Home::new().await;
-    let agent = home.agent().await;
-    agent.send("let x = 3").await;
+/// An agent's conversation that is read from a file.
+pub(crate) async fn import_conversation(home: &Home, agent: &Agent) -> Value {
     let file = home.path().join("talk.jsonl");
     let lines = [
         json!({ "type": "session", "version": 3, "id": "6f1c4a0e-2b7d-4b3f-9a55-1d2e3f405060", "timestamp": "2026-01-02T03:04:05.000Z", "cwd": home.path() }),
@@ -122,7 +124,15 @@ async fn code_goes_to_no_agents_conversation_and_starts_none() {
     std::fs::write(&file, lines.map(|line| format!("{line}\n")).concat()).unwrap();
     let talk = agent.call("import_session", json!({ "path": file })).await;
     assert!(!talk.is_error, "{talk:?}");
-    let talk = talk.structured["sessionId"].clone();
+    talk.structured["sessionId"].clone()
+}
+
+#[tokio::test]
+async fn code_goes_to_no_agents_conversation_and_starts_none() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("let x = 3").await;
+    let talk = import_conversation(&home, &agent).await;
     for tool in ["send_fsharp_code", "check_fsharp_code"] {
         let refused = agent.call(tool, json!({ "sessionId": talk, "code": "1 + 1" })).await;
         assert_eq!(refused.structured["code"], json!("not_of_kind"), "{refused:?}");

@@ -10,29 +10,36 @@
 //! | `flood BYTES` | prints so many `x`, then ` end` |
 //! | `wait` | prints `waiting`, and runs until it is interrupted |
 //! | `stdin.ReadLine()` | asks for a line, and gives it |
+//! | `number` | asks for a number from 1 on, and gives it |
 //! | `spin` | runs until it is killed |
+//! | `die` | ends its worker |
 //! | `failwith "TEXT"` | raises |
 //! | `unused` | gives a warning |
 //! | anything else | has an error |
 //!
-//! A folder named `no-sdk` has no compiler; in one named `slow` a worker takes two seconds to start.
+//! A folder named `no-sdk` has no compiler; in one named `slow` a worker takes two seconds to start, in one named `held` as long as
+//! the test wants.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, Symbol, Symbols};
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, Symbol, Symbols, Test, Tests};
 use mainstay_engine::runner::{
     CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
     StartedRunner, Submission,
 };
+use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{
-    AskId, Binding, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport, OutputStream,
-    Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
+    AskId, Binding, BuildReport, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport,
+    OutputStream, Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
+    WorkerExit,
 };
 use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use uuid::Uuid;
 
 pub(crate) struct Scripted;
@@ -46,6 +53,9 @@ impl RunnerFactory for Scripted {
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
         match spec.working_directory.file_name().and_then(|name| name.to_str()) {
             Some("no-sdk") => return Err(Error::KernelUnavailable { reason: "there is no SDK".to_owned() }),
+            Some("held") => {
+                drop(gate(&spec.working_directory).subscribe().wait_for(|is_open| *is_open).await)
+            }
             Some("slow") => tokio::time::sleep(Duration::from_secs(2)).await,
             _ => {}
         }
@@ -57,9 +67,22 @@ impl RunnerFactory for Scripted {
             interrupted: Notify::new(),
             answers,
             answered: tokio::sync::Mutex::new(answered),
+            project: spec.project.as_ref().map(|project| project.display().to_string()),
         };
         Ok(StartedRunner { runner: Runner::Kernel(Arc::new(Handle(Arc::new(worker)))), notices })
     }
+}
+
+/// What workers in a folder named `held` wait for.
+fn gate(folder: &Path) -> watch::Sender<bool> {
+    static GATES: LazyLock<Mutex<HashMap<PathBuf, watch::Sender<bool>>>> = LazyLock::new(Mutex::default);
+    GATES.lock().unwrap().entry(folder.to_owned()).or_insert_with(|| watch::Sender::new(false)).clone()
+}
+
+/// Lets the workers in this folder start.
+#[allow(dead_code, reason = "the tests of HTTP hold no workers")]
+pub(crate) fn release(folder: &Path) {
+    gate(folder).send_replace(true);
 }
 
 struct Handle(Arc<Worker>);
@@ -70,6 +93,7 @@ struct Worker {
     interrupted: Notify,
     answers: mpsc::UnboundedSender<Answer>,
     answered: tokio::sync::Mutex<mpsc::UnboundedReceiver<Answer>>,
+    project: Option<String>,
 }
 
 /// The answer to an ask.
@@ -83,6 +107,7 @@ impl Process for Handle {
             runtime: ".NET Core 3.1.2".to_owned(),
             pid: 4711,
             references: None,
+            startup: self.0.project.clone().map(startup).map(Box::new),
         }
     }
 
@@ -106,6 +131,19 @@ impl Kernel for Handle {
     async fn run(&self, submission: Submission) {
         let worker = Arc::clone(&self.0);
         tokio::spawn(async move { worker.run(submission).await });
+    }
+
+    async fn build(&self, job: JobId) {
+        self.0.print(job, OutputStream::Stdout, "building\n").await;
+        let fails = self.0.project.as_deref().is_some_and(|project| project.contains("Broken"));
+        let report = match fails {
+            true => BuildReport {
+                built: Err("1 error".to_owned()),
+                diagnostics: vec![Diagnostic { file: Some("/code/Shop.fs".to_owned()), ..undefined("pric") }],
+            },
+            false => BuildReport { built: Ok(()), diagnostics: Vec::new() },
+        };
+        self.0.notices.send(RunnerNotice::Built { job, report }).await.unwrap();
     }
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
@@ -163,6 +201,21 @@ impl Kernel for Handle {
                 value_type: "Dog".to_owned(),
                 value: Some("{ Name = \"Rex\" }".to_owned()),
             }])),
+            KernelQuery::Tests { pattern: Some(pattern), .. } => {
+                let notes = vec![format!("nothing has `{pattern}` in its name")];
+                Ok(KernelAnswer::Tests(Tests { items: Vec::new(), found: 0, notes }))
+            }
+            KernelQuery::Tests { pattern: None, .. } => {
+                let test = Test {
+                    name: "Pets.bark".to_owned(),
+                    framework: "NUnit".to_owned(),
+                    assembly: Some("Pets.Tests".to_owned()),
+                    categories: vec!["loud".to_owned()],
+                    skipped: Some("it is night".to_owned()),
+                    cases: Some(2),
+                };
+                Ok(KernelAnswer::Tests(Tests { items: vec![test], found: 3, notes: Vec::new() }))
+            }
         }
     }
 }
@@ -180,11 +233,22 @@ impl Worker {
     async fn outcome(&self, job: JobId, code: &str) -> (JobEnding, EvalResult) {
         let completed = |result| (JobEnding::Completed, result);
         let quoted = code.split('"').nth(1).unwrap_or_default();
+        if code.starts_with("Mainstay.Tests.run(") {
+            self.show(job, json!({ "text/plain": "…", "application/vnd.mainstay.tests+json": test_run() }))
+                .await;
+            return completed(EvalResult::default());
+        }
         match code.split(' ').next().unwrap_or_default() {
             "1" => completed(value("2", "int")),
-            "stdin.ReadLine()" => {
+            "stdin.ReadLine()" | "number" => {
                 let ask = AskId::from_uuid(Uuid::now_v7());
-                let question = Question::text("the code reads a line");
+                let question = match code {
+                    "number" => Question {
+                        schema: json!({ "type": "integer", "minimum": 1 }),
+                        ..Question::text("how many?")
+                    },
+                    _ => Question::text("the code reads a line"),
+                };
                 self.notices.send(RunnerNotice::Asks { job, ask, question, timeout_ms: None }).await.ok();
                 match self.answered.lock().await.recv().await {
                     Some(Ok(answer)) => completed(value(&answer.to_string(), "string")),
@@ -232,6 +296,11 @@ impl Worker {
                 (JobEnding::Interrupted { kept: 0 }, EvalResult::default())
             }
             "spin" => std::future::pending().await,
+            "die" => {
+                let exited = RunnerNotice::Exited { exit: WorkerExit::Signal(9), last_words: None };
+                self.notices.send(exited).await.ok();
+                std::future::pending().await
+            }
             "failwith" => {
                 let (kind, message) = ("System.Exception".to_owned(), quoted.to_owned());
                 (JobEnding::Raised(RaisedError { kind, message, stack: None }), EvalResult::default())
@@ -259,6 +328,34 @@ impl Worker {
     }
 }
 
+/// What a worker has of a project.
+fn startup(path: String) -> Startup {
+    let assembly = |path: &str, error: Option<&str>| LoadedAssembly {
+        path: path.to_owned(),
+        error: error.map(str::to_owned),
+    };
+    let unopened = Unopened { name: "Shop.Odd".to_owned(), reason: "it raised".to_owned(), is_meant: false };
+    let project = LoadedProject {
+        path,
+        road: Some(ProjectRoad::Msbuild),
+        framework: Some("netcoreapp3.1".to_owned()),
+        assemblies: vec![assembly("/code/bin/Shop.dll", None)],
+        references: 3,
+        missing: vec![assembly("/code/bin/Gone.dll", Some("it is not there"))],
+        opened: vec!["Shop".to_owned()],
+        unopened: vec![unopened],
+        ..LoadedProject::default()
+    };
+    let script = ProfileRun {
+        path: "/home/init.fsx".to_owned(),
+        diagnostics: Vec::new(),
+        error: Some("System.Exception: boom".to_owned()),
+        output: "hello\n".to_owned(),
+        duration_ms: 3,
+    };
+    Startup { project: Some(project), profiles: vec![script] }
+}
+
 fn value(value: &str, value_type: &str) -> EvalResult {
     EvalResult {
         value: Some(value.to_owned()),
@@ -272,7 +369,25 @@ fn undefined(name: &str) -> Diagnostic {
         severity: Severity::Error,
         code: "FS0039".to_owned(),
         message: format!("The value or constructor '{name}' is not defined."),
+        file: None,
         start: TextPosition { line: 1, column: 1 },
         end: TextPosition { line: 1, column: 1 + name.encode_utf16().count() as u32 },
     }
+}
+
+/// What a worker tells of tests that ran.
+fn test_run() -> Value {
+    json!({
+        "passed": 1, "failed": 1, "timedOut": 1, "skipped": 1, "durationMs": 5,
+        "tests": [
+            { "name": "passes", "framework": "xUnit", "durationMs": 1, "outcome": "passed" },
+            { "name": "adds(1, 2)", "framework": "NUnit", "durationMs": 1, "outcome": "failed", "failure": {
+                "kind": "NUnit.Framework.AssertionException", "message": "  Expected: 3\n  But was:  4\n",
+                "expected": "3", "actual": "4", "stack": ["adds(Int32 a, Int32 b)"],
+            } },
+            { "name": "spins", "framework": "Expecto", "durationMs": 3, "outcome": "timedOut", "limitMs": 2 },
+            { "name": "later", "framework": "MSTest", "durationMs": 0, "outcome": "skipped", "reason": "not yet" },
+        ],
+        "mustRestart": true,
+    })
 }

@@ -1,9 +1,9 @@
 //! A daemon over a store of its own, and agents that speak MCP to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,10 +15,14 @@ use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, SessionId, Timestamp};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    ContentBlock, Implementation, ProgressNotificationParam, ResourceUpdatedNotificationParam, ServerResult,
+    ContentBlock, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    Implementation, ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam,
+    ServerResult,
 };
-use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
-use rmcp::{ClientHandler, RoleClient, ServiceExt};
+use rmcp::service::{
+    NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RunningService, ServiceError,
+};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData, RoleClient, ServiceExt};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, DuplexStream, ReadBuf};
@@ -108,6 +112,22 @@ impl Home {
         let access = Access { principal: Principal::new(principal).unwrap(), rights };
         let (theirs, _) = self.stream_of(access, Some(self.folder("work")));
         Agent::over(theirs).await
+    }
+
+    /// An agent of a principal that sees the sessions of this name, and drives its own only.
+    pub(crate) async fn agent_who_sees(&self, principal: &str, name: &str) -> Agent {
+        let rights = Rights::Some { see: vec![name.parse().unwrap()], drive: Vec::new() };
+        let access = Access { principal: Principal::new(principal).unwrap(), rights };
+        let (theirs, _) = self.stream_of(access, Some(self.folder("work")));
+        Agent::over(theirs).await
+    }
+
+    /// One of the newest protocol, which shows no forms and knows tasks.
+    pub(crate) async fn newest_agent_of(&self, principal: &str) -> Agent {
+        let rights = Rights::Some { see: Vec::new(), drive: Vec::new() };
+        let access = Access { principal: Principal::new(principal).unwrap(), rights };
+        let (theirs, _) = self.stream_of(access, Some(self.folder("work")));
+        Agent::newest_over(theirs, Listener { knows_tasks: true, ..Listener::default() }).await
     }
 
     /// The client's end of a stream that is served.
@@ -208,6 +228,31 @@ impl Agent {
         Self { service: Listener::default().serve(transport).await.unwrap() }
     }
 
+    /// One of the newest protocol.
+    pub(crate) async fn newest_over<T, E, A>(transport: T, listener: Listener) -> Self
+    where
+        T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let lifecycle =
+            ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+        Self { service: listener.serve_with_lifecycle(transport, lifecycle).await.unwrap() }
+    }
+
+    /// One that asks for a version of the protocol, in the way of that version.
+    pub(crate) async fn of_version<T, E, A>(version: &ProtocolVersion, transport: T) -> Self
+    where
+        T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let listener = Listener { version: Some(version.clone()), ..Listener::default() };
+        let lifecycle = match *version == ProtocolVersion::V_2026_07_28 {
+            true => ClientLifecycleMode::Discover { preferred_versions: vec![version.clone()] },
+            false => ClientLifecycleMode::Initialize,
+        };
+        Self { service: listener.serve_with_lifecycle(transport, lifecycle).await.unwrap() }
+    }
+
     /// Calls a tool; the protocol must carry it.
     pub(crate) async fn call(&self, tool: &'static str, arguments: Value) -> Reply {
         self.try_call(tool, arguments).await.unwrap()
@@ -278,11 +323,41 @@ impl Reply {
     }
 }
 
+/// What stands for the list of tools among what has changed.
+pub(crate) const TOOLS_CHANGED: &str = "tools";
+
 /// Remembers what it heard of progress, and how often of changes: of each resource, and, without an address, of their list.
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
-    heard: Arc<watch::Sender<Vec<(f64, String)>>>,
+    /// The version it asks for; without one the newest that begins with `initialize`.
+    pub(crate) version: Option<ProtocolVersion>,
+    pub(crate) heard: Arc<watch::Sender<Vec<(f64, String)>>>,
     pub(crate) changed: Arc<watch::Sender<BTreeMap<String, usize>>>,
+    /// What was logged for it.
+    #[expect(deprecated, reason = "clients of every protocol that is spoken may ask for a log")]
+    pub(crate) logged: Arc<watch::Sender<Vec<(rmcp::model::LoggingLevel, Value)>>>,
+    /// What a person does with the forms that are shown; none where it shows none.
+    pub(crate) forms: Option<Arc<Forms>>,
+    pub(crate) knows_tasks: bool,
+}
+
+/// Forms that a person answers in order; what there is no answer for stays open until it is taken back.
+#[derive(Default)]
+pub(crate) struct Forms {
+    pub(crate) answers: Mutex<VecDeque<ElicitResult>>,
+    pub(crate) shown: watch::Sender<Vec<Value>>,
+    pub(crate) taken_back: watch::Sender<usize>,
+}
+
+impl Forms {
+    pub(crate) fn answered(answers: impl IntoIterator<Item = ElicitResult>) -> Arc<Self> {
+        Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() })
+    }
+}
+
+/// What a person filled in.
+pub(crate) fn accept(content: Value) -> ElicitResult {
+    ElicitResult::new(ElicitationAction::Accept).with_content(content)
 }
 
 impl Listener {
@@ -293,7 +368,32 @@ impl Listener {
 
 impl ClientHandler for Listener {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("tester", "1"))
+        let mut capabilities = match self.knows_tasks {
+            true => ClientCapabilities::builder().enable_tasks().build(),
+            false => ClientCapabilities::default(),
+        };
+        capabilities.elicitation = self.forms.as_ref().map(|_| ElicitationCapability::default());
+        let config = ClientConfig::new(capabilities, Implementation::new("tester", "1"));
+        match &self.version {
+            Some(version) => config.with_protocol_version(version.clone()),
+            None => config,
+        }
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let forms = self.forms.as_ref().unwrap();
+        forms.shown.send_modify(|shown| shown.push(serde_json::to_value(&request).unwrap()));
+        let answer = forms.answers.lock().unwrap().pop_front();
+        if let Some(answer) = answer {
+            return Ok(answer);
+        }
+        context.ct.cancelled().await;
+        forms.taken_back.send_modify(|count| *count += 1);
+        Ok(ElicitResult::new(ElicitationAction::Cancel))
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
@@ -307,6 +407,19 @@ impl ClientHandler for Listener {
         _: NotificationContext<RoleClient>,
     ) {
         self.note(updated.uri);
+    }
+
+    #[expect(deprecated, reason = "clients of every protocol that is spoken may ask for a log")]
+    async fn on_logging_message(
+        &self,
+        message: rmcp::model::LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.logged.send_modify(|logged| logged.push((message.level, message.data)));
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.note(TOOLS_CHANGED.to_owned());
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {

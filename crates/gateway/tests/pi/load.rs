@@ -46,7 +46,13 @@ impl RunnerFactory for Talkers {
 #[async_trait]
 impl Process for Talker {
     fn info(&self) -> RunnerInfo {
-        RunnerInfo { kernel: "talker".to_owned(), runtime: "test".to_owned(), pid: 1, references: None }
+        RunnerInfo {
+            kernel: "talker".to_owned(),
+            runtime: "test".to_owned(),
+            pid: 1,
+            references: None,
+            startup: None,
+        }
     }
 
     async fn answer(&self, _: AskId, _: Result<Value, Error>) {}

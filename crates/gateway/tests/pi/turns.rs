@@ -191,7 +191,7 @@ async fn what_fails_says_so_in_the_agents_words_and_is_answered_so_again() {
         json!({ "id": "m1", "type": "set_model", "sessionId": "main", "provider": "a", "modelId": "b" });
     client.send(model.clone()).await;
     script.work().await;
-    script.end(WorkEnding::Failed { message: "Model not found: a/b".to_owned() }).await;
+    script.end(WorkEnding::failed("Model not found: a/b")).await;
     let first = client.until_answer("m1").await.pop().unwrap();
     assert_eq!((&first["success"], &first["error"]), (&json!(false), &json!("Model not found: a/b")));
     let again = client.ask(model).await;
@@ -212,7 +212,7 @@ async fn what_a_model_had_said_when_it_was_cut_off_ends_alike_wherever_it_is_rea
     let endings = [
         (WorkEnding::Cancelled { by: CancelEnding::Yielded }, "aborted"),
         (WorkEnding::Interrupted, "aborted"),
-        (WorkEnding::Failed { message: "overloaded".to_owned() }, "error"),
+        (WorkEnding::failed("overloaded"), "error"),
     ];
     for (number, (ending, stopped)) in endings.into_iter().enumerate() {
         client.send(prompt(&format!("p{number}"), "hello")).await;

@@ -59,7 +59,7 @@ async fn failure_7_an_error_of_the_model_is_a_failure() {
     client.session("main").await;
     client.send(prompt("p1")).await;
     script.work().await;
-    script.end(mainstay_model::WorkEnding::Failed { message: "500 no".to_owned() }).await;
+    script.end(mainstay_model::WorkEnding::failed("500 no")).await;
     let answer = client.until_answer("p1").await.pop().unwrap();
     assert_eq!((&answer["success"], &answer["error"]), (&json!(false), &json!("500 no")));
 }

@@ -77,7 +77,7 @@ async fn a_turn_that_fails_says_why_and_one_that_takes_too_long_is_cancelled() {
     let (home, mut script) = Home::new().await;
     let running = give(&home, work(&home, "one", turn("hello")));
     script.work().await;
-    script.end(WorkEnding::Failed { message: "529 overloaded".to_owned() }).await;
+    script.end(WorkEnding::failed("529 overloaded")).await;
     let view = running.await.unwrap().unwrap();
     assert_eq!((view.success, view.ending.as_str()), (false, "failed"));
     assert_eq!(view.error.as_deref(), Some("529 overloaded"));

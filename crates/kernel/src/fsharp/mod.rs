@@ -9,6 +9,7 @@ mod doctor;
 mod icu;
 mod install;
 mod progress;
+pub mod project;
 mod recipe;
 mod sdk;
 mod sources;

@@ -159,14 +159,14 @@ impl Recipe {
     }
 }
 
-fn option(name: &str, path: &Path) -> OsString {
+pub(super) fn option(name: &str, path: &Path) -> OsString {
     let mut option = OsString::from(name);
     option.push(path);
     option
 }
 
 /// The assemblies in a folder, by name. A folder that cannot be read has none, which the compiler will tell.
-fn assemblies_in(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn assemblies_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<_> = entries.filter(|path| path.extension().is_some_and(|end| end == "dll")).collect();
     found.sort();

@@ -35,6 +35,17 @@ const DISPLAY: &[SourceFile] = sources!["display/":
     "Plot.fs"
     "Forms.fs"
     "Sink.fs"
+    "TestsModel.fs"
+    "TestsReflection.fs"
+    "TestsOutput.fs"
+    "TestsXunit.fs"
+    "TestsNunit.fs"
+    "TestsMstest.fs"
+    "TestsExpecto.fs"
+    "TestsFinding.fs"
+    "TestsFailure.fs"
+    "TestsRunning.fs"
+    "TestsReport.fs"
     "Mainstay.fs"
     "Host.fs"
 ];
@@ -66,6 +77,8 @@ const WORKER: &[SourceFile] = sources!["":
     "Intellisense.fs"
     "Explorer.fs"
     "Search.fs"
+    "Startup.fs"
+    "TestDiscovery.fs"
     "Program.fs"
 ];
 

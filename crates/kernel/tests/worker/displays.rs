@@ -6,14 +6,14 @@ use super::*;
 
 /// What a job put out, in order.
 #[derive(Debug, PartialEq)]
-enum Out {
+pub(super) enum Out {
     Printed(String),
     Shown(Display),
 }
 
 impl Session {
     /// Runs code to its end; gives what it put out.
-    async fn outputs(&mut self, code: &str) -> (Vec<Out>, JobReport) {
+    pub(super) async fn outputs(&mut self, code: &str) -> (Vec<Out>, JobReport) {
         let job = self.submit(code).await;
         let mut outputs = Vec::new();
         loop {
@@ -33,7 +33,7 @@ impl Session {
     }
 
     /// The one display of code that ran to its end.
-    async fn display(&mut self, code: &str) -> Display {
+    pub(super) async fn display(&mut self, code: &str) -> Display {
         let (mut outputs, report) = self.outputs(code).await;
         assert_eq!(report.ending, JobEnding::Completed, "{:?}", report.result.diagnostics);
         match (outputs.pop(), outputs.as_slice()) {

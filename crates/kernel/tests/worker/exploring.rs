@@ -155,3 +155,28 @@ async fn what_is_withheld_is_told_to_nobody() {
     assert!(session.members("Hidden").await.is_err());
     assert_eq!(session.symbols("open'", 5).await.found, 1);
 }
+
+#[tokio::test]
+async fn functions_operators_and_values_are_told_with_their_signatures() {
+    let mut session = Session::start().await;
+    session.has_run("let xs = [1; 2]\nlet (|>>) x f = f x\n").await;
+    for (name, kind, signature) in [
+        ("List.map", "function", "('T -> 'U) -> 'T list -> 'U list"),
+        ("xs", "value", "int list"),
+        ("(|>>)", "function", "'a -> ('a -> 'b) -> 'b"),
+        ("|>>", "function", "'a -> ('a -> 'b) -> 'b"),
+        ("( |>> )", "function", "'a -> ('a -> 'b) -> 'b"),
+    ] {
+        let told = session.members(name).await.unwrap();
+        let item = &told.members[0];
+        assert_eq!((told.kind.as_str(), item.signature.as_deref()), (kind, Some(signature)), "{name}");
+    }
+    let told = session.members("System.String.Join").await.unwrap();
+    assert!(told.kind == "method" && told.members.len() > 3, "every overload: {told:?}");
+    let found = session.symbols("(|>>)", 10).await;
+    assert_eq!(found.items[0].name, "(|>>)", "as `explore` takes it");
+    assert_eq!(session.values().await[0].name, "(|>>)");
+    for nothing in ["List.nothing", "nothing", "(+++)", ".", "a.", ""] {
+        assert!(session.members(nothing).await.is_err(), "{nothing:?}");
+    }
+}

@@ -275,6 +275,7 @@ fn warmed_up() -> EventBody {
         pid: 4711,
         replayed: 3,
         diverged: vec![Divergence { requested: Seq(2), session: None, kind: DivergenceKind::Ending }],
+        startup: None,
         duration_ms: 700,
     }
 }
@@ -342,6 +343,7 @@ fn result() -> EvalResult {
         severity: Severity::Warning,
         code: "FS0020".to_owned(),
         message: "implicitly ignored".to_owned(),
+        file: None,
         start: TextPosition { line: 1, column: 2 },
         end: TextPosition { line: 1, column: u32::MAX },
     };

@@ -55,7 +55,7 @@ impl SentArgs {
     }
 }
 
-fn milliseconds(text: &str) -> Result<u64, String> {
+pub(super) fn milliseconds(text: &str) -> Result<u64, String> {
     let duration: SignedDuration = text.parse().map_err(|_| "write it as 90s, 500ms or 2m".to_owned())?;
     match u64::try_from(duration.as_millis()) {
         Ok(milliseconds @ 1..) => Ok(milliseconds),

@@ -90,25 +90,14 @@ impl Eval {
 
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         let source = self.read()?;
-        let connection = connect_or_start(home, "cli").await?;
-        let session = self.target.find_or_create(home, &connection.client).await?;
-        let session = settle(&connection.client, session).await?;
-        terminal::tell_news(&session);
         let show = match (self.json, source.is_script) {
             (true, _) => Show::Nothing,
             (false, true) => Show::Output,
             (false, false) => Show::OutputAndDisplay,
         };
         let run = Run { withheld: self.withheld, ..Run::new(source, show) };
-        let mut eval = Awaited::new(run, &session, self.sent.named(), "the code")?;
-        let answer = match eval.answer(home, connection).await {
-            Ok((answer, client)) => eval.shown.finish(&client, answer).await?,
-            Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
-                let Connection { client, .. } = connect_or_start(home, "cli").await?;
-                show_refusal(&client, &session.session.to_string(), HardReset::Command, &error).await;
-                return Ok(ExitCode::FAILURE);
-            }
-            Err(error) => return Err(error),
+        let Some(answer) = run.awaited(home, self.target, self.sent).await? else {
+            return Ok(ExitCode::FAILURE);
         };
         if self.json {
             super::print_json_line(&answer.eval)?;
@@ -244,6 +233,29 @@ impl Run {
             has_begun: false,
             begun: BegunLine::default(),
             is_inside_line: false,
+        }
+    }
+
+    /// Has it run in a session, and waits for its end; none where the session is Faulted, which is said.
+    pub(super) async fn awaited(
+        self,
+        home: &Home,
+        target: Target,
+        sent: SentArgs,
+    ) -> Result<Option<Answer>, Error> {
+        let connection = connect_or_start(home, "cli").await?;
+        let session = target.find_or_create(home, &connection.client).await?;
+        let session = settle(&connection.client, session).await?;
+        terminal::tell_news(&session);
+        let mut eval = Awaited::new(self, &session, sent.named(), "the code")?;
+        match eval.answer(home, connection).await {
+            Ok((answer, client)) => Ok(Some(eval.shown.finish(&client, answer).await?)),
+            Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {
+                let Connection { client, .. } = connect_or_start(home, "cli").await?;
+                show_refusal(&client, &session.session.to_string(), HardReset::Command, &error).await;
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
     }
 

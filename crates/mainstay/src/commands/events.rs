@@ -444,6 +444,7 @@ mod tests {
                         kind: DivergenceKind::Ending,
                     })
                     .collect(),
+                startup: None,
                 duration_ms: 1,
             })
         };

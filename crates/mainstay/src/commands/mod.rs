@@ -38,6 +38,7 @@ mod principal;
 pub(crate) mod prompt;
 mod prune;
 mod questions;
+mod rebuild;
 pub(crate) mod refresh;
 mod restore;
 mod run;
@@ -50,8 +51,10 @@ mod stop;
 mod stopping;
 pub(crate) mod story;
 pub(crate) mod target;
+mod test;
 pub(crate) mod transcript;
 mod web;
+mod working;
 
 use std::process::ExitCode;
 
@@ -92,6 +95,10 @@ pub(crate) struct Cli {
     /// With --daemon: start the daemon again after a crash
     #[arg(long, requires = "daemon")]
     supervised: bool,
+
+    /// With --daemon: do not watch the files that sessions rest on
+    #[arg(long, requires = "daemon")]
+    no_watch: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -118,6 +125,8 @@ enum Command {
     Eval(eval::Eval),
     /// Run a notebook or a script in a session, cell by cell
     Run(run::Run),
+    /// Run the tests that a session's code defined, and those of the assemblies it refers to
+    Test(test::Test),
     /// Say something to an agent
     Prompt(prompt::Prompt),
     /// Show what became of a command
@@ -193,7 +202,7 @@ impl Cli {
             Some(command) => block_on(command.run(&Home::open()?)),
             None if self.daemon => {
                 let ports = Ports { own: self.port, pi: self.pi_port };
-                let options = StartOptions { ports, supervised: self.supervised };
+                let options = StartOptions { ports, no_watch: self.no_watch, supervised: self.supervised };
                 block_on(daemon::run(&Home::open()?, options))
             }
             None => block_on(attach::run(&Home::open()?, self.target)),
@@ -209,6 +218,7 @@ impl Command {
             Self::Session(session) => session.run(home).await,
             Self::Eval(eval) => eval.run(home).await,
             Self::Run(run) => run.run(home).await,
+            Self::Test(test) => test.run(home).await,
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Explore(explore) => explore.run(home).await,

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{Conditions, GetCommand, GetSession, GetStatus, ListEvents};
+use mainstay_gateway::notebook::{CellRun, Runs, passed_over};
+use mainstay_gateway::rpc::api::{Conditions, GetSession, GetStatus};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::notebook::{Cell, CellKind, Notebook, NotebookFormat, Steps};
-use mainstay_model::{CommandId, Error, EventBody, Outcome, Response, Seq, exchange};
+use mainstay_model::notebook::{Cell, Notebook, NotebookFormat};
+use mainstay_model::{CommandId, Error, exchange};
 use serde::Serialize;
 
 use super::awaiting::Awaited;
@@ -20,9 +21,6 @@ use super::target::{Target, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::terminal;
-
-/// How many events are read at once.
-const PAGE: usize = 1000;
 
 /// Runs the code cells of a file one after the other, up to the first that fails.
 ///
@@ -130,20 +128,20 @@ impl Run {
         wanted: std::ops::Range<usize>,
         ran: &mut Ran,
     ) -> Result<ExitCode, Error> {
-        let steps = Steps::new(session.session, &opened.path.display().to_string(), &opened.cells);
+        let file = opened.path.display().to_string();
+        let mut runs = Runs::new(session.session, &file, &opened.cells, self.again);
         let (end, of) = (wanted.end, opened.cells.len());
-        let mut earlier = Earlier { again: self.again, resets: None };
         for index in wanted {
             let Some(cell) = opened.cells.get(index) else { break };
             let number = index + 1;
-            if let Some(passed) = passed_over(cell, session) {
+            if let Some(passed) = passed_over(cell, &session.kind) {
                 self.tell(&format!("[{number}/{of}] {passed}"));
                 continue;
             }
             let connection = connect_or_start(home, "cli").await?;
-            let (command, has_run) = earlier.command(&connection.client, session, &steps, index).await?;
-            self.tell(&format!("[{number}/{of}]{}", if has_run { " ran before" } else { "" }));
-            let show = if self.json || has_run { Show::Nothing } else { Show::OutputAndDisplay };
+            let CellRun { command, ran_before } = runs.of_cell(&connection.client, index).await?;
+            self.tell(&format!("[{number}/{of}]{}", if ran_before { " ran before" } else { "" }));
+            let show = if self.json || ran_before { Show::Nothing } else { Show::OutputAndDisplay };
             let evaluation = Evaluation::new(opened.source(cell), show);
             let reference = session.session.to_string();
             let now = connection.client.call(GetSession { session: reference }).await?;
@@ -152,7 +150,9 @@ impl Run {
             let (answer, client) = eval.answer(home, connection).await?;
             let answer = eval.shown.finish(&client, answer).await?;
             ran.push((index, command));
-            earlier.again |= !answer.eval.replayed;
+            if !answer.eval.replayed {
+                runs.ran_anew();
+            }
             let (is_success, exit) = (answer.eval.success, answer.exit_code(self.json));
             self.print_line(index, cell, Some(answer.eval))?;
             if !is_success {
@@ -188,7 +188,7 @@ impl Run {
     ) -> Result<(), Error> {
         let mut rest = Vec::new();
         for (index, cell) in opened.cells.iter().enumerate().take(end).skip(failed + 1) {
-            if passed_over(cell, session).is_none() {
+            if passed_over(cell, &session.kind).is_none() {
                 self.print_line(index, cell, None)?;
                 rest.push((index + 1).to_string());
             }
@@ -205,90 +205,6 @@ impl Run {
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
         terminal::note(&format!("cell {}{line} did not run to its end{not_run}", failed + 1));
         Ok(())
-    }
-}
-
-/// Why a cell is not run: what it is instead of code for this session, in words.
-fn passed_over(cell: &Cell, session: &SessionView) -> Option<String> {
-    match &cell.kind {
-        CellKind::Markdown => Some(cell.source.lines().next().unwrap_or_default().to_owned()),
-        CellKind::Other => Some("settings or raw text".to_owned()),
-        CellKind::Code(Some(language)) if !language.is_of(&session.kind) => {
-            Some(format!("passed over: it is `{}`, and the session `{}`", language.as_str(), session.kind))
-        }
-        CellKind::Code(_) if !cell.is_code() => Some("empty".to_owned()),
-        CellKind::Code(_) => None,
-    }
-}
-
-/// What ran before.
-struct Earlier {
-    /// Whether it does not count: all runs anew.
-    again: bool,
-    /// The event since which resets were looked for, and the last one there was.
-    resets: Option<(Seq, Option<Seq>)>,
-}
-
-impl Earlier {
-    /// The command that runs a cell now, and whether it has already run it to its end.
-    async fn command(
-        &mut self,
-        client: &Client,
-        session: &SessionView,
-        steps: &Steps,
-        cell: usize,
-    ) -> Result<(CommandId, bool), Error> {
-        let mut attempt = 0;
-        loop {
-            let command = steps.command(cell, attempt)?;
-            let outcome = match client.call(GetCommand { command: command.clone() }).await {
-                Ok(status) => status.outcome,
-                Err(Error::CommandNotFound { .. }) => None,
-                Err(error) => return Err(error),
-            };
-            match outcome {
-                None => return Ok((command, false)),
-                Some(Outcome::Done { response: Response::Evaluated(eval) })
-                    if !self.again
-                        && eval.success()
-                        && !self.is_dropped(client, session, eval.completed).await? =>
-                {
-                    return Ok((command, true));
-                }
-                Some(Outcome::Done { .. } | Outcome::Failed { .. }) => attempt += 1,
-            }
-        }
-    }
-
-    /// Whether a reset has dropped what an eval defined that ended with this event.
-    async fn is_dropped(
-        &mut self,
-        client: &Client,
-        session: &SessionView,
-        completed: Seq,
-    ) -> Result<bool, Error> {
-        let last = match self.resets {
-            Some((since, last)) if since <= completed => last,
-            Some(_) | None => {
-                let last = last_reset(client, session, completed).await?;
-                self.resets = Some((completed, last));
-                last
-            }
-        };
-        Ok(last.is_some_and(|reset| reset > completed))
-    }
-}
-
-async fn last_reset(client: &Client, session: &SessionView, since: Seq) -> Result<Option<Seq>, Error> {
-    let (mut after, mut last) = (since, None);
-    loop {
-        let page = ListEvents { session: session.session.to_string(), after, limit: Some(PAGE) };
-        let events = client.call(page).await?;
-        let Some(newest) = events.last() else { return Ok(last) };
-        after = newest.seq;
-        let is_reset =
-            |body: &EventBody| matches!(body, EventBody::SessionReset | EventBody::SessionHardReset);
-        last = events.iter().rev().find(|event| is_reset(&event.body)).map(|event| event.seq).or(last);
     }
 }
 

@@ -25,6 +25,10 @@ pub(super) struct Serve {
     #[arg(long)]
     supervised: bool,
 
+    /// Do not watch the files that sessions rest on
+    #[arg(long)]
+    no_watch: bool,
+
     /// Write one line of JSON to standard output once it serves or has failed to; the log goes to a file
     #[arg(long, hide = true)]
     announce: bool,
@@ -32,8 +36,8 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let options =
-            ServeOptions { ports: Ports { own: self.port, pi: self.pi_port }, announce: self.announce };
+        let ports = Ports { own: self.port, pi: self.pi_port };
+        let options = ServeOptions { ports, no_watch: self.no_watch, announce: self.announce };
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

@@ -8,7 +8,7 @@ use mainstay_gateway::rpc::api::{
     CreateSession, GetSession, ListSessions, RenameSession, ResetSession, StopSession,
 };
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::{SessionView, StartupView};
 use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp, ValidityCounts};
 
 use super::compact::Compact;
@@ -20,6 +20,7 @@ use super::fork::Fork;
 use super::label::Label;
 use super::lineage::Lineage;
 use super::merge::{CherryPick, MergeArgs};
+use super::rebuild::Rebuild;
 use super::refresh::Refresh;
 use super::stats::Stats;
 use super::story::Story;
@@ -97,6 +98,7 @@ enum SessionCommand {
     Compact(Compact),
     Label(Label),
     Refresh(Refresh),
+    Rebuild(Rebuild),
     Transcript(Transcript),
     Lineage(Lineage),
     Stats(Stats),
@@ -179,6 +181,7 @@ impl SessionArgs {
             SessionCommand::Compact(compact) => return compact.run(client).await,
             SessionCommand::Label(label) => return label.run(client).await,
             SessionCommand::Refresh(refresh) => return refresh.run(client).await,
+            SessionCommand::Rebuild(rebuild) => return rebuild.run(home, connection).await,
             SessionCommand::Transcript(transcript) => return transcript.run(client).await,
             SessionCommand::Lineage(lineage) => return lineage.run(client).await,
             SessionCommand::Stats(stats) => return stats.run(client).await,
@@ -243,6 +246,7 @@ pub(super) fn show_new(session: &SessionView, json: bool) -> Result<(), Error> {
         return super::print_json(session);
     }
     print_line(session);
+    eprint!("{}", startup_text(session, Paint::stderr()));
     eprint!("{}", fault_text(session, HardReset::Command, Paint::stderr()).unwrap_or_default());
     Ok(())
 }
@@ -254,6 +258,7 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
     if let Some(project) = &session.project {
         println!("  project {project}");
     }
+    print!("{}", startup_text(session, paint));
     if !session.usage.is_zero() {
         println!("  {}", session.usage);
     }
@@ -276,6 +281,14 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
         .await?;
     print!("{}", story.end());
     Ok(())
+}
+
+/// What a session's worker brought in before its own code, and what of it did not go as it was meant to; nothing where there was nothing.
+pub(crate) fn startup_text(session: &SessionView, paint: Paint) -> String {
+    let Some(StartupView { summary, faults }) = &session.startup else { return String::new() };
+    let line = |line: &str, tone| paint.tone(tone, &format!("  {}", printable(line))) + "\n";
+    let faults = faults.iter().map(|fault| line(fault, Tone::Warning));
+    std::iter::once(line(summary, Tone::Faint)).chain(faults).collect()
 }
 
 /// How many of a session's evals may hold no longer; none where all do, or it cannot be told.

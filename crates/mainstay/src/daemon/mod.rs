@@ -7,11 +7,13 @@
 mod fsharp;
 mod logging;
 mod pi;
+mod projects;
 #[cfg(feature = "failpoints")]
 mod scripted;
 pub(crate) mod supervisor;
 mod telemetry;
 pub(crate) mod watch;
+mod watcher;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, DEFAULT_PORT, DaemonConfig, Ports};
+use crate::config::{Config, DEFAULT_PORT, DaemonConfig, Ports, Watch};
 use crate::connect::{Announcement, VERSION, transcribing};
 use crate::home::{DaemonRecord, Home};
 use crate::terminal;
@@ -45,6 +47,8 @@ const BETWEEN_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct ServeOptions {
     /// The ports asked for; without them the configured ones.
     pub(crate) ports: Ports,
+    /// Whether no file is watched, whatever is configured.
+    pub(crate) no_watch: bool,
     /// Whether whoever started it reads one line of its state, and its log goes to a file.
     pub(crate) announce: bool,
 }
@@ -110,6 +114,9 @@ async fn run(
     }
     let shared = http::Shared::new(&config.limits);
     let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
+    let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
+    let mut doors = JoinSet::new();
+    doors.spawn(watcher::watch(engine.clone(), watch));
     let record = DaemonRecord {
         pid: std::process::id(),
         port,
@@ -141,7 +148,6 @@ async fn run(
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
     allow_connections();
-    let mut doors = JoinSet::new();
     if let Some(telemetry) = telemetry {
         doors.spawn(telemetry.measure(daemon.clone()));
     }

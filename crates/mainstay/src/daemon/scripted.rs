@@ -84,6 +84,7 @@ impl Process for Scripted {
             runtime: "test".to_owned(),
             pid: std::process::id(),
             references: None,
+            startup: None,
         }
     }
 
@@ -169,13 +170,14 @@ impl Life {
                 done(json!({ "output": output, "exitCode": 0 }))
             }
             Work::Setting(Setting::Model { id, .. }) if id == "none" => {
-                WorkEnding::Failed { message: "Model not found: scripted/none".to_owned() }
+                WorkEnding::failed("Model not found: scripted/none")
             }
             Work::Setting(setting) => {
                 self.set(setting);
                 self.tell(AgentNotice::State(self.state.clone())).await;
                 done(Value::Null)
             }
+            Work::Build | Work::Rebuild => WorkEnding::failed("an agent has nothing to build"),
         }
     }
 
@@ -226,7 +228,7 @@ impl Life {
                     Some(Given::Answered(_) | Given::Work(..)) => {}
                 }
             },
-            "fail" => return Some(WorkEnding::Failed { message: rest.to_owned() }),
+            "fail" => return Some(WorkEnding::failed(rest)),
             _ => self.speak(PartRole::Assistant, &format!("I do not know how to {line}")).await,
         }
         None

@@ -75,7 +75,7 @@ fn start(options: ServeOptions) -> std::io::Result<Child> {
     if options.announce {
         command.arg("--announce");
     }
-    command.args(options.ports.arguments());
+    command.args(options.ports.arguments()).args(options.no_watch.then_some("--no-watch"));
     command.spawn()
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mainstay_gateway::notebook::{CellRun, Opened, Runs, passed_over};
 use mainstay_gateway::rpc::api::{
     CancelSession, CompactSession, CreateSession, DeleteSession, Explore, FindSymbols, ForkSession,
     GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted,
@@ -9,7 +10,7 @@ use mainstay_gateway::rpc::api::{
     RenameSession, ResetSession, SearchEntries, Sent,
 };
 use mainstay_gateway::view::{EntryView, StatisticsView};
-use mainstay_model::{Error, Seq, Timestamp};
+use mainstay_model::{Error, Seq, TestSelection, Timestamp, Work};
 
 use super::command::{Command, Tongue};
 use super::evaluation::Submission;
@@ -31,7 +32,7 @@ use crate::commands::lineage::picture;
 use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
 use crate::commands::search::show_found;
-use crate::commands::session::{session_line, tally};
+use crate::commands::session::{session_line, startup_text, tally};
 use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
@@ -39,7 +40,7 @@ use crate::commands::target::{create, working_directory};
 use crate::commands::transcript::{LINES, Wanted, entry_text, for_each_entry, nothing_shown};
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
-use crate::terminal::{counted, note, printable};
+use crate::terminal::{Paint, counted, note, printable};
 
 /// How many lines `:history` shows.
 const LINES_SHOWN: usize = 20;
@@ -55,6 +56,7 @@ impl Repl {
             Command::Switch(reference) => self.switch(reference).await?,
             Command::Reset => self.reset(false).await?,
             Command::HardReset => self.reset(true).await?,
+            Command::Rebuild => self.rebuild().await?,
             Command::Refresh => self.refresh().await?,
             Command::Status => self.status().await?,
             Command::Events(count) => self.events(count).await?,
@@ -70,6 +72,7 @@ impl Repl {
             Command::Explore(name) => self.explore(name).await?,
             Command::Find(text) => self.find(text).await?,
             Command::Values => self.values().await?,
+            Command::Test(pattern) => self.test(pattern).await?,
             Command::Search(words) => self.search(words).await?,
             Command::Rename(name) => self.rename(name).await?,
             Command::Delete(reference) => self.delete(reference).await?,
@@ -77,6 +80,7 @@ impl Repl {
             Command::Answer { ask, text } => self.answer(&ask, &text).await?,
             Command::Cancel => self.cancel().await?,
             Command::Load(file) => self.load(&file).await?,
+            Command::Run(file) => self.run_file(&file).await?,
             Command::Export(to) => to.write(&self.link.client, self.link.reference()).await?,
             Command::Import(file) => self.import(&file).await?,
             Command::Compact { before, summary } => self.compact(before, summary).await?,
@@ -138,6 +142,17 @@ impl Repl {
         let Inserted { entries, at, asked, .. } = self.link.client.call(insert).await?;
         println!("{}", inserted_text(entries, at, asked));
         self.settle().await
+    }
+
+    async fn rebuild(&mut self) -> Result<(), Error> {
+        let before = self.link.session.last_seq;
+        self.have_done(Work::Rebuild).await?;
+        let is_new = self.link.session.last_seq > before && self.link.session.state != "Ready";
+        if is_new {
+            self.settle().await?;
+            eprint!("{}", startup_text(&self.link.session, Paint::stderr()));
+        }
+        Ok(())
     }
 
     async fn refresh(&mut self) -> Result<(), Error> {
@@ -305,6 +320,39 @@ impl Repl {
         let code = std::fs::read_to_string(&path).map_err(unreadable)?;
         let code = code.strip_prefix('\u{feff}').map_or_else(|| code.clone(), str::to_owned);
         self.evaluate(Submission::new(code, Some(path.display().to_string()))).await
+    }
+
+    /// Runs a file cell by cell, up to the first that fails.
+    async fn run_file(&mut self, file: &str) -> Result<(), Error> {
+        let opened = Opened::read(Path::new(file), usize::MAX).await?;
+        let kind = self.link.session.kind.clone();
+        let (path, cells) = opened.into_parts();
+        let path = path.display().to_string();
+        let mut runs = Runs::new(self.link.session.session, &path, &cells, false);
+        let of = cells.len();
+        for (index, cell) in cells.iter().enumerate() {
+            if passed_over(cell, &kind).is_some() {
+                continue;
+            }
+            let CellRun { command, ran_before } = runs.of_cell(&*self.link.client, index).await?;
+            let number = index + 1;
+            if ran_before {
+                note(&format!("[{number}/{of}] ran before"));
+                continue;
+            }
+            note(&format!("[{number}/{of}]"));
+            runs.ran_anew();
+            if !self.evaluate_cell(command, cell.source.clone(), path.clone()).await? {
+                note(&format!("cell {number} (line {}) did not run to its end", cell.line));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn test(&mut self, pattern: Option<String>) -> Result<(), Error> {
+        let selection = TestSelection { pattern, ..TestSelection::default() };
+        self.evaluate(Submission::new(selection.code(), None)).await
     }
 
     async fn import(&mut self, file: &Path) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::{SessionState, Timestamp};
 
 use crate::commands::fault::{HardReset, fault_text};
+use crate::commands::session::startup_text;
 use crate::telling::state_words;
 use crate::terminal::{Paint, Tone, ago, printable};
 
@@ -41,9 +42,10 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
     );
     text.push_str(&format!("{}{DOT}{}\n", state(session, paint), paint.tone(Tone::Faint, &times)));
     if let Some(progress) = session.warm_up {
-        let far = format!("{progress}; code waits until all have, the rest can be used");
+        let far = format!("{progress}; code waits until that is done, the rest can be used");
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &far)));
     }
+    text.push_str(&startup_text(session, paint));
     if let Some(rebuilt) = session.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news) {
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
     }
@@ -107,6 +109,7 @@ mod tests {
             asks: 0,
             offered: Vec::new(),
             working_directory: "/code/harmony".to_owned(),
+            startup: None,
             project: Some("/code/harmony/Harmony.fsproj".to_owned()),
             title: None,
             forked_from: None,

@@ -46,6 +46,10 @@ pub(super) enum Command {
     Reset,
     /// Drop the definitions and the worker.
     HardReset,
+    /// Run a notebook, or a script in cells.
+    Run(String),
+    /// Build its project, and begin afresh with that.
+    Rebuild,
     /// Run the definitions again against what is there now.
     Refresh,
     /// Show the session and the daemon.
@@ -78,6 +82,8 @@ pub(super) enum Command {
     Find(String),
     /// Show what is bound.
     Values,
+    /// Run tests; those with this in their names, where it says.
+    Test(Option<String>),
     /// Find entries of all sessions by the words in them.
     Search(String),
     /// Show what was submitted at prompts in this folder.
@@ -227,6 +233,11 @@ const TABLE: &[Entry] = &[
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load))
         .first(First::Script)
         .only(Tongue::Code),
+    entry(":run", &[], "FILE", "run a notebook, or a script in cells; go on where it ended", |text| {
+        given(text).map(Command::Run)
+    })
+    .first(First::Script)
+    .only(Tongue::Code),
     entry(":steer", &[], "TEXT", "say something to the agent before its next step", |text| {
         given(text).map(|text| steer(text, Hears::Next))
     })
@@ -269,6 +280,10 @@ const TABLE: &[Entry] = &[
         .only(Tongue::Code),
     entry(":hard-reset", &[], "", "the same, in a new process of the agent", |_| Some(Command::HardReset))
         .only(Tongue::Words),
+    entry(":rebuild", &[], "", "build the session's project, and begin afresh with it", |_| {
+        Some(Command::Rebuild)
+    })
+    .only(Tongue::Code),
     entry(":refresh", &[], "", "run the definitions again where what they use has changed", |_| {
         Some(Command::Refresh)
     })
@@ -318,6 +333,10 @@ const TABLE: &[Entry] = &[
     .only(Tongue::Code),
     entry(":values", &[], "", "show what is bound, and to what", |_| Some(Command::Values))
         .only(Tongue::Code),
+    entry(":test", &[], "[PATTERN]", "run the session's tests, or those with this in their names", |text| {
+        Some(Command::Test(given(text)))
+    })
+    .only(Tongue::Code),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),
@@ -556,6 +575,8 @@ mod tests {
     fn a_command_is_its_name_and_the_rest_of_the_line() {
         assert_eq!(done(":switch my session "), Command::Switch("my session".to_owned()));
         assert_eq!(done(":new"), Command::New(None));
+        assert_eq!(done(":test"), Command::Test(None));
+        assert_eq!(done(":test one and one"), Command::Test(Some("one and one".to_owned())));
         assert_eq!(done(":new two"), Command::New(Some("two".to_owned())));
         assert_eq!(done(":events"), Command::Events(20));
         assert_eq!(done(":events 3"), Command::Events(3));
@@ -732,7 +753,7 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :asks :answer :cancel :reset :hard-reset :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :search :history :status :events :stats :gc :backup :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :run :asks :answer :cancel :reset :hard-reset :rebuild :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :test :search :history :status :events :stats :gc :backup :quit");
     }
 
     #[test]

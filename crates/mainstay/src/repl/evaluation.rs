@@ -103,11 +103,31 @@ impl Repl {
         }
     }
 
+    /// Runs a cell of a file under its own name; says whether it ran to its end.
+    pub(super) async fn evaluate_cell(
+        &mut self,
+        command: CommandId,
+        code: String,
+        file: String,
+    ) -> Result<bool, Error> {
+        let file = Some(file);
+        match self.run_code(&command, &code, file.as_ref()).await {
+            Err(error) if is_loss(&error) && self.reconnect().await => {
+                self.run_code(&command, &code, file.as_ref()).await
+            }
+            Err(error @ Error::Cancelled) => {
+                eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
+                Ok(false)
+            }
+            done => done,
+        }
+    }
+
     async fn run(&mut self, submission: &Submission) -> Result<(), Error> {
         let Submission { command, work } = submission;
         match work {
             Work::Code { code, withheld: true, .. } => self.run_withheld(command, code).await,
-            Work::Code { code, file, .. } => self.run_code(command, code, file.as_ref()).await,
+            Work::Code { code, file, .. } => self.run_code(command, code, file.as_ref()).await.map(drop),
             Work::Merge { from, entries } => self.run_merge(command, from, entries).await,
         }
     }
@@ -117,7 +137,7 @@ impl Repl {
         command: &CommandId,
         code: &str,
         file: Option<&String>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let mut progress = Progress::of(command.clone());
         let client = Arc::clone(&self.link.client);
         let eval = client.call(Eval {
@@ -132,8 +152,9 @@ impl Repl {
         self.observe_until(eval.seq, &mut progress).await;
         let own_exit = own_exit_code(&self.link.client, &eval).await?;
         progress.end_line();
+        let success = eval.success;
         show(eval, own_exit, code, progress.was_killed);
-        self.rebuilt(&progress).await
+        self.rebuilt(&progress).await.map(|()| success)
     }
 
     /// Code that is stored nowhere cannot wait in the session: it waits here. What it prints comes with its answer.

@@ -72,11 +72,13 @@ mod tests {
           :rename NAME                              give the session another name
           :delete-session [SESSION]                 delete another session, or this one
           :load FILE                                run a file
+          :run FILE                                 run a notebook, or a script in cells; go on where it ended
           :asks                                     list what waits for an answer
           :answer ASK TEXT                          answer an ask: its id, or the end of it
           :cancel                                   stop the code that runs, whoever runs it
           :reset                                    drop the session's definitions
           :hard-reset                               drop them, and the worker with them
+          :rebuild                                  build the session's project, and begin afresh with it
           :refresh                                  run the definitions again where what they use has changed
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
@@ -88,6 +90,7 @@ mod tests {
           :explore NAME                             show what a namespace, module or type holds
           :find TEXT                                find types and functions by a part of their name
           :values                                   show what is bound, and to what
+          :test [PATTERN]                           run the session's tests, or those with this in their names
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder
           :status                                   show the session and the daemon

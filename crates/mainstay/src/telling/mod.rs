@@ -13,8 +13,8 @@ use mainstay_engine::Live;
 use mainstay_model::agent::Note;
 use mainstay_model::transcript::total;
 use mainstay_model::{
-    AgentState, Delta, Event, EventBody, JobId, JobKind, Message, Part, PartRole, TokenUsage, WorkEnding,
-    YieldReason,
+    AgentState, Delta, Diagnostic, Event, EventBody, JobId, JobKind, Message, Part, PartRole, Severity,
+    TokenUsage, WorkEnding, YieldReason,
 };
 use serde_json::Value;
 
@@ -97,6 +97,11 @@ impl Teller {
             return self.release();
         }
         let Some((_, kind)) = self.job else { return Vec::new() };
+        if let (JobKind::Build | JobKind::Rebuild, EventBody::OutputProduced { text, .. }) =
+            (kind, &event.body)
+        {
+            return vec![Told::Answer(text.clone())];
+        }
         if let EventBody::MessageStreamed(delta) = &event.body {
             return self.said(delta);
         }
@@ -259,7 +264,11 @@ impl Teller {
                 told.extend(self.done(kind, value));
             }
             WorkEnding::Cancelled { .. } => told.push(Told::Line(Tone::Warning, ending.to_string())),
-            WorkEnding::Failed { .. } | WorkEnding::Interrupted => {
+            WorkEnding::Failed { diagnostics, .. } => {
+                told.extend(diagnostics.iter().filter_map(remark));
+                told.push(Told::Line(Tone::Error, ending.to_string()));
+            }
+            WorkEnding::Interrupted => {
                 told.push(Told::Line(Tone::Error, ending.to_string()));
             }
         }
@@ -275,7 +284,7 @@ impl Teller {
                 let state = self.state.as_ref().map(|state| Told::Line(Tone::Faint, state_words(state)));
                 state.into_iter().collect()
             }
-            JobKind::Eval => Vec::new(),
+            JobKind::Eval | JobKind::Build | JobKind::Rebuild => Vec::new(),
         }
     }
 
@@ -316,6 +325,17 @@ fn shell_told(value: &Value) -> Vec<Told> {
     let code = value["exitCode"].as_i64().filter(|code| *code != 0);
     let code = code.map(|code| Told::Line(Tone::Warning, format!("exit code {code}")));
     output.into_iter().chain([Told::Break]).chain(code).collect()
+}
+
+/// What a compiler says of a file, for people.
+fn remark(diagnostic: &Diagnostic) -> Option<Told> {
+    let tone = match diagnostic.severity {
+        Severity::Error => Tone::Error,
+        Severity::Warning => Tone::Warning,
+        Severity::Info | Severity::Hidden => return None,
+    };
+    let Diagnostic { severity, code, message, .. } = diagnostic;
+    Some(Told::Line(tone, format!("{}: {} {code}: {message}", diagnostic.place(), severity.name())))
 }
 
 #[cfg(test)]

@@ -291,7 +291,7 @@ fn what_happens_meanwhile_is_told_as_it_is_meant() {
         said(User, "shorter").into(),
         noted(retry).into(),
         noted(Note::Told { level: "error".to_owned(), message: "oh".to_owned() }).into(),
-        ended(WorkEnding::Failed { message: "529 overloaded".to_owned() }).into(),
+        ended(WorkEnding::failed("529 overloaded")).into(),
     ]);
     insta::assert_snapshot!(told, @"
     | Faint: › shorter

@@ -232,6 +232,7 @@ mod tests {
             severity: Severity::Error,
             code: "FS0039".to_owned(),
             message: "The value or constructor 'b' is not defined.".to_owned(),
+            file: None,
             start: TextPosition { line: 2, column: 9 },
             end: TextPosition { line: 2, column: 10 },
         };
@@ -248,6 +249,7 @@ mod tests {
             severity: Severity::Warning,
             code: "FS0020".to_owned(),
             message: "two lines\nand \u{1b}[2J".to_owned(),
+            file: None,
             start: TextPosition { line: 1, column: 8 },
             end: TextPosition { line: 1, column: 9 },
         };

@@ -1,6 +1,6 @@
 """Drives a real F# session through the public MCP client of PyPI's `mcp`.
 
-Usage: drive_mcp.py stdio PROGRAM | drive_mcp.py http URL TOKEN, then the path of a script to run.
+Usage: drive_mcp.py stdio PROGRAM | drive_mcp.py http URL TOKEN | drive_mcp.py sse URL TOKEN, then the path of a script to run.
 Prints one JSON object: what each step gave. The Rust test that starts this judges it.
 """
 
@@ -10,6 +10,7 @@ import os
 import sys
 
 from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 
@@ -17,6 +18,8 @@ def server():
     if sys.argv[1] == "stdio":
         return StdioServerParameters(command=sys.argv[2], args=["mcp"], env=dict(os.environ))
     headers = {"Authorization": f"Bearer {sys.argv[3]}"}
+    if sys.argv[1] == "sse":
+        return sse_client(sys.argv[2], headers=headers)
     return streamable_http_client(sys.argv[2], http_client=create_mcp_http_client(headers=headers))
 
 

@@ -252,6 +252,11 @@ pub fn dotnet() -> PathBuf {
     provided("MAINSTAY_TEST_DOTNET")
 }
 
+/// NUnit's assembly, which `cargo xtask test` provides.
+pub fn nunit() -> PathBuf {
+    provided("MAINSTAY_TEST_NUNIT")
+}
+
 /// The Python with the packages that `cargo xtask test` provides.
 pub fn python() -> PathBuf {
     provided("MAINSTAY_TEST_PYTHON")

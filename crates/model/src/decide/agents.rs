@@ -1,4 +1,4 @@
-//! What follows from what an agent says, and how its jobs end.
+//! What follows from what an agent says, and how jobs end that are no evals.
 
 use super::{Draft, Effect, Identity, of, of_job};
 use crate::agent::{AgentNotice, Hears, Prompt, QueuedPrompt, Work, WorkEnding, WorkOutcome};
@@ -11,7 +11,7 @@ use crate::supervision::elapsed_ms;
 use crate::transcript::Segment;
 
 impl Draft<'_> {
-    /// An agent is given something to do.
+    /// A runner is given something to do that is no code.
     pub(super) fn request(
         &mut self,
         metadata: Metadata,

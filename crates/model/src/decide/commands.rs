@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{Draft, Effect, Identity, of, of_command};
 use crate::affordance::{Action, Availability, availability};
+use crate::agent::Work;
 use crate::ask::AskEnding;
 use crate::command::{Command, SessionCommand};
 use crate::error::Error;
@@ -65,6 +66,9 @@ impl Draft<'_> {
                 return Ok(());
             }
             SessionCommand::Work(work) => {
+                if matches!(work, Work::Build | Work::Rebuild) {
+                    self.check_project()?;
+                }
                 self.request(metadata, identity, JobId::from_uuid(fresh), deadline, work);
                 return Ok(());
             }

@@ -16,14 +16,21 @@ impl Draft<'_> {
         match notice {
             Notice::WarmedUp { runner, replayed, diverged, took } => {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {
-                    let RunnerInfo { kernel, runtime, pid, references } = runner;
+                    let RunnerInfo { kernel, runtime, pid, references, startup } = runner;
                     let environment = match references {
                         Some(references) => self.rests_on(&runtime, Some(references)),
                         None => None,
                     };
                     let duration_ms = milliseconds(took);
-                    let body =
-                        EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms };
+                    let body = EventBody::WarmUpCompleted {
+                        kernel,
+                        runtime,
+                        pid,
+                        replayed,
+                        diverged,
+                        startup,
+                        duration_ms,
+                    };
                     self.record(Metadata { environment, ..of(Source::Worker) }, body);
                 }
             }
@@ -105,6 +112,11 @@ impl Draft<'_> {
             RunnerNotice::Finished { job, report } => {
                 if let Some(running) = self.running(job) {
                     self.finish(&running, report);
+                }
+            }
+            RunnerNotice::Built { job, report } => {
+                if let Some(running) = self.running(job) {
+                    self.built(&running, report);
                 }
             }
             RunnerNotice::Exited { exit, last_words } => {

@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::support::{
-    any_command_id, any_count, any_deadline, any_fingerprint, any_job, any_key, any_message, any_text,
+    any_command_id, any_count, any_deadline, any_diagnostic, any_fingerprint, any_job, any_key, any_message,
+    any_text,
 };
 
 pub(crate) fn any_prompt() -> impl Strategy<Value = Prompt> {
@@ -43,6 +44,8 @@ pub(crate) fn any_work() -> impl Strategy<Value = Work> {
         1 => option::of(any_text()).prop_map(|instructions| Work::Compaction { instructions }),
         1 => (any_text(), any::<bool>()).prop_map(|(line, is_private)| Work::Shell { line, is_private }),
         1 => any_setting().prop_map(Work::Setting),
+        1 => Just(Work::Build),
+        1 => Just(Work::Rebuild),
     ]
 }
 
@@ -116,7 +119,8 @@ pub(crate) fn any_work_ending() -> impl Strategy<Value = WorkEnding> {
     prop_oneof![
         Just(WorkEnding::Done { reason: YieldReason::EndTurn, value: json!(null) }),
         Just(WorkEnding::Done { reason: YieldReason::MaxTokens, value: json!({ "exitCode": 0 }) }),
-        any_text().prop_map(|message| WorkEnding::Failed { message }),
+        (any_text(), vec(any_diagnostic(), 0..2))
+            .prop_map(|(message, diagnostics)| WorkEnding::Failed { message, diagnostics }),
         by().prop_map(|by| WorkEnding::Cancelled { by }),
         Just(WorkEnding::Interrupted),
     ]

@@ -7,11 +7,11 @@ use mainstay_model::affordance::availability;
 use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
-    Action, AgentNotice, AskId, Availability, Blame, Command, CommandFingerprint, CommandId, Compaction,
-    Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId, JobReport,
-    Limits, Notice, Origin, Outcome, OutputStream, Position, Question, QueuedCommand, References, Response,
-    RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, Source, Version,
-    decide,
+    Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
+    Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId,
+    JobReport, Limits, Notice, Origin, Outcome, OutputStream, Position, Question, QueuedCommand, References,
+    Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
+    Version, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -20,8 +20,9 @@ use uuid::Uuid;
 
 use crate::agents::{any_agent_notice, of_job};
 use crate::support::{
-    any_compaction, any_exit, any_question, any_raised, any_references, any_result, any_session,
-    any_session_command, any_source, any_value, ask_id, client, command_id, creation_of, job_id, second,
+    any_compaction, any_diagnostic, any_exit, any_question, any_raised, any_references, any_result,
+    any_session, any_session_command, any_source, any_text, any_value, ask_id, client, command_id,
+    creation_of, job_id, second,
 };
 
 /// What is done to a session under test. Whose job a notice is about is settled when its turn comes.
@@ -54,6 +55,11 @@ enum Step {
     Finished {
         of_running: bool,
         report: Box<JobReport>,
+    },
+    /// The project was built, or could not be.
+    Built {
+        of_running: bool,
+        report: BuildReport,
     },
     Exited {
         exit: mainstay_model::WorkerExit,
@@ -105,6 +111,7 @@ impl Step {
                     runtime: ".NET 10.0.1".to_owned(),
                     pid: 1,
                     references: Some(References::new()),
+                    startup: None,
                 },
                 replayed: 0,
                 diverged: Vec::new(),
@@ -121,6 +128,9 @@ impl Step {
             Self::OutputCut { of_running } => Notice::OutputCut { job: job(of_running), limit: 1 },
             Self::Finished { of_running, report } => {
                 Notice::Runner(RunnerNotice::Finished { job: job(of_running), report: *report })
+            }
+            Self::Built { of_running, report } => {
+                Notice::Runner(RunnerNotice::Built { job: job(of_running), report })
             }
             Self::Exited { exit, blame } => {
                 let last_words = blame.map(|blame| LastWords { blame, reason: None });
@@ -158,6 +168,11 @@ fn any_report() -> impl Strategy<Value = JobReport> {
     )
 }
 
+fn any_build() -> impl Strategy<Value = BuildReport> {
+    let built = prop_oneof![Just(Ok(())), any_text().prop_map(Err)];
+    (built, vec(any_diagnostic(), 0..2)).prop_map(|(built, diagnostics)| BuildReport { built, diagnostics })
+}
+
 fn any_blame() -> impl Strategy<Value = Blame> {
     (1_u128..20, any::<bool>()).prop_map(|(job, is_sure)| Blame { job: job_id(job), is_sure })
 }
@@ -180,6 +195,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => usually().prop_map(|of_running| Step::OutputCut { of_running }),
         6 => (usually(), any_report())
             .prop_map(|(of_running, report)| Step::Finished { of_running, report: Box::new(report) }),
+        2 => (usually(), any_build()).prop_map(|(of_running, report)| Step::Built { of_running, report }),
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
@@ -275,7 +291,7 @@ impl Story {
         let misses = misses(&self.session, &client(), &command.body);
         let (id, fresh) = (command.id.clone(), Uuid::from_u128(self.steps as u128));
         let fingerprint = CommandFingerprint::of("s", &command.body);
-        let ends_later = matches!(action, Action::Eval | Action::Prompt | Action::Ask);
+        let ends_later = matches!(action, Action::Eval | Action::Prompt | Action::Rebuild | Action::Ask);
         let wants_other = command.if_version.is_some_and(|version| version != self.session.version);
         let version = self.session.version;
         match self.decide(Input::Command { command, fingerprint, deadline: None, fresh }) {

@@ -111,15 +111,23 @@ fn any_position() -> impl Strategy<Value = TextPosition> {
     any::<(u32, u32)>().prop_map(|(line, column)| TextPosition { line, column })
 }
 
-fn any_diagnostic() -> impl Strategy<Value = Diagnostic> {
+pub(crate) fn any_diagnostic() -> impl Strategy<Value = Diagnostic> {
     let severity = prop_oneof![
         Just(Severity::Error),
         Just(Severity::Warning),
         Just(Severity::Info),
         Just(Severity::Hidden)
     ];
-    (severity, any_text(), any_text(), any_position(), any_position())
-        .prop_map(|(severity, code, message, start, end)| Diagnostic { severity, code, message, start, end })
+    (severity, any_text(), any_text(), option::of(any_text()), any_position(), any_position()).prop_map(
+        |(severity, code, message, file, start, end)| Diagnostic {
+            severity,
+            code,
+            message,
+            file,
+            start,
+            end,
+        },
+    )
 }
 
 fn any_binding() -> impl Strategy<Value = Binding> {
@@ -296,7 +304,8 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
     let warmed_up =
         ((any_text(), any_text(), any::<u32>(), any::<u32>()), vec(any_divergence(), 0..3), any_count())
             .prop_map(|((kernel, runtime, pid, replayed), diverged, duration_ms)| {
-                EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, duration_ms }
+                let startup = None;
+                EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, startup, duration_ms }
             });
     let attempt = prop_oneof![0_u32..4, Just(u32::MAX)];
     let blame = (any_job(), any::<bool>()).prop_map(|(job, is_sure)| Blame { job, is_sure });
@@ -451,7 +460,7 @@ pub(crate) fn creation_of(kind: SessionKind) -> Event {
         kind,
         name: "demo".to_owned(),
         working_directory: "/home/ada/demo".to_owned(),
-        project: None,
+        project: Some("/home/ada/demo/demo.fsproj".to_owned()),
         alias: None,
     };
     let metadata = Metadata { source: client(), correlation: None, causation: None, environment: None };
@@ -612,6 +621,8 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::EntryDamaged { session: session_id(), number: 4 },
         Error::ImportInvalid { line: 3, reason: text("it was cut off") },
         Error::NotebookInvalid { line: 1, reason: text("it is of version 3") },
+        Error::ProjectNotFound { path: text("src/Shop.fsproj") },
+        Error::ProjectInvalid { path: text("src/Shop.fsproj"), reason: text("line 3: it ends too early") },
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
         Error::DaemonNotRunning,
@@ -771,6 +782,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             deleted_at: None,
             usage: TokenUsage { input: evals, ..TokenUsage::default() },
             surroundings,
+            startup: None,
             agent: None,
             queue: Vec::new(),
             messages: evals,

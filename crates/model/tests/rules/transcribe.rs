@@ -44,7 +44,14 @@ fn failed(failure: Failure, diagnostics: Vec<Diagnostic>) -> EventBody {
 
 fn remark(severity: Severity) -> Diagnostic {
     let (start, end) = (TextPosition { line: 1, column: 5 }, TextPosition { line: 1, column: 6 });
-    Diagnostic { severity, code: "FS0039".to_owned(), message: "it is not defined".to_owned(), start, end }
+    Diagnostic {
+        severity,
+        code: "FS0039".to_owned(),
+        message: "it is not defined".to_owned(),
+        file: None,
+        start,
+        end,
+    }
 }
 
 fn transcribed(bodies: Vec<EventBody>) -> Vec<Transcribed> {

@@ -13,11 +13,12 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, Binding, Blame, Bundle, CommandFingerprint, Compaction, CreateSession, Deadline, Delta,
     Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult,
-    Event, EventBody, Failure, ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, MergePoint, Message,
-    Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, Prompt, Question,
-    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
-    SessionCommand, SessionKind, SessionState, Setting, Source, ThinkingLevel, TokenUsage, Transcript,
-    Version, WarmUpReason, Work, WorkEnding, WorkerExit, YieldReason,
+    Event, EventBody, Failure, ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, LoadedAssembly,
+    LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part,
+    PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError,
+    Raiser, Reference, References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Setting,
+    Source, Startup, ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, Work,
+    WorkEnding, WorkerExit, YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -175,6 +176,8 @@ fn the_shape_of_every_command() {
         SessionCommand::Work(Work::Compaction { instructions: None }),
         SessionCommand::Work(Work::Shell { line: "ls".to_owned(), is_private: true }),
         SessionCommand::Work(Work::Setting(Setting::Thinking { level: ThinkingLevel::Low })),
+        SessionCommand::Work(Work::Build),
+        SessionCommand::Work(Work::Rebuild),
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::AtEnd }),
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
@@ -279,6 +282,39 @@ fn references(hash: &str) -> References {
     [("a.dll".to_owned(), reference)].into()
 }
 
+fn startup() -> Startup {
+    let path = "/p/bin/Shop.dll".to_owned();
+    let unopened = Unopened {
+        name: "Shop.Money".to_owned(),
+        reason: "it requires qualified access".to_owned(),
+        is_meant: true,
+    };
+    let project = LoadedProject {
+        path: "/p/Shop.fsproj".to_owned(),
+        road: Some(ProjectRoad::Msbuild),
+        framework: Some("net10.0".to_owned()),
+        assemblies: vec![LoadedAssembly { path, error: None }],
+        sources: vec!["/p/Shop.fs".to_owned(), "/p/Shop.fsproj".to_owned()],
+        references: 3,
+        missing: vec![LoadedAssembly {
+            path: "/p/bin/a.dll".to_owned(),
+            error: Some("bad image".to_owned()),
+        }],
+        opened: vec!["Shop".to_owned()],
+        unopened: vec![unopened],
+        notes: vec!["a note".to_owned()],
+        problem: None,
+    };
+    let profile = ProfileRun {
+        path: "/home/ada/.mainstay/init.fsx".to_owned(),
+        diagnostics: Vec::new(),
+        error: Some("System.Exception: no".to_owned()),
+        output: "hello\n".to_owned(),
+        duration_ms: 4,
+    };
+    Startup { project: Some(project), profiles: vec![profile] }
+}
+
 fn display() -> Display {
     let forms = json!({
         "text/plain": "Name  Age\nAda   36",
@@ -304,6 +340,7 @@ fn result() -> EvalResult {
             severity: Severity::Warning,
             code: "FS0025".to_owned(),
             message: "Incomplete pattern matches on this expression.".to_owned(),
+            file: None,
             start: TextPosition { line: 1, column: 5 },
             end: TextPosition { line: 1, column: 9 },
         }],
@@ -351,6 +388,7 @@ fn event_examples() -> Vec<EventBody> {
                 },
                 Divergence { requested: Seq(9), session: None, kind: DivergenceKind::LeftOut },
             ],
+            startup: Some(Box::new(startup())),
             duration_ms: 1200,
         },
         EventBody::SessionFaulted { message: text("the kernel cannot be started") },

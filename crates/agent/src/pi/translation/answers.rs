@@ -92,7 +92,7 @@ impl Translation {
             Err(_) if job.is_interrupted => {
                 return self.end(WorkEnding::Cancelled { by: CancelEnding::Yielded });
             }
-            Err(message) => return self.end(WorkEnding::Failed { message }),
+            Err(message) => return self.end(WorkEnding::failed(message)),
         };
         match step {
             Step::Accept => {

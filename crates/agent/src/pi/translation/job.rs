@@ -105,7 +105,7 @@ impl Job {
     /// How a turn ended of which nothing is under way any more.
     pub(super) fn turns_ending(&self, closing: Option<&Closing>, silence: Duration) -> WorkEnding {
         if self.silent_since.is_some() {
-            return WorkEnding::Failed { message: said_nothing(silence) };
+            return WorkEnding::failed(said_nothing(silence));
         }
         let cancelled = WorkEnding::Cancelled { by: CancelEnding::Yielded };
         let done = |reason| WorkEnding::Done { reason, value: Value::Null };
@@ -117,7 +117,7 @@ impl Job {
             Some("error") if self.is_interrupted => cancelled,
             Some("error") => {
                 let message = closing.error_message.clone();
-                WorkEnding::Failed { message: message.unwrap_or_else(|| "the model failed".to_owned()) }
+                WorkEnding::failed(message.unwrap_or_else(|| "the model failed".to_owned()))
             }
             Some("length") => done(YieldReason::MaxTokens),
             Some(_) | None => done(YieldReason::EndTurn),

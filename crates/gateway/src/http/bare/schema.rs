@@ -131,7 +131,8 @@ pub(in crate::http) fn document() -> String {
             Answer::Session => {
                 format!("{} or {}", Accepted::shape(&mut schema), SessionView::shape(&mut schema))
             }
-            Answer::Json(_) | Answer::Stream(_) | Answer::Frames | Answer::Nothing => "nothing".to_owned(),
+            Answer::Json(_) => "JSON alone".to_owned(),
+            Answer::Stream(_) | Answer::Frames | Answer::Nothing => "nothing".to_owned(),
         };
         commands.push_str(&format!("# {method} {path}: {body}, answered with {answers}\n"));
     }

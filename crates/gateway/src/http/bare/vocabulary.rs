@@ -1,7 +1,7 @@
 //! The forms of what other crates and modules have words for.
 
-use mainstay_engine::WarmUpProgress;
 use mainstay_engine::runner::{CompletionItem, Completions, ResourceUsage};
+use mainstay_engine::{WarmUpPhase, WarmUpProgress};
 use mainstay_model::agent::{Delta, Setting, ToolCall, YieldReason};
 use mainstay_model::display::PLAIN;
 use mainstay_model::session::{Parent, Rebuilt};
@@ -15,14 +15,15 @@ use serde_json::Value;
 use super::plain::{json_shape, member, uint};
 use super::schema::{Field, Schema, field, flattened};
 use super::{Decode, Encode, Fields, Malformed, Reader, Shape, choice, told};
+use crate::notebook::{CellView, NotebookView};
 use crate::view::agent::{AgentView, WorkView};
 use crate::view::{
     BroughtView, CommandState, CommandView, DisplayView, ErrorView, EvalView, MergeView, RefusedView,
-    SessionView, WorkerView,
+    SessionView, StartupView, WorkerView,
 };
 
 told!(Binding { name, value_type, value });
-told!(Diagnostic { severity, code, message, start, end });
+told!(Diagnostic { severity, code, message, file, start, end });
 told!(TextPosition { line, column });
 told!(RaisedError { kind, message, stack });
 told!(Completions { items, start });
@@ -33,7 +34,7 @@ told!(ToolCall { call, tool });
 told!(Message { parts, metadata, usage });
 told!(Part { role, text, metadata });
 told!(TokenUsage { input, output, cache_read, cache_write });
-told!(WarmUpProgress { done, total });
+told!(WarmUpProgress { phase, done, total });
 told!(ValidityCounts { stale, invalid, unknown });
 told!(Parent { session, entries });
 told!(ResourceUsage { resident_bytes, cpu_ms });
@@ -53,6 +54,7 @@ told!(WorkView {
     text,
     value,
     error,
+    diagnostics,
     usage,
     duration_ms,
     version,
@@ -61,8 +63,11 @@ told!(WorkView {
 told!(CommandView { command, session, state, version, outcome });
 told!(MergeView { success, ran, refused, not_run });
 told!(BroughtView { index, eval });
+told!(NotebookView { session, success, cells, not_run });
+told!(CellView { cell, line, ran_before, eval });
 told!(RefusedView { index, error });
 told!(ErrorView { code, message, next_step, offered, error });
+told!(StartupView { summary, faults });
 told!(SessionView {
     session,
     short_id,
@@ -81,6 +86,7 @@ told!(SessionView {
     offered,
     working_directory,
     project,
+    startup,
     forked_from,
     deleted_at,
     created_at,
@@ -97,6 +103,7 @@ told!(WorkerView { kernel, runtime, pid, usage });
 
 choice!(Severity { Error, Warning, Info, Hidden });
 choice!(OutputStream { Stdout, Stderr });
+choice!(WarmUpPhase { Project, Assemblies, Namespaces, Profile, Replay });
 choice!(PartRole { System, User, Assistant, Thinking, ToolCall, ToolResult });
 choice!(YieldReason { EndTurn, MaxTokens });
 choice!(CommandState { Waits, Runs, Ended });
@@ -123,6 +130,7 @@ choice!(Action {
     Label,
     Ask,
     Answer,
+    Rebuild,
 });
 
 /// What is JSON also here.

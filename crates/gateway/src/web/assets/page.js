@@ -87,6 +87,7 @@ const actions = {
   cancel: () => send(of("cancel"), {}),
   reset: () => send(of("reset"), {}),
   hardReset: () => send(of("hard-reset"), {}),
+  rebuild: () => send(of("hard-reset"), { rebuild: true }),
   start: () => send(of("start"), {}),
   stop: () => send(of("stop"), {}),
   rename: async () => {

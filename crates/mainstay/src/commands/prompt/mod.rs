@@ -7,22 +7,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_engine::Live;
 use mainstay_gateway::rpc::api::{DoWork, Sent, SteerSession};
 use mainstay_gateway::view::SessionView;
-use mainstay_gateway::view::agent::WorkView;
-use mainstay_model::{
-    Admission, CommandId, Error, Event, EventBody, Hears, Prompt as Said, Seq, Setting, ThinkingLevel, Work,
-};
+use mainstay_model::{Admission, Error, Hears, Prompt as Said, Setting, ThinkingLevel, Work};
 
-use super::awaiting::{Awaited, Shown};
+use super::awaiting::Awaited;
 use super::conditions::SentArgs;
-use super::questions::Questions;
 use super::target::Target;
+use super::working::Done;
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::telling::{Screen, Teller, Told};
-use crate::terminal::BegunLine;
 
 /// Says something to an agent and shows its answer as it comes.
 #[derive(Debug, Default, Args)]
@@ -126,12 +120,8 @@ impl Prompt {
         for setting in self.model.into_iter().chain(thinking) {
             set(&connection, &session, setting).await?;
         }
-        let run = Run {
-            prompt,
-            teller: Teller::new(session.agent.as_ref().and_then(|agent| agent.state.clone())),
-            screen: (!self.json).then(Screen::new),
-        };
-        let mut turn = Awaited::new(run, &session, self.sent.named(), "the agent")?;
+        let done = Done::new(Work::Turn { prompt }, &session, !self.json);
+        let mut turn = Awaited::new(done, &session, self.sent.named(), "the agent")?;
         let (view, _) = turn.answer(home, connection).await?;
         turn.shown.finish(&view);
         if self.json {
@@ -164,67 +154,4 @@ async fn set(connection: &Connection, session: &SessionView, setting: Setting) -
     let (session, sent) = (session.session.to_string(), Sent::default());
     let done = connection.client.call(DoWork { session, work, admission: Admission::Queue, sent }).await?;
     done.error.map_or(Ok(()), |reason| Err(Error::InvalidArgument { argument, reason }))
-}
-
-/// One turn, and what was seen of it.
-struct Run {
-    prompt: Said,
-    teller: Teller,
-    /// None where nothing is shown.
-    screen: Option<Screen>,
-}
-
-impl Shown for Run {
-    type Request = DoWork;
-
-    const LISTENS: bool = true;
-
-    fn request(&self, session: String, sent: Sent) -> DoWork {
-        DoWork {
-            session,
-            work: Work::Turn { prompt: self.prompt.clone() },
-            admission: Admission::Queue,
-            sent,
-        }
-    }
-
-    fn last_event(answer: &WorkView) -> Seq {
-        answer.seq
-    }
-
-    fn has_begun(&self) -> bool {
-        self.teller.has_begun()
-    }
-
-    fn see(&mut self, event: &Event, command: &CommandId, questions: &mut Questions) {
-        let asks = matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. });
-        if let Some(screen) = self.screen.as_mut().filter(|_| asks) {
-            screen.make_room();
-        }
-        questions.observe(event, command, &mut BegunLine::default());
-        if event.metadata.correlation.as_ref() == Some(command) {
-            let told = self.teller.event(event);
-            self.show(told);
-        }
-    }
-
-    fn hear(&mut self, live: &Live) {
-        let told = self.teller.live(live);
-        self.show(told);
-    }
-}
-
-impl Run {
-    /// Shows what has not been shown of what came of it.
-    fn finish(&mut self, view: &WorkView) {
-        if !self.teller.has_begun() {
-            self.show(Told::missed(&view.text, view.error.as_deref()));
-        }
-    }
-
-    fn show(&mut self, told: Vec<Told>) {
-        if let Some(screen) = &mut self.screen {
-            screen.show(told);
-        }
-    }
 }

@@ -1,0 +1,30 @@
+//! What happens in all sessions, for the daemon itself: nobody is attached by it.
+
+use mainstay_model::{Error, EventFilter};
+
+use crate::engine::Engine;
+use crate::hub::{Cursor, Subscription};
+
+/// What happens from some moment on.
+pub struct Happenings(Subscription);
+
+impl Engine {
+    /// Follows what the filter lets through, from now on.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn happenings(&self, filter: EventFilter) -> Result<Happenings, Error> {
+        let after = self.shared.log.last_position().await?;
+        Ok(Happenings(self.follow(Cursor::Log { after }, filter)))
+    }
+}
+
+impl Happenings {
+    /// Waits until something of it happens.
+    ///
+    /// # Errors
+    /// [`Error::DaemonStopping`], [`Error::StoreFailed`].
+    pub async fn next(&mut self) -> Result<(), Error> {
+        self.0.next().await.map(drop)
+    }
+}

@@ -1,0 +1,196 @@
+//! Elicitation is an ask: what a command asks is put to the client that called for it, where that one asks people. Over a session it is
+//! asked; in the newest protocol the call is answered with what is asked, and repeated with the answers. Whoever answers first wins.
+
+use mainstay_engine::Followed;
+use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId};
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
+};
+use rmcp::service::PeerRequestOptions;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::running::Running;
+use super::state;
+
+/// The member that has the answer where that is no object: forms have members.
+const ANSWER: &str = "answer";
+/// How often a client may answer what is no answer to the question before it is left to others.
+const ATTEMPTS: usize = 3;
+
+/// How a client is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It shows no forms.
+    Never,
+    /// While its call is under way.
+    InSession,
+    /// By an answer to its call, which it repeats.
+    ByAnswer,
+}
+
+impl Way {
+    /// How the client of a call is asked.
+    pub(super) fn of(call: &Call<'_>) -> Self {
+        let elicitation = call.capabilities().and_then(|declared| declared.elicitation);
+        // Clients older than the ways to ask show forms.
+        let shows_forms = elicitation.is_some_and(|ways| ways.form.is_some() || ways.url.is_none());
+        match (shows_forms, call.is_of_newest()) {
+            (false, _) => Self::Never,
+            (true, false) => Self::InSession,
+            (true, true) => Self::ByAnswer,
+        }
+    }
+}
+
+/// Puts an ask to the client until someone has answered it. What it cannot show is left to others.
+pub(super) async fn put(call: &Call<'_>, pending: PendingAsk) {
+    if let Err(error) = put_to_client(call, &pending).await {
+        tracing::debug!(ask = %pending.ask.ask, %error, "an ask is left to others");
+    }
+}
+
+async fn put_to_client(call: &Call<'_>, pending: &PendingAsk) -> Result<(), Error> {
+    let Some(session) = call.session() else { return Ok(()) };
+    let question = &pending.ask.question;
+    let mut events = call.client().subscribe(session, pending.raised).await?;
+    let mut complaint = None;
+    for _ in 0..ATTEMPTS {
+        let Some(form) = form(question, complaint.as_deref()) else { return Ok(()) };
+        let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+        let peer = call.peer();
+        let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+        let Ok(mut asked) = asked else { return Ok(()) };
+        let answered = tokio::select! {
+            biased;
+            answered = &mut asked.rx => Some(answered),
+            () = over(&mut events, pending.ask.ask) => None,
+        };
+        let Some(answered) = answered else {
+            asked.cancel(Some("it needs no answer any more".to_owned())).await.ok();
+            return Ok(());
+        };
+        let Ok(Ok(ClientResult::ElicitResult(result))) = answered else { return Ok(()) };
+        match call.submit(session, answer(pending, result)).await {
+            Err(Error::AnswerInvalid { reason }) => complaint = Some(reason),
+            Ok(_) | Err(Error::AskNotPending { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until an ask has ended.
+async fn over(events: &mut Followed, ended: AskId) {
+    while let Ok(event) = events.next().await {
+        if matches!(&event.body, EventBody::AskEnded { ask, .. } if *ask == ended) {
+            return;
+        }
+    }
+}
+
+/// The answer that asks a client and has it repeat its call; none where it can be shown nothing of it.
+pub(super) fn required(
+    call: &Call<'_>,
+    running: &Running,
+    pending: &[PendingAsk],
+) -> Result<Option<InputRequiredResult>, Error> {
+    let requests = requests(pending);
+    if requests.is_empty() {
+        return Ok(None);
+    }
+    let state = state::seal(call, running)?;
+    Ok(Some(InputRequiredResult::new(Some(requests), Some(state))))
+}
+
+/// What a client is asked, by the ask's id.
+pub(super) fn requests(pending: &[PendingAsk]) -> InputRequests {
+    let request = |pending: &PendingAsk| {
+        let form = form(&pending.ask.question, None)?;
+        Some((pending.ask.ask.to_string(), InputRequest::Elicitation(ElicitRequest::new(form))))
+    };
+    pending.iter().filter_map(request).collect()
+}
+
+/// Takes a client's answers to what is still asked. What others have answered meanwhile stays as it is.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where one is none at all, and what an answer is refused with.
+pub(super) async fn take(
+    call: &Call<'_>,
+    session: SessionId,
+    pending: &[PendingAsk],
+    mut responses: InputResponses,
+) -> Result<(), Error> {
+    for pending in pending {
+        let Some(response) = responses.remove(&pending.ask.ask.to_string()) else { continue };
+        let result: ElicitResult = serde_json::from_value(response).map_err(|error| {
+            Error::InvalidArgument { argument: "inputResponses".to_owned(), reason: error.to_string() }
+        })?;
+        match call.submit(session, answer(pending, result)).await {
+            // It is asked again.
+            Ok(_) | Err(Error::AskNotPending { .. } | Error::AnswerInvalid { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A question as a form; none where a form cannot ask it.
+fn form(question: &Question, complaint: Option<&str>) -> Option<ElicitRequestParams> {
+    let schema = match is_of_members(question) {
+        true => question.schema.clone(),
+        false => json!({
+            "type": "object", "properties": { ANSWER: question.schema }, "required": [ANSWER],
+        }),
+    };
+    let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
+    let message = match complaint {
+        Some(complaint) => format!("{} ({complaint})", question.prompt),
+        None => question.prompt.clone(),
+    };
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+}
+
+fn is_of_members(question: &Question) -> bool {
+    question.schema.get("type").is_some_and(|kind| kind == "object")
+}
+
+fn answer(pending: &PendingAsk, result: ElicitResult) -> SessionCommand {
+    let ask = pending.ask.ask;
+    if result.action != ElicitationAction::Accept {
+        return SessionCommand::Decline { ask };
+    }
+    let mut content = result.content.unwrap_or_default();
+    let value = match is_of_members(&pending.ask.question) {
+        true => content,
+        false => content.get_mut(ANSWER).map(Value::take).unwrap_or_default(),
+    };
+    SessionCommand::Answer { ask, value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(schema: Value) -> Option<Value> {
+        let form = form(&Question { schema, ..Question::text("how many?") }, None)?;
+        Some(serde_json::to_value(form).unwrap()["requestedSchema"].clone())
+    }
+
+    #[test]
+    fn what_is_no_object_is_asked_as_one_member() {
+        let number = json!({ "type": "integer", "minimum": 1 });
+        let wrapped = json!({ "type": "object", "properties": { "answer": number }, "required": ["answer"] });
+        assert_eq!(shown(number), Some(wrapped));
+        let members = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+        assert_eq!(shown(members.clone()), Some(members));
+    }
+
+    #[test]
+    fn what_a_form_cannot_ask_is_left_to_others() {
+        assert_eq!(shown(json!({ "type": "array" })), None);
+        assert_eq!(shown(json!({ "type": "object", "properties": { "of": { "type": "object" } } })), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! `load_fsharp_script`: running the code of a file, as the file's.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use mainstay_model::{Action, Error};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt;
+
+use super::call::Call;
+use super::eval::{Code, EvalAnswer, run};
+use super::exchange::{absolute, unusable};
+use super::names::Plain;
+use super::tool::{Effect, Tool};
+
+/// Runs a file.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct LoadFsharpScript {
+    session_id: Option<String>,
+    /// Absolute.
+    path: String,
+}
+
+impl Tool for LoadFsharpScript {
+    const NAME: &'static str = "load_fsharp_script";
+    const DESCRIPTION: &'static str = "Run an F# script as send_fsharp_code runs code.";
+    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const ACTION: Option<Action> = Some(Action::Eval);
+    const FILES: bool = true;
+    const PLAIN: Option<Plain> =
+        Some(Plain { name: "load_script", description: "Run a file as send_code runs code." });
+    const SAYS_ANSWER: bool = false;
+    type Answer = EvalAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<EvalAnswer, Error> {
+        call.client().require_all("read files")?;
+        let path = absolute(&self.path)?;
+        let text = text_of(&path, call.limits().code_bytes).await?;
+        run(call, self.session_id.as_deref(), Code { text, file: Some(self.path), key: None }).await
+    }
+}
+
+/// What is in a file of code.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where it cannot be read or holds no text, [`Error::CodeTooLarge`].
+async fn text_of(path: &Path, limit: usize) -> Result<String, Error> {
+    let unusable = |reason: &dyn Display| unusable(&path.display().to_string(), reason);
+    let metadata = tokio::fs::metadata(path).await.map_err(|error| unusable(&error))?;
+    // Reading a pipe could take for ever.
+    if !metadata.is_file() {
+        return Err(unusable(&"it is no file"));
+    }
+    let most = u64::try_from(limit).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let file = File::open(path).await.map_err(|error| unusable(&error))?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).await.map_err(|error| unusable(&error))?;
+    if bytes.len() > limit {
+        let bytes = usize::try_from(metadata.len()).unwrap_or(usize::MAX).max(bytes.len());
+        return Err(Error::CodeTooLarge { bytes, limit });
+    }
+    let text = String::from_utf8(bytes).map_err(|_| unusable(&"it is not UTF-8"))?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}

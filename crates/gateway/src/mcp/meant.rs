@@ -1,0 +1,60 @@
+//! Which session a call means that names none: the one its connection used last, else its principal's most recently active F#
+//! session, of the client's folder where that is known.
+
+use mainstay_engine::Client;
+use mainstay_log::SessionFilter;
+use mainstay_model::{Error, Session, SessionId, SessionKind};
+use tokio::sync::watch;
+
+/// Among how many sessions the most recently active F# session is looked for.
+const RECENT: usize = 100;
+
+/// What it takes to tell which session is meant.
+pub(super) struct Meant {
+    pub(super) client: Client,
+    /// The client's folder, where it is known.
+    pub(super) folder: Option<String>,
+    /// The session that the connection used last.
+    pub(super) last_used: watch::Receiver<Option<SessionId>>,
+}
+
+impl Meant {
+    /// The session, where there is one.
+    pub(super) async fn find(&self) -> Result<Option<SessionId>, Error> {
+        let last_used = *self.last_used.borrow();
+        match last_used {
+            Some(session) => Ok(Some(session)),
+            None => self.most_recent().await,
+        }
+    }
+
+    /// The session as it is; none where there is none any more, or it may not be seen.
+    pub(super) async fn session(&self) -> Result<Option<Session>, Error> {
+        let Some(session) = self.find().await? else { return Ok(None) };
+        match self.client.status(session).await {
+            Ok(status) => Ok(Some(status.session)),
+            Err(Error::SessionNotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until the connection uses another session; for ever once it is gone.
+    pub(super) async fn is_another(&mut self) {
+        if self.last_used.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    async fn most_recent(&self) -> Result<Option<SessionId>, Error> {
+        let filter = SessionFilter {
+            working_directory: self.folder.clone(),
+            limit: Some(RECENT),
+            ..SessionFilter::default()
+        };
+        let sessions = self.client.sessions(filter).await?;
+        let is_own = |session: &&Session| {
+            session.kind == SessionKind::fsharp() && session.owner == *self.client.principal()
+        };
+        Ok(sessions.iter().find(is_own).map(|session| session.id))
+    }
+}

@@ -1,0 +1,130 @@
+//! `run_notebook`: a notebook or a script, cell by cell; run again it goes on after the last cell that ran to its end.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_model::{Action, Command, CommandId, Error, SessionCommand, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::eval::{EvalAnswer, evaluated};
+use super::exchange::absolute;
+use super::tool::{Answer, Effect, PictureBlock, Tool};
+use crate::notebook::{CellView, Evaluate, NotebookView, Opened, Wanted};
+use crate::view::EvalView;
+
+/// Runs a file.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RunNotebook {
+    session_id: Option<String>,
+    /// Absolute: .fsx, .dib or .ipynb.
+    path: String,
+    /// The first cell, from 1.
+    from: Option<u32>,
+    /// This cell alone.
+    cell: Option<u32>,
+    /// Also cells that ran to their end before.
+    #[serde(default)]
+    again: bool,
+}
+
+/// What came of its cells.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NotebookAnswer {
+    session_id: String,
+    success: bool,
+    cells: Vec<CellLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_run: Vec<usize>,
+}
+
+/// What came of one.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CellLine {
+    cell: usize,
+    line: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    ran_before: bool,
+    /// As send_fsharp_code tells it; not of what ran before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval: Option<EvalAnswer>,
+}
+
+impl Tool for RunNotebook {
+    const NAME: &'static str = "run_notebook";
+    const DESCRIPTION: &'static str =
+        "Run a notebook or a script in cells, up to the first cell that fails. Run again, it goes on there.";
+    const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
+    const ACTION: Option<Action> = Some(Action::Eval);
+    const FILES: bool = true;
+    const SAYS_ANSWER: bool = false;
+    type Answer = NotebookAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<NotebookAnswer, Error> {
+        call.client().require_all("read files")?;
+        let Self { session_id, path, from, cell, again } = self;
+        let opened = Opened::read(&absolute(&path)?, call.limits().message_bytes).await?;
+        let session = call.workplace(session_id.as_deref(), Action::Eval).await?;
+        let ready = call.bring_up(session).await?;
+        let wanted = Wanted { from, cell, again };
+        let ran = opened.run(call.client(), session, &ready.kind, wanted, Cells { call, session }).await?;
+        Ok(NotebookAnswer::from(ran))
+    }
+}
+
+/// Runs cells for a call.
+struct Cells<'a, 'b> {
+    call: &'a Call<'b>,
+    session: SessionId,
+}
+
+impl Evaluate for Cells<'_, '_> {
+    async fn evaluate(&mut self, id: CommandId, body: SessionCommand) -> Result<EvalView, Error> {
+        let now = self.call.client().status(self.session).await?.session;
+        evaluated(self.call, &now, Command { id, ..self.call.command(body) }).await
+    }
+}
+
+impl From<NotebookView> for NotebookAnswer {
+    fn from(view: NotebookView) -> Self {
+        let NotebookView { session, success, cells, not_run } = view;
+        let line = |CellView { cell, line, ran_before, eval }: CellView| CellLine {
+            cell,
+            line,
+            ran_before,
+            eval: (!ran_before).then(|| EvalAnswer::from(eval)),
+        };
+        Self { session_id: session.short(), success, cells: cells.into_iter().map(line).collect(), not_run }
+    }
+}
+
+impl Answer for NotebookAnswer {
+    fn is_failure(&self) -> bool {
+        !self.success
+    }
+
+    fn pictures(&mut self) -> Vec<PictureBlock> {
+        let evals = self.cells.iter_mut().filter_map(|cell| cell.eval.as_mut());
+        evals.flat_map(Answer::pictures).collect()
+    }
+}
+
+impl Display for NotebookAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        for CellLine { cell, line, eval, .. } in &self.cells {
+            match eval {
+                Some(eval) => writeln!(f, "cell {cell} (line {line}):\n{eval}")?,
+                None => writeln!(f, "cell {cell} (line {line}) ran before")?,
+            }
+        }
+        let numbers: Vec<String> = self.not_run.iter().map(ToString::to_string).collect();
+        match (self.success, numbers.as_slice()) {
+            (true, _) => f.write_str("all cells ran to their end"),
+            (false, []) => f.write_str("the last cell failed"),
+            (false, numbers) => write!(f, "not run: cells {}", numbers.join(", ")),
+        }
+    }
+}

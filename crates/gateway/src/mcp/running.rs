@@ -1,0 +1,223 @@
+//! A command that takes its time. Until it ends, its client hears what it prints, is asked what it asks, and can stop it; where it asks
+//! and its client is asked by an answer, or it takes long and its client knows tasks, the call is answered before that.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use mainstay_engine::{CommandStatus, Followed};
+use mainstay_log::StoredOutcome;
+use mainstay_model::{
+    AskId, Command, CommandId, Error, EventBody, Outcome, PendingAsk, Response, Seq, Session, SessionCommand,
+    SessionId,
+};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::call::Call;
+use super::elicitation::{self, Way};
+use super::tasks;
+use super::text::{TEXT_BYTES, shortened};
+
+/// A command that was handed over to its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Running {
+    pub(super) session: SessionId,
+    pub(super) command: CommandId,
+}
+
+/// Hands a command over, and waits for its end even when the client cancels it: cancelling always ends.
+pub(super) async fn carried_out(
+    call: &Call<'_>,
+    session: &Session,
+    command: Command,
+) -> Result<Response, Error> {
+    let running = Running { session: session.id, command: command.id.clone() };
+    // Before it is handed over, so that nothing it asks or prints is missed.
+    let heard = Heard::begin(call, &running, session.last_seq).await?;
+    let begun = call.client().begin(session.id, command).await?;
+    let answered = until_ended(call, &running, heard, begun.ended()).await??;
+    match answered.outcome {
+        Outcome::Done { response } => Ok(response),
+        Outcome::Failed { error } => Err(error),
+    }
+}
+
+/// Waits for the end of a command that was handed over before.
+pub(super) async fn ended(call: &Call<'_>, running: &Running) -> Result<StoredOutcome, Error> {
+    let seen = call.client().status(running.session).await?.session.last_seq;
+    let heard = Heard::begin(call, running, seen).await?;
+    until_ended(call, running, heard, stored(call, running, seen)).await?
+}
+
+/// The outcome of a command, once it is there.
+async fn stored(call: &Call<'_>, running: &Running, seen: Seq) -> Result<StoredOutcome, Error> {
+    let mut events = call.client().subscribe(running.session, seen).await?;
+    loop {
+        if let CommandStatus::Ended(stored) = call.client().command(&running.command).await? {
+            return Ok(*stored);
+        }
+        while matches!(events.next().await?.body, EventBody::OutputProduced { .. }) {}
+    }
+}
+
+/// Waits for the end of a command, in its client's company.
+async fn until_ended<T>(
+    call: &Call<'_>,
+    running: &Running,
+    mut heard: Heard,
+    ended: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let Running { session, command } = running;
+    let mut ended = pin!(ended);
+    let mut stopped = pin!(stop_when_cancelled(call, *session, heard.seen, command));
+    let mut long = pin!(sleep(Duration::from_millis(call.limits().task_after_ms)));
+    let (mut is_stopped, mut may_be_task) = (false, tasks::are_known(call));
+    let mut asked = BTreeSet::new();
+    let mut asking = FuturesUnordered::new();
+    let way = Way::of(call);
+    for pending in ask_anew(call, running, way, &mut asked).await? {
+        asking.push(elicitation::put(call, pending));
+    }
+    let ended = loop {
+        tokio::select! {
+            ended = &mut ended => break ended,
+            done = &mut stopped, if !is_stopped => {
+                is_stopped = true;
+                // Its outcome comes all the same.
+                if let Err(error) = done {
+                    tracing::warn!(%session, %error, "a cancelled command could not be stopped");
+                }
+            }
+            Some(word) = heard.next(command) => match word {
+                Word::Printed(text) => call.say(shortened(text, TEXT_BYTES)).await,
+                Word::Asked => {
+                    for pending in ask_anew(call, running, way, &mut asked).await? {
+                        asking.push(elicitation::put(call, pending));
+                    }
+                }
+            },
+            Some(()) = asking.next() => {}
+            () = &mut long, if may_be_task => {
+                may_be_task = false;
+                call.answer_instead(tasks::begun(call, running).await?);
+            }
+        }
+    };
+    // What was asked has ended with it, and clients are told so.
+    while asking.next().await.is_some() {}
+    Ok(ended)
+}
+
+/// What the command asks and its client was not asked yet. Where it is asked by an answer, that is the answer.
+async fn ask_anew(
+    call: &Call<'_>,
+    running: &Running,
+    way: Way,
+    asked: &mut BTreeSet<AskId>,
+) -> Result<Vec<PendingAsk>, Error> {
+    if way == Way::Never {
+        return Ok(Vec::new());
+    }
+    let session = call.client().status(running.session).await?.session;
+    let mut pending = asks_of(&session, &running.command);
+    match way {
+        Way::Never => Ok(Vec::new()),
+        Way::InSession => {
+            pending.retain(|pending| asked.insert(pending.ask.ask));
+            Ok(pending)
+        }
+        Way::ByAnswer => {
+            if let Some(required) = elicitation::required(call, running, &pending)? {
+                call.answer_instead(required.into());
+            }
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// What a command asks.
+pub(super) fn asks_of(session: &Session, command: &CommandId) -> Vec<PendingAsk> {
+    let Some(running) = session.running().filter(|running| running.command == *command) else {
+        return Vec::new();
+    };
+    session.asks.iter().filter(|pending| pending.is_of_job(running.job)).cloned().collect()
+}
+
+/// Stops the command, and no other, once the client cancels the call. One that has not come to the session yet is stopped as soon as it
+/// begins; for one that has ended already this waits until its outcome is there.
+async fn stop_when_cancelled(
+    call: &Call<'_>,
+    session: SessionId,
+    seen: Seq,
+    command: &CommandId,
+) -> Result<(), Error> {
+    call.cancelled().await;
+    let mut events = call.client().subscribe(session, seen).await?;
+    loop {
+        match call.submit(session, SessionCommand::Cancel { target: Some(command.clone()) }).await {
+            Ok(_) => return Ok(()),
+            Err(Error::NotRunning { .. }) => begun(&mut events, command).await?,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Waits until a command begins.
+async fn begun(events: &mut Followed, running: &CommandId) -> Result<(), Error> {
+    loop {
+        let event = events.next().await?;
+        if let EventBody::EvalRequested { command, .. } | EventBody::JobRequested { command, .. } =
+            &event.body
+            && command == running
+        {
+            return Ok(());
+        }
+    }
+}
+
+/// What is heard of a command.
+struct Heard {
+    seen: Seq,
+    /// None where its client wants to hear nothing.
+    events: Option<Followed>,
+}
+
+/// Something a command does.
+enum Word {
+    Printed(String),
+    Asked,
+}
+
+impl Heard {
+    async fn begin(call: &Call<'_>, running: &Running, seen: Seq) -> Result<Self, Error> {
+        let is_wanted = call.wants_progress() || Way::of(call) != Way::Never;
+        let events = match is_wanted {
+            true => Some(call.client().subscribe(running.session, seen).await?),
+            false => None,
+        };
+        Ok(Self { seen, events })
+    }
+
+    /// What it does next; none where nobody wants to hear it.
+    async fn next(&mut self, command: &CommandId) -> Option<Word> {
+        let events = self.events.as_mut()?;
+        loop {
+            let event = events.next().await.ok()?;
+            if event.metadata.correlation.as_ref() != Some(command) {
+                continue;
+            }
+            if let EventBody::OutputProduced { text, .. } = &event.body {
+                return Some(Word::Printed(text.clone()));
+            } else if let EventBody::OutputDisplayed { display, .. } = &event.body
+                && !display.is_value
+            {
+                return Some(Word::Printed(display.data.text().to_owned()));
+            } else if let EventBody::AskRaised(_) = &event.body {
+                return Some(Word::Asked);
+            }
+        }
+    }
+}

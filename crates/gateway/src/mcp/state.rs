@@ -1,0 +1,36 @@
+//! What a client carries from one call to its repetition: which command it is about, sealed, so that nobody makes one up or uses another's.
+
+use mainstay_model::Error;
+use rmcp::ErrorData;
+use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
+
+use super::call::Call;
+use super::running::Running;
+
+/// What the key is for. Another key makes all that is sealed void.
+const PURPOSE: &str = "mainstay 2026-07-28 MCP request state";
+
+/// Seals which command a call is about, for its own principal.
+///
+/// # Errors
+/// [`Error::DaemonFailed`].
+pub(super) fn seal(call: &Call<'_>, running: &Running) -> Result<String, Error> {
+    let whose = call.client().principal().to_string();
+    let options = SealOptions::new().associated_data(whose.as_bytes());
+    let sealed = codec(call).and_then(|codec| codec.seal_json_with(running, &options));
+    sealed.map_err(|error| Error::DaemonFailed { reason: error.to_string() })
+}
+
+/// Which command a repeated call is about.
+///
+/// # Errors
+/// Invalid params where it was not sealed here, for this principal.
+pub(super) fn open(call: &Call<'_>, sealed: &str) -> Result<Running, ErrorData> {
+    let whose = call.client().principal().to_string();
+    let opened = codec(call).and_then(|codec| codec.open_json_with(sealed, whose.as_bytes()));
+    opened.map_err(|error| ErrorData::invalid_params(format!("requestState: {error}"), None))
+}
+
+fn codec(call: &Call<'_>) -> Result<RequestStateCodec, RequestStateError> {
+    RequestStateCodec::try_new(call.key(PURPOSE))
+}

@@ -1,0 +1,67 @@
+//! `switch_session`: which session the calls mean that come without one.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_model::{Action, Error, SessionKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::tool::{Answer, Effect, Tool};
+
+/// Uses another session from now on.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct SwitchSession {
+    session_id: String,
+}
+
+/// The session.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SwitchAnswer {
+    session_id: String,
+    name: String,
+    kind: SessionKind,
+    state: &'static str,
+    /// What to do where nothing is remembered between calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_step: Option<String>,
+}
+
+impl Tool for SwitchSession {
+    const NAME: &'static str = "switch_session";
+    const DESCRIPTION: &'static str = "Use this session from now on where a call names none.";
+    const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
+    const ACTION: Option<Action> = None;
+    const SAYS_ANSWER: bool = false;
+    type Answer = SwitchAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<SwitchAnswer, Error> {
+        let session = call.client().resolve(&self.session_id).await?;
+        let stored = call.client().status(session).await?.session;
+        call.use_session(session);
+        let handle = session.short();
+        let told = || format!("Send sessionId {handle} with each call: nothing is remembered between them.");
+        Ok(SwitchAnswer {
+            name: stored.name.clone(),
+            kind: stored.kind.clone(),
+            state: stored.state().name(),
+            next_step: (!call.is_of_connection()).then(told),
+            session_id: handle,
+        })
+    }
+}
+
+impl Answer for SwitchAnswer {}
+
+impl Display for SwitchAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { session_id, name, kind, state, next_step } = self;
+        write!(f, "{name}: {kind}, {state} [session {session_id}]")?;
+        match next_step {
+            Some(next_step) => write!(f, "\n{next_step}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Running a notebook's cells, whoever asks for it: which are run, and under what command, so that it goes on where it ended.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use mainstay_engine::CommandStatus;
+use mainstay_model::notebook::{Cell, CellKind, Notebook, NotebookFormat, Steps};
+use mainstay_model::{
+    CommandId, Error, Event, EventBody, Outcome, Response, Seq, SessionCommand, SessionId, SessionKind,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::rpc;
+use crate::rpc::api::{GetCommand, ListEvents};
+use crate::view::EvalView;
+
+/// How many events are read at once.
+const PAGE: usize = 1000;
+
+/// Whom to ask what has run.
+pub trait Records: Sync {
+    /// What a command has come to, where it has ended.
+    fn outcome(&self, command: &CommandId) -> impl Future<Output = Result<Option<Outcome>, Error>> + Send;
+
+    /// The next events of a session.
+    fn events_after(
+        &self,
+        session: SessionId,
+        after: Seq,
+    ) -> impl Future<Output = Result<Vec<Event>, Error>> + Send;
+}
+
+impl Records for rpc::client::Client {
+    async fn outcome(&self, command: &CommandId) -> Result<Option<Outcome>, Error> {
+        known(self.call(GetCommand { command: command.clone() }).await.map(|status| status.outcome))
+    }
+
+    async fn events_after(&self, session: SessionId, after: Seq) -> Result<Vec<Event>, Error> {
+        self.call(ListEvents { session: session.to_string(), after, limit: Some(PAGE) }).await
+    }
+}
+
+impl Records for mainstay_engine::Client {
+    async fn outcome(&self, command: &CommandId) -> Result<Option<Outcome>, Error> {
+        known(self.command(command).await.map(|status| match status {
+            CommandStatus::Ended(stored) => Some(stored.outcome),
+            CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => None,
+        }))
+    }
+
+    async fn events_after(&self, session: SessionId, after: Seq) -> Result<Vec<Event>, Error> {
+        self.events(session, after, PAGE).await
+    }
+}
+
+/// A command that never arrived has come to nothing.
+fn known(outcome: Result<Option<Outcome>, Error>) -> Result<Option<Outcome>, Error> {
+    match outcome {
+        Err(Error::CommandNotFound { .. }) => Ok(None),
+        known => known,
+    }
+}
+
+/// Why a cell is not run: what it is instead of code for a session of this kind, in words.
+pub fn passed_over(cell: &Cell, kind: &SessionKind) -> Option<String> {
+    match &cell.kind {
+        CellKind::Markdown => Some(cell.source.lines().next().unwrap_or_default().to_owned()),
+        CellKind::Other => Some("settings or raw text".to_owned()),
+        CellKind::Code(Some(language)) if !language.is_of(kind) => {
+            Some(format!("passed over: it is `{}`, and the session `{kind}`", language.as_str()))
+        }
+        CellKind::Code(_) if !cell.is_code() => Some("empty".to_owned()),
+        CellKind::Code(_) => None,
+    }
+}
+
+/// The runs of one file's cells in a session.
+#[derive(Debug)]
+pub struct Runs {
+    session: SessionId,
+    steps: Steps,
+    /// Whether what ran before does not count: all runs anew.
+    again: bool,
+    /// The event since which resets were looked for, and the last one there was.
+    resets: Option<(Seq, Option<Seq>)>,
+}
+
+/// How a cell is run now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellRun {
+    /// The command that runs it.
+    pub command: CommandId,
+    /// Whether it has already run it to its end.
+    pub ran_before: bool,
+}
+
+impl Runs {
+    /// Of the cells of this file, by its absolute path.
+    pub fn new(session: SessionId, file: &str, cells: &[Cell], again: bool) -> Self {
+        Self { session, steps: Steps::new(session, file, cells), again, resets: None }
+    }
+
+    /// How the cell with this index is run now.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there is no such cell; what reading can fail with.
+    pub async fn of_cell(&mut self, records: &impl Records, cell: usize) -> Result<CellRun, Error> {
+        let mut attempt = 0;
+        loop {
+            let command = self.steps.command(cell, attempt)?;
+            match records.outcome(&command).await? {
+                None => return Ok(CellRun { command, ran_before: false }),
+                Some(Outcome::Done { response: Response::Evaluated(eval) })
+                    if !self.again && eval.success() && !self.is_dropped(records, eval.completed).await? =>
+                {
+                    return Ok(CellRun { command, ran_before: true });
+                }
+                Some(Outcome::Done { .. } | Outcome::Failed { .. }) => attempt += 1,
+            }
+        }
+    }
+
+    /// A cell has run anew: so must those after it.
+    pub const fn ran_anew(&mut self) {
+        self.again = true;
+    }
+
+    /// Whether a reset has dropped what an eval defined that ended with this event.
+    async fn is_dropped(&mut self, records: &impl Records, completed: Seq) -> Result<bool, Error> {
+        let last = match self.resets {
+            Some((since, last)) if since <= completed => last,
+            Some(_) | None => {
+                let last = last_reset(records, self.session, completed).await?;
+                self.resets = Some((completed, last));
+                last
+            }
+        };
+        Ok(last.is_some_and(|reset| reset > completed))
+    }
+}
+
+async fn last_reset(records: &impl Records, session: SessionId, since: Seq) -> Result<Option<Seq>, Error> {
+    let (mut after, mut last) = (since, None);
+    loop {
+        let events = records.events_after(session, after).await?;
+        let Some(newest) = events.last() else { return Ok(last) };
+        after = newest.seq;
+        let is_reset =
+            |body: &EventBody| matches!(body, EventBody::SessionReset | EventBody::SessionHardReset);
+        last = events.iter().rev().find(|event| is_reset(&event.body)).map(|event| event.seq).or(last);
+    }
+}
+
+/// Runs a cell's code in a session.
+pub trait Evaluate: Send {
+    /// Runs it under this name; whether it ran to its end is in what came of it.
+    fn evaluate(
+        &mut self,
+        command: CommandId,
+        body: SessionCommand,
+    ) -> impl Future<Output = Result<EvalView, Error>> + Send;
+}
+
+/// A file in cells.
+pub struct Opened {
+    path: PathBuf,
+    cells: Vec<Cell>,
+}
+
+/// Which of its cells are to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// From this one on, counted from 1.
+    pub from: Option<u32>,
+    /// This one alone.
+    pub cell: Option<u32>,
+    /// Also those that ran to their end before.
+    pub again: bool,
+}
+
+/// What came of a file's cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotebookView {
+    /// Where they ran.
+    pub session: SessionId,
+    /// Whether all ran to their end.
+    pub success: bool,
+    /// Those that ran, or had before.
+    pub cells: Vec<CellView>,
+    /// The numbers of those that did not, since one before them failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_run: Vec<usize>,
+}
+
+/// What came of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CellView {
+    /// Its number, from 1; Markdown counts.
+    pub cell: usize,
+    /// The line of the file that it begins in.
+    pub line: u32,
+    /// Whether it had run to its end before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ran_before: bool,
+    /// What came of it.
+    pub eval: EvalView,
+}
+
+impl Opened {
+    /// Reads a file of this machine, up to so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it cannot be read or is too large, [`Error::NotebookInvalid`].
+    pub async fn read(path: &Path, limit: usize) -> Result<Self, Error> {
+        let unusable = |reason: String| Error::InvalidArgument {
+            argument: "path".to_owned(),
+            reason: format!("`{}`: {reason}", path.display()),
+        };
+        let format = NotebookFormat::of_file(path)
+            .ok_or_else(|| unusable("its name must end in .fsx, .dib or .ipynb".to_owned()))?;
+        let path = tokio::fs::canonicalize(path).await.map_err(|error| unusable(error.to_string()))?;
+        let metadata = tokio::fs::metadata(&path).await.map_err(|error| unusable(error.to_string()))?;
+        if !metadata.is_file() {
+            return Err(unusable("it is no file".to_owned()));
+        }
+        if metadata.len() > limit as u64 {
+            return Err(unusable(format!("it has {} bytes; `message-bytes` allows {limit}", metadata.len())));
+        }
+        let bytes = tokio::fs::read(&path).await.map_err(|error| unusable(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8".to_owned()))?;
+        let cells = Notebook::read(format, &text)?.cells();
+        Ok(Self { path, cells })
+    }
+
+    /// Where it is, absolute, and its cells.
+    pub fn into_parts(self) -> (PathBuf, Vec<Cell>) {
+        (self.path, self.cells)
+    }
+
+    /// The indices of the cells that are meant.
+    fn range(&self, wanted: Wanted) -> Result<Range<usize>, Error> {
+        let cells = self.cells.len();
+        let index = |number: u32, argument: &str| match (number as usize).checked_sub(1) {
+            Some(index) if index < cells => Ok(index),
+            Some(_) | None => Err(Error::InvalidArgument {
+                argument: argument.to_owned(),
+                reason: format!("there is no cell {number}; there are {cells}"),
+            }),
+        };
+        match (wanted.cell, wanted.from) {
+            (Some(cell), _) => index(cell, "cell").map(|cell| cell..cell + 1),
+            (None, Some(from)) => index(from, "from").map(|from| from..cells),
+            (None, None) => Ok(0..cells),
+        }
+    }
+
+    /// Runs the cells that are meant, one after the other, up to the first that fails.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where there is no such cell; what running and reading fail with.
+    pub async fn run(
+        self,
+        records: &impl Records,
+        session: SessionId,
+        kind: &SessionKind,
+        wanted: Wanted,
+        mut session_runs: impl Evaluate,
+    ) -> Result<NotebookView, Error> {
+        let range = self.range(wanted)?;
+        let file = self.path.display().to_string();
+        let mut runs = Runs::new(session, &file, &self.cells, wanted.again);
+        let mut view = NotebookView { session, success: true, cells: Vec::new(), not_run: Vec::new() };
+        let is_run = |cell: &&(usize, &Cell)| passed_over(cell.1, kind).is_none();
+        let cells: Vec<_> = self.cells.iter().enumerate().collect();
+        let meant: Vec<_> = cells.get(range).into_iter().flatten().filter(is_run).collect();
+        for (index, cell) in meant {
+            if !view.success {
+                view.not_run.push(index + 1);
+                continue;
+            }
+            let CellRun { command, ran_before } = runs.of_cell(records, *index).await?;
+            let (code, file) = (cell.source.clone(), Some(file.clone()));
+            let body = SessionCommand::Eval { code, file, origin: None, withheld: false };
+            let eval = session_runs.evaluate(command, body).await?;
+            if !ran_before {
+                runs.ran_anew();
+            }
+            view.success = eval.success;
+            view.cells.push(CellView { cell: index + 1, line: cell.line, ran_before, eval });
+        }
+        Ok(view)
+    }
+}

@@ -1,0 +1,271 @@
+//! Which tools are listed, that calls are checked whatever is listed, and word of another list.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::StreamExt;
+use mainstay_model::{EventBody, Seq, SessionState, WaitReason, WarmUpReason};
+use rmcp::model::{ProtocolVersion, ServerNotification, ServerResult, SubscriptionFilter};
+use rmcp::{ClientLifecycleMode, ClientServiceExt};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::following::hears;
+use crate::refusals::import_conversation;
+use crate::scripted::release;
+use crate::support::{Agent, Home, Listener, Reply, TOOLS_CHANGED};
+
+async fn listed(agent: &Agent) -> Vec<String> {
+    let tools = agent.service.list_all_tools().await.unwrap();
+    tools.into_iter().map(|tool| tool.name.into_owned()).collect()
+}
+
+/// A session in a state, and an agent that uses it.
+struct Stage {
+    home: Home,
+    agent: Agent,
+    /// Who runs what keeps it busy.
+    _other: Agent,
+    folder: &'static str,
+}
+
+impl Stage {
+    async fn in_state(state: SessionState) -> Self {
+        let home = Home::new().await;
+        let folder = match state {
+            SessionState::WarmingUp => "held",
+            SessionState::Faulted => "no-sdk",
+            SessionState::Uninitialized
+            | SessionState::Ready
+            | SessionState::Evaluating
+            | SessionState::Waiting(_) => "work",
+        };
+        let (agent, other) = (home.agent_in(folder).await, home.agent_in(folder).await);
+        let code = match state {
+            SessionState::WarmingUp | SessionState::Faulted => None,
+            SessionState::Uninitialized | SessionState::Ready => Some("1 + 1"),
+            SessionState::Evaluating => Some("wait"),
+            SessionState::Waiting(WaitReason::Ask) => Some("stdin.ReadLine()"),
+        };
+        let create = mainstay_model::CreateSession {
+            kind: mainstay_model::SessionKind::fsharp(),
+            working_directory: home.folder(folder),
+            project: None,
+            name: Some("stage".to_owned()),
+            alias: None,
+        };
+        let id = mainstay_model::CommandId::from_uuid(uuid::Uuid::now_v7());
+        home.local().create(id, create).await.unwrap();
+        if state != SessionState::WarmingUp {
+            home.local().settled(home.session().await, Duration::from_secs(10)).await.unwrap();
+        }
+        match (state, code) {
+            (SessionState::Uninitialized, _) => {
+                agent.call("stop_session", json!({})).await;
+            }
+            (_, Some(code)) => drop(other.begin("send_fsharp_code", json!({ "code": code })).await),
+            (_, None) => {}
+        }
+        home.reaches(state.name()).await;
+        Self { home, agent, _other: other, folder }
+    }
+
+    /// What a tool takes here.
+    async fn arguments(&self, tool: &str) -> Value {
+        let script = self.home.path().join("script.fsx");
+        std::fs::write(&script, "1 + 1").unwrap();
+        let asks = self.home.local().asks().await.unwrap();
+        let ask = asks.first().map_or_else(|| "nobody".to_owned(), |ask| ask.pending.ask.ask.short());
+        match tool {
+            "send_fsharp_code" | "check_fsharp_code" => json!({ "code": "1 + 1" }),
+            "load_fsharp_script" => json!({ "path": script }),
+            "get_completions" => json!({ "code": "List.m", "line": 1, "column": 7 }),
+            "explore_namespace" | "explore_type" => json!({ "name": "Dog" }),
+            "find_symbols" => json!({ "text": "Dog" }),
+            "answer_ask" => json!({ "ask": ask, "answer": "yes" }),
+            "switch_session" => json!({ "sessionId": "stage" }),
+            "search_sessions" => json!({ "words": "Dog" }),
+            "import_session" => json!({ "path": script }),
+            "run_notebook" => json!({ "path": script }),
+            _ => json!({}),
+        }
+    }
+
+    /// The answer to a call. Where that waits for the worker, the worker comes.
+    async fn answer(&self, tool: &'static str) -> Reply {
+        let session = self.home.local().resolve("stage").await.unwrap();
+        let mut events = self.home.local().subscribe(session, Seq(0)).await.unwrap();
+        let starts_anew = async {
+            let anew = WarmUpReason::HardReset;
+            while !matches!(events.next().await.unwrap().body, EventBody::WarmUpStarted { reason } if reason == anew)
+            {
+            }
+        };
+        let called = self.agent.begin(tool, self.arguments(tool).await).await;
+        let mut answered = pin!(called.await_response());
+        let answered = tokio::select! {
+            answered = &mut answered => answered,
+            () = async { tokio::select! { () = self.agent.hears_progress() => {}, () = starts_anew => {} } } => {
+                release(Path::new(&self.home.folder(self.folder)));
+                answered.await
+            }
+        };
+        match answered.unwrap() {
+            ServerResult::CallToolResult(result) => Reply::from(result),
+            other => panic!("{tool}: {other:?}"),
+        }
+    }
+}
+
+/// Each tool in each state: whether it is listed, and what a call comes to.
+#[tokio::test]
+async fn each_tool_is_answered_in_each_state() {
+    let all = listed(&Home::new().await.agent().await).await;
+    let cells = all.iter().flat_map(|tool| SessionState::ALL.map(|state| (tool.clone(), state)));
+    let answers: Vec<_> = futures::stream::iter(cells)
+        .map(|(tool, state)| async move {
+            let stage = Stage::in_state(state).await;
+            let is_listed = listed(&stage.agent).await.contains(&tool);
+            let reply = stage.answer(Box::leak(tool.clone().into_boxed_str())).await;
+            (tool, state, is_listed, reply)
+        })
+        .buffered(8)
+        .collect()
+        .await;
+
+    let (mut table, mut refusals) = (String::new(), BTreeMap::new());
+    for (tool, state, is_listed, reply) in answers {
+        if state == SessionState::ALL[0] {
+            write!(table, "\n{tool}:").unwrap();
+        }
+        let code = reply.structured["code"].as_str().unwrap_or(if reply.is_error { "failed" } else { "ok" });
+        write!(table, " {code}{}", if is_listed { "" } else { " (not listed)" }).unwrap();
+        if code == "not_offered" {
+            assert!(reply.structured["sessionId"].is_string(), "{tool}: {reply:?}");
+            let Value::Object(mut refusal) = reply.structured else { panic!("{tool}") };
+            refusal
+                .retain(|member, _| ["message", "offered", "remedy", "nextStep"].contains(&member.as_str()));
+            let action = refusal["remedy"]["action"].to_string();
+            refusals.insert((action, state.name()), Value::Object(refusal).to_string());
+        }
+    }
+    let refusals: String = refusals.into_values().map(|refusal| refusal + "\n").collect();
+    let states = SessionState::ALL.map(SessionState::name).join(" ");
+    insta::assert_snapshot!("offers", format!("states: {states}{table}\n\n{refusals}"));
+}
+
+#[tokio::test]
+async fn calls_take_names_without_a_language_too() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let value = agent.call("send_code", json!({ "code": "1 + 1" })).await.structured["value"].clone();
+    assert_eq!(value, json!("2"));
+    for tool in ["check_code", "get_status", "get_recent_events", "reset_session", "hard_reset_session"] {
+        let arguments = if tool == "check_code" { json!({ "code": "1 + 1" }) } else { json!({}) };
+        assert!(!agent.call(tool, arguments).await.is_error, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn another_list_of_tools_is_told_and_nothing_else_is() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let before = listed(&agent).await;
+    agent.send("1 + 1").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    agent.call("cancel_eval", json!({})).await;
+    running.await_response().await.unwrap();
+    agent.call("hard_reset_fsi_session", json!({})).await;
+
+    let broken = json!({ "workingDirectory": home.folder("no-sdk") });
+    agent.call("create_session", broken).await;
+    assert_eq!(hears(&agent, &[(TOOLS_CHANGED, 1)]).await[TOOLS_CHANGED], 1);
+    let faulted = listed(&agent).await;
+    assert!(
+        before.contains(&"send_fsharp_code".to_owned()) && !faulted.contains(&"send_fsharp_code".to_owned())
+    );
+
+    agent.call("stop_session", json!({})).await;
+    assert_eq!(hears(&agent, &[(TOOLS_CHANGED, 2)]).await[TOOLS_CHANGED], 2);
+    assert_eq!(listed(&agent).await, before);
+}
+
+#[tokio::test]
+async fn in_an_agents_conversation_no_tool_runs_code_or_names_a_language() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let before = listed(&agent).await;
+    agent.send("1 + 1").await;
+    let talk = import_conversation(&home, &agent).await;
+    agent.call("switch_session", json!({ "sessionId": talk })).await;
+    hears(&agent, &[(TOOLS_CHANGED, 1)]).await;
+    let names = listed(&agent).await;
+    assert!(names.contains(&"get_status".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("fs") || name == "send_code"), "{names:?}");
+    let status = agent.call("get_status", json!({})).await;
+    assert_eq!(status.structured["offered"], json!(["get_status"]));
+    let refused = agent.call("cancel_eval", json!({})).await.structured;
+    assert_eq!((&refused["sessionId"], &refused["offered"]), (&talk, &json!(["get_status"])));
+    assert!(!refused.to_string().contains("fsharp"), "{refused}");
+
+    assert_eq!(listed(&home.agent().await).await, before, "another connection means another session");
+}
+
+#[tokio::test]
+async fn the_newest_protocol_hears_of_another_list_where_it_listens() {
+    let home = Home::new().await;
+    let (stream, _served) = home.stream(Some(home.folder("work")));
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
+    let agent = Agent { service: Listener::default().serve_with_lifecycle(stream, lifecycle).await.unwrap() };
+    let mut listening =
+        agent.service.listen(SubscriptionFilter::builder().tools_list_changed().build()).await.unwrap();
+    assert_eq!(listening.acknowledged().tools_list_changed, Some(true));
+    agent.send("1 + 1").await;
+    agent.call("create_session", json!({ "workingDirectory": home.folder("no-sdk") })).await;
+    let heard = timeout(Duration::from_secs(10), listening.next()).await.unwrap().unwrap().unwrap();
+    assert!(matches!(heard, ServerNotification::ToolListChangedNotification(_)), "{heard:?}");
+    assert_eq!(hears(&agent, &[]).await.get(TOOLS_CHANGED), None);
+}
+
+#[tokio::test]
+async fn who_may_only_see_a_session_is_listed_what_looks_at_it() {
+    let home = Home::new().await;
+    let session = home.agent().await.call("create_session", json!({ "name": "shared" })).await.session();
+    let ada = home.agent_who_sees("ada", "shared").await;
+    assert!(listed(&ada).await.contains(&"send_fsharp_code".to_owned()), "in a session of her own");
+    let switched = ada.call("switch_session", json!({ "sessionId": session })).await;
+    assert!(!switched.is_error, "{switched:?}");
+    hears(&ada, &[(TOOLS_CHANGED, 1)]).await;
+    let reduced = [
+        "get_fsi_status",
+        "diagnose",
+        "get_recent_fsi_events",
+        "get_eval_timeline",
+        "get_startup_profile",
+        "create_session",
+        "list_sessions",
+        "switch_session",
+        "fork_session",
+        "search_sessions",
+        "export_session",
+    ];
+    assert_eq!(listed(&ada).await, reduced);
+    let refused = ada.send("1 + 1").await;
+    assert_eq!(refused.structured["code"], json!("not_permitted"));
+}
+
+#[tokio::test]
+async fn who_may_have_no_files_read_is_not_listed_what_reads_them() {
+    let home = Home::new().await;
+    let ada = home.agent_of("ada").await;
+    let listed = listed(&ada).await;
+    assert!(
+        listed.contains(&"send_fsharp_code".to_owned()) && !listed.contains(&"import_session".to_owned())
+    );
+    let refused = ada.call("import_session", json!({ "path": "/etc/hostname" })).await;
+    assert_eq!(refused.structured["code"], json!("not_permitted"));
+}

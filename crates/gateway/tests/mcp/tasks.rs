@@ -1,0 +1,139 @@
+//! Tasks: what takes long is asked after by its command's id.
+
+use std::time::Duration;
+
+use mainstay_model::Limits;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientRequest, GetTaskParams, Request,
+    ServerResult, TaskPayload, UpdateTaskParams,
+};
+use rmcp::service::{PeerRequestOptions, ServiceError};
+use serde_json::{Value, json};
+
+use crate::support::{Agent, Home, Listener};
+
+impl Home {
+    /// Everything is a task there.
+    async fn of_tasks() -> Self {
+        Self::with(Limits { task_after_ms: 1, ..Limits::default() }).await
+    }
+
+    async fn tasks_agent(&self) -> Agent {
+        let (stream, _) = self.stream(Some(self.folder("work")));
+        Agent::newest_over(stream, Listener { knows_tasks: true, ..Listener::default() }).await
+    }
+}
+
+impl Agent {
+    /// The id of the task that a call becomes.
+    async fn task(&self, tool: &'static str, arguments: Value) -> String {
+        let Value::Object(arguments) = arguments else { panic!() };
+        let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+        match self.service.call_tool_once(call).await.unwrap() {
+            CallToolResponse::Task(created) => created.task.task_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn ask(&self, request: ClientRequest) -> Result<ServerResult, ServiceError> {
+        let options = PeerRequestOptions::no_options();
+        self.service.send_cancellable_request(request, options).await.unwrap().await_response().await
+    }
+
+    async fn look(&self, task: &str) -> Result<TaskPayload, ServiceError> {
+        let request = ClientRequest::GetTaskRequest(Request::new(GetTaskParams::new(task)));
+        match self.ask(request).await? {
+            ServerResult::GetTaskResult(result) => {
+                assert_eq!(result.task.task.task_id, task);
+                Ok(result.task.payload)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What the task is once it is over.
+    async fn outcome(&self, home: &Home, task: &str) -> TaskPayload {
+        home.reaches("Ready").await;
+        let look = async {
+            loop {
+                let payload = self.look(task).await.unwrap();
+                if payload.status().is_terminal() {
+                    return payload;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), look).await.unwrap()
+    }
+}
+
+fn structured(payload: &TaskPayload) -> Value {
+    match payload {
+        TaskPayload::Completed { result } => result["structuredContent"].clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_takes_long_goes_on_as_a_task_and_can_be_stopped() {
+    let home = Home::of_tasks().await;
+    let agent = home.tasks_agent().await;
+    let task = agent.task("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    assert_eq!(agent.look(&task).await.unwrap(), TaskPayload::Working);
+    agent.ask(ClientRequest::CancelTaskRequest(Request::new(CancelTaskParams::new(&task)))).await.unwrap();
+    assert_eq!(agent.outcome(&home, &task).await, TaskPayload::Cancelled);
+}
+
+#[tokio::test]
+async fn what_a_task_asks_is_answered_and_its_end_is_the_answer_of_the_call() {
+    let home = Home::of_tasks().await;
+    let agent = home.tasks_agent().await;
+    let task = agent.task("send_fsharp_code", json!({ "code": "stdin.ReadLine()" })).await;
+    home.reaches("Waiting").await;
+    let TaskPayload::InputRequired { input_requests } = agent.look(&task).await.unwrap() else { panic!() };
+    let answer = json!({ "action": "accept", "content": { "answer": "Ada" } });
+    let responses = input_requests.into_keys().map(|ask| (ask, answer.clone())).collect();
+    let update = UpdateTaskParams::new(&task, responses);
+    agent.ask(ClientRequest::UpdateTaskRequest(Request::new(update))).await.unwrap();
+    let answered = structured(&agent.outcome(&home, &task).await);
+    assert_eq!((&answered["success"], &answered["value"]), (&json!(true), &json!("\"Ada\"")));
+    assert!(answered["sessionId"].is_string());
+}
+
+#[tokio::test]
+async fn a_task_that_others_end_is_cancelled_too() {
+    let home = Home::of_tasks().await;
+    let agent = home.tasks_agent().await;
+    let task = agent.task("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    home.agent().await.call("hard_reset_fsi_session", json!({})).await;
+    assert_eq!(agent.outcome(&home, &task).await, TaskPayload::Cancelled);
+}
+
+#[tokio::test]
+async fn what_ends_in_time_and_who_knows_no_tasks_is_answered_at_once() {
+    let home = Home::new().await;
+    assert_eq!(home.tasks_agent().await.send("1 + 1").await.structured["value"], json!("2"));
+    let home = Home::of_tasks().await;
+    let agent = home.agent().await;
+    agent.send("1 + 1").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    agent.call("cancel_eval", json!({})).await;
+    assert!(matches!(running.await_response().await.unwrap(), ServerResult::CallToolResult(_)));
+}
+
+#[tokio::test]
+async fn a_task_of_nobody_or_of_another_is_unknown() {
+    let home = Home::of_tasks().await;
+    let (agent, ada) = (home.tasks_agent().await, home.newest_agent_of("ada").await);
+    let task = agent.task("send_fsharp_code", json!({ "code": "wait" })).await;
+    for (agent, task) in [(&agent, "nobody"), (&ada, task.as_str())] {
+        match agent.look(task).await {
+            Err(ServiceError::McpError(error)) => assert_eq!(error.code.0, -32602, "{error:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    agent.call("cancel_eval", json!({})).await;
+}

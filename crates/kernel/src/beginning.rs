@@ -1,0 +1,164 @@
+//! What a session begins with in a new worker: its folder, the assemblies of its project, and the scripts that run before its own code.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use mainstay_engine::Report;
+use mainstay_model::{
+    LoadedAssembly, LoadedProject, ProfileRun, Reference, References, RunnerInfo, Startup, Unopened,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::WorkerEnvironment;
+
+/// All of it.
+#[derive(Clone, Debug, Default)]
+pub struct Beginning {
+    /// The folder its code runs in.
+    pub working_directory: PathBuf,
+    /// Its project, where it has one.
+    pub project: Option<Project>,
+    /// The scripts, in order.
+    pub profiles: Vec<PathBuf>,
+    /// Where to say how far the start is.
+    pub report: Report,
+    /// Scripts that are not run, and why.
+    pub skipped: Vec<ProfileRun>,
+}
+
+/// A project, as far as it is known before anything of it is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Project {
+    /// What is known of it.
+    pub known: LoadedProject,
+    /// Its own assemblies, each after those that it needs.
+    pub own: Vec<Copied>,
+    /// The others that they need.
+    pub others: Vec<Copied>,
+}
+
+/// An assembly of which a copy is loaded, so that a build may replace it meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// It.
+    pub origin: PathBuf,
+    /// Its copy.
+    pub copy: PathBuf,
+}
+
+/// What a worker is told of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct HelloProject {
+    assemblies: Vec<String>,
+    references: Vec<String>,
+}
+
+/// What a worker says of what it brought in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WorkerStartup {
+    #[serde(default)]
+    failed: Vec<NotLoaded>,
+    #[serde(default)]
+    opened: Vec<String>,
+    #[serde(default)]
+    unopened: Vec<Unopened>,
+    #[serde(default)]
+    profiles: Vec<ProfileRun>,
+}
+
+/// An assembly that could not be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct NotLoaded {
+    path: String,
+    error: String,
+}
+
+/// What a worker says of itself when it is ready.
+pub(crate) struct Said {
+    pub(crate) kernel: String,
+    pub(crate) runtime: String,
+    pub(crate) pid: u32,
+    pub(crate) environment: Option<WorkerEnvironment>,
+    pub(crate) startup: Option<WorkerStartup>,
+}
+
+impl Beginning {
+    /// In a folder, with nothing else.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { working_directory: folder.to_owned(), ..Self::default() }
+    }
+
+    /// The same without its scripts, which are said not to have run to their end, and why.
+    #[must_use]
+    pub fn without_profiles(&self, reason: &str) -> Self {
+        let skip = |path: &PathBuf| ProfileRun {
+            path: text(path),
+            diagnostics: Vec::new(),
+            error: Some(reason.to_owned()),
+            output: String::new(),
+            duration_ms: 0,
+        };
+        let skipped = self.skipped.iter().cloned().chain(self.profiles.iter().map(skip)).collect();
+        Self { profiles: Vec::new(), skipped, ..self.clone() }
+    }
+
+    /// What the worker is told of the project.
+    pub(crate) fn hello_project(&self) -> Option<HelloProject> {
+        let Project { own, others, .. } = self.project.as_ref()?;
+        let copies = |all: &[Copied]| all.iter().map(|one| text(&one.copy)).collect();
+        Some(HelloProject { assemblies: copies(own), references: copies(others) })
+    }
+
+    /// What the worker is told of the scripts.
+    pub(crate) fn hello_profiles(&self) -> Vec<String> {
+        self.profiles.iter().map(|path| text(path)).collect()
+    }
+
+    /// A worker that is ready, as the engine knows it.
+    pub(crate) fn info(&self, said: Said) -> RunnerInfo {
+        let Said { kernel, runtime, pid, environment, startup } = said;
+        let references = environment.map(|environment| self.at_origins(environment.references()));
+        RunnerInfo { kernel, runtime, pid, references, startup: self.startup(startup.unwrap_or_default()) }
+    }
+
+    /// What code rests on are the assemblies themselves; what becomes of their copies says nothing.
+    pub(crate) fn at_origins(&self, references: References) -> References {
+        let origins = self.origins();
+        let at_origin = |(name, reference): (String, Reference)| {
+            let path = reference.path.map(|path| origins.get(&path).cloned().unwrap_or(path));
+            (name, Reference { path, ..reference })
+        };
+        references.into_iter().map(at_origin).collect()
+    }
+
+    fn startup(&self, said: WorkerStartup) -> Option<Box<Startup>> {
+        let WorkerStartup { failed, opened, unopened, profiles } = said;
+        let error_of = |copied: &Copied| {
+            let copy = text(&copied.copy);
+            failed.iter().find(|one| one.path == copy).map(|one| one.error.clone())
+        };
+        let loaded = |copied: &Copied| LoadedAssembly { path: text(&copied.origin), error: error_of(copied) };
+        let project = self.project.as_ref().map(|Project { known, own, others }| LoadedProject {
+            assemblies: own.iter().map(loaded).collect(),
+            references: u32::try_from(others.len()).unwrap_or(u32::MAX),
+            missing: others.iter().map(loaded).filter(|one| one.error.is_some()).collect(),
+            opened,
+            unopened,
+            ..known.clone()
+        });
+        let profiles = self.skipped.iter().cloned().chain(profiles).collect();
+        let startup = Startup { project, profiles };
+        (!startup.is_empty()).then(|| Box::new(startup.cut()))
+    }
+
+    fn origins(&self) -> HashMap<String, String> {
+        let all = self.project.iter().flat_map(|project| project.own.iter().chain(&project.others));
+        all.map(|one| (text(&one.copy), text(&one.origin))).collect()
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

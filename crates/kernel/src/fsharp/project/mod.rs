@@ -1,0 +1,211 @@
+//! F# projects: what a session needs of one to have its code at hand (`resolve`), how it is built (`build`), and copies of its assemblies
+//! that a build does not touch (`shadow`). The SDK's msbuild is asked where it runs (`msbuild`); where it does not, the
+//! files are read here (`fallback`). Nothing is loaded here: that is the worker's.
+
+mod build;
+mod condition;
+mod document;
+mod evaluation;
+mod fallback;
+mod framework;
+mod msbuild;
+mod notes;
+mod order;
+mod packages;
+mod remarks;
+mod shadow;
+mod solution;
+mod toolchain;
+
+use std::collections::HashSet;
+use std::env;
+use std::path::{Path, PathBuf, absolute};
+use std::time::Duration;
+
+use mainstay_model::Error;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, interval};
+
+use self::document::{invalid, not_found, path_from};
+use self::fallback::Surroundings;
+use self::msbuild::Refusal;
+use self::solution::{Form, is_fsharp};
+use self::toolchain::{Msbuild, Toolchain, unavailable};
+use super::recipe::assemblies_in;
+use super::sdk::Sdk;
+
+pub use build::{Built, build};
+pub use shadow::shadow;
+
+/// Is told, for people, what is done next. It is called from the task that does the work, so it must not block.
+pub type OnStep<'a> = &'a (dyn Fn(String) + Send + Sync);
+
+/// Awaits `work`, telling once a second what goes on and for how long.
+async fn telling<T>(what: String, progress: OnStep<'_>, work: impl Future<Output = T>) -> T {
+    let start = Instant::now();
+    let mut ticks = interval(Duration::from_secs(1));
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            _ = ticks.tick() => match start.elapsed().as_secs() {
+                0 => progress(what.clone()),
+                seconds => progress(format!("{what} ({seconds} s)")),
+            },
+        }
+    }
+}
+
+/// What a session needs of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// What was built of the projects themselves, each after those it refers to. One that was not built is in `notes`.
+    pub assemblies: Vec<PathBuf>,
+    /// The other assemblies they need, other than FSharp.Core and those of the framework, which a worker has.
+    pub references: Vec<PathBuf>,
+    /// Their sources, in the order of compilation.
+    pub sources: Vec<PathBuf>,
+    /// What is defined for their conditional code.
+    pub defines: Vec<String>,
+    /// The project files, each after those it refers to.
+    pub projects: Vec<PathBuf>,
+    /// The target framework; of several projects, that of the last.
+    pub framework: Option<String>,
+    /// How all this was found.
+    pub road: Road,
+    /// What could not be found or was not understood, for people.
+    pub notes: Vec<String>,
+}
+
+/// How a project is read and built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Road {
+    /// By the SDK's msbuild.
+    Msbuild,
+    /// By Mainstay itself, with the SDK's F# compiler.
+    Fallback,
+}
+
+impl Resolved {
+    fn empty(road: Road) -> Self {
+        Self {
+            assemblies: Vec::new(),
+            references: Vec::new(),
+            sources: Vec::new(),
+            defines: Vec::new(),
+            projects: Vec::new(),
+            framework: None,
+            road,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Without what a worker has itself, and without anything twice.
+    fn tidied(mut self, toolchain: &Toolchain) -> Self {
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+        let mut there: HashSet<_> =
+            assemblies_in(&toolchain.parts.runtime.folder).iter().map(|path| name(path)).collect();
+        there.insert("FSharp.Core.dll".into());
+        there.extend(self.assemblies.iter().map(|path| name(path)));
+        self.references.retain(|path| there.insert(name(path)));
+        once(&mut self.sources);
+        once(&mut self.defines);
+        once(&mut self.notes);
+        self
+    }
+}
+
+fn once<T: Clone + Eq + std::hash::Hash>(list: &mut Vec<T>) {
+    let mut seen = HashSet::new();
+    list.retain(|item| seen.insert(item.clone()));
+}
+
+/// What `project`, an `.fsproj`, `.sln` or `.slnx`, needs to be loaded. Nothing is built or restored. Dropping the future ends all that was
+/// started.
+///
+/// # Errors
+/// [`Error::ProjectNotFound`], [`Error::ProjectInvalid`], and [`Error::KernelUnavailable`] where the SDK cannot be used.
+pub async fn resolve(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<Resolved, Error> {
+    let roots = Roots::of(project)?;
+    let toolchain = Toolchain::of(sdk).await?;
+    let refused = match &toolchain.msbuild {
+        Msbuild::Works => match msbuild::resolve(&roots.projects, &toolchain, progress).await {
+            Ok(resolved) => return Ok(resolved.tidied(&toolchain)),
+            Err(Refusal::Machine(error)) => return Err(error),
+            Err(Refusal::Projects(reason)) => format!("msbuild could not read the projects: {reason}"),
+        },
+        Msbuild::Fails(reason) => format!("the SDK's msbuild does not run here: {reason}"),
+    };
+    progress(format!("reading {} without msbuild", msbuild::counted(roots.projects.len())));
+    let surroundings = Surroundings::of(&toolchain);
+    let found = spawn_blocking(move || fallback::resolve(&roots.projects, &surroundings)).await;
+    let mut resolved = found.map_err(unavailable)??;
+    resolved.notes.insert(0, refused);
+    Ok(resolved.tidied(&toolchain))
+}
+
+/// The projects that a path names.
+#[derive(Debug, PartialEq, Eq)]
+struct Roots {
+    /// The folder of the file that was named.
+    folder: PathBuf,
+    /// The same, where that file is a solution.
+    solution_folder: Option<PathBuf>,
+    projects: Vec<PathBuf>,
+}
+
+impl Roots {
+    fn of(path: &Path) -> Result<Self, Error> {
+        let path = absolute(path).map_err(|error| invalid(path, error))?;
+        let path = path_from(Path::new("/"), &path.to_string_lossy());
+        if !path.is_file() {
+            return Err(if path.exists() { invalid(&path, "it is no file") } else { not_found(&path) });
+        }
+        let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+        if let Some(form) = Form::of(&path) {
+            let projects = solution::projects(&path, form)?;
+            if let Some(missing) = projects.iter().find(|path| !path.is_file()) {
+                return Err(not_found(missing));
+            }
+            return Ok(Self { solution_folder: Some(folder.clone()), folder, projects });
+        }
+        if !is_fsharp(&path) {
+            return Err(invalid(&path, "its name ends in none of .fsproj, .sln and .slnx"));
+        }
+        Ok(Self { folder, solution_folder: None, projects: vec![path] })
+    }
+}
+
+impl Surroundings {
+    fn of(toolchain: &Toolchain) -> Self {
+        let named = env::var_os("NUGET_PACKAGES").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let usual = || Some(PathBuf::from(env::var_os("HOME")?).join(".nuget/packages"));
+        Self {
+            runtime: toolchain.parts.runtime.version.clone(),
+            package_folders: named.or_else(usual).into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_long_is_told_again_with_its_time() {
+        let told = Mutex::new(Vec::new());
+        let progress = |step| told.lock().unwrap().push(step);
+        let done = telling("building".to_owned(), &progress, async {
+            sleep(Duration::from_millis(2500)).await;
+            5
+        });
+        assert_eq!(done.await, 5);
+        assert_eq!(*told.lock().unwrap(), ["building", "building (1 s)", "building (2 s)"]);
+    }
+}

@@ -1,0 +1,25 @@
+//! What is said, for people, of projects that lack something. Both roads say it alike.
+
+use std::path::Path;
+
+use crate::fsharp::version::SdkVersion;
+
+pub(super) fn not_built(project: &Path, output: &Path) -> String {
+    format!("{}: {} is not there; build it first", project.display(), output.display())
+}
+
+pub(super) fn not_restored(project: &Path, packages: &[String]) -> String {
+    format!("{}: its packages ({}) were not found; restore it first", project.display(), packages.join(", "))
+}
+
+pub(super) fn not_there(project: &Path, reference: &Path) -> String {
+    format!("{}: it refers to {}, which is not there", project.display(), reference.display())
+}
+
+pub(super) fn not_loadable(project: &Path, framework: &str, runtime: &SdkVersion) -> String {
+    format!("{}: it is for {framework}, which the runtime {runtime} cannot load", project.display())
+}
+
+pub(super) fn not_loaded(project: &Path, runtime: &str) -> String {
+    format!("{}: it runs on {runtime}, which a worker does not load", project.display())
+}

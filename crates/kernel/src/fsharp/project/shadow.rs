@@ -1,0 +1,154 @@
+//! Copies of assemblies for a session, so that a build never replaces a file that a worker has loaded. Copies, never links: a worker
+//! that has mapped a file which is then written would crash.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mainstay_model::Error;
+use tokio::task::spawn_blocking;
+
+use super::Resolved;
+use super::toolchain::unavailable;
+
+/// How many digits of the hash a folder's name has.
+const DIGITS: usize = 16;
+/// What is copied beside an assembly, where it is there.
+const COMPANIONS: [&str; 3] = ["pdb", "xml", "deps.json"];
+
+/// Copies the assemblies of `resolved` into a folder below `into`, which is named by what they hold, and tells where the copies are. Where
+/// that folder is there already nothing is written. Other copies below `into` are removed once this one is whole.
+///
+/// # Errors
+/// [`Error::KernelUnavailable`] when a file cannot be read or written.
+pub async fn shadow(resolved: &Resolved, into: &Path) -> Result<Resolved, Error> {
+    let (resolved, into) = (resolved.clone(), into.to_owned());
+    let copied = spawn_blocking(move || copied(resolved, &into)).await;
+    copied.map_err(unavailable)?
+}
+
+fn copied(mut resolved: Resolved, into: &Path) -> Result<Resolved, Error> {
+    let failed =
+        |error: io::Error| unavailable(format!("assemblies cannot be copied to {}: {error}", into.display()));
+    let mut names = HashSet::new();
+    let mut kept = |path: &PathBuf| path.file_name().is_some_and(|name| names.insert(name.to_owned()));
+    resolved.assemblies.retain(&mut kept);
+    resolved.references.retain(&mut kept);
+    fs::create_dir_all(into).map_err(failed)?;
+    // Its name has no hash's digits, so it is never taken for a finished one.
+    let staging = tempfile::Builder::new().prefix("new-").tempdir_in(into).map_err(failed)?;
+    let mut hasher = blake3::Hasher::new();
+    for path in resolved.assemblies.iter().chain(&resolved.references) {
+        copy_with_companions(path, staging.path(), &mut hasher).map_err(failed)?;
+    }
+    let name = hasher.finalize().to_hex()[..DIGITS].to_owned();
+    let place = into.join(&name);
+    if !place.is_dir() {
+        fs::rename(staging.path(), &place).map_err(failed)?;
+    }
+    drop(staging);
+    remove_others(into, &name);
+    for path in resolved.assemblies.iter_mut().chain(&mut resolved.references) {
+        *path = place.join(path.file_name().unwrap_or_default());
+    }
+    Ok(resolved)
+}
+
+fn copy_with_companions(path: &Path, folder: &Path, hasher: &mut blake3::Hasher) -> io::Result<()> {
+    copy(path, folder, hasher)?;
+    for extension in COMPANIONS {
+        match copy(&path.with_extension(extension), folder, hasher) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What is hashed is what was copied, also where the file changes meanwhile.
+fn copy(path: &Path, folder: &Path, hasher: &mut blake3::Hasher) -> io::Result<()> {
+    let bytes = fs::read(path)?;
+    let name: OsString = path.file_name().unwrap_or_default().to_owned();
+    hasher.update(name.as_encoded_bytes()).update(&(bytes.len() as u64).to_le_bytes()).update(&bytes);
+    fs::write(folder.join(name), bytes)
+}
+
+/// A worker that still has an old copy goes on with it: its files are gone only once nothing has them open.
+fn remove_others(into: &Path, name: &str) {
+    for entry in fs::read_dir(into).into_iter().flatten().flatten() {
+        if entry.file_name() != name {
+            // Whatever stays is removed by the next copy.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fsharp::project::Road;
+    use crate::fsharp::testing::Tree;
+
+    fn resolved(tree: &Tree) -> Resolved {
+        Resolved {
+            assemblies: vec![tree.path("bin/A.dll")],
+            references: vec![tree.path("packages/P.dll"), tree.path("old/A.dll")],
+            ..Resolved::empty(Road::Fallback)
+        }
+    }
+
+    fn tree() -> Tree {
+        let tree = Tree::of("bin/A.deps.json\npackages/P.dll\nold/A.dll");
+        tree.write("bin/A.dll", "one");
+        tree.write("bin/A.pdb", "symbols");
+        tree
+    }
+
+    fn entries(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn assemblies_are_copied_with_what_lies_beside_them() {
+        let tree = tree();
+        let copy = shadow(&resolved(&tree), &tree.path("shadow")).await.unwrap();
+        let folder = copy.assemblies[0].parent().unwrap();
+        assert_eq!(copy.references, [folder.join("P.dll")], "one file of a name, the project's own first");
+        assert_eq!(entries(folder), ["A.deps.json", "A.dll", "A.pdb", "P.dll"]);
+        tree.write("bin/A.dll", "two");
+        assert_eq!(fs::read_to_string(&copy.assemblies[0]).unwrap(), "one");
+    }
+
+    #[tokio::test]
+    async fn the_same_content_has_the_same_place_and_a_newer_one_replaces_it() {
+        let tree = tree();
+        let into = tree.path("shadow");
+        let first = shadow(&resolved(&tree), &into).await.unwrap();
+        let written = fs::metadata(&first.assemblies[0]).unwrap().modified().unwrap();
+        assert_eq!(shadow(&resolved(&tree), &into).await.unwrap(), first);
+        assert_eq!(fs::metadata(&first.assemblies[0]).unwrap().modified().unwrap(), written);
+        tree.write("bin/A.dll", "two");
+        let second = shadow(&resolved(&tree), &into).await.unwrap();
+        assert_ne!(first.assemblies, second.assemblies);
+        assert_eq!(entries(&into).len(), 1, "the older one is gone, and nothing half made is left");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_not_there_leaves_the_older_copy() {
+        let tree = tree();
+        let into = tree.path("shadow");
+        let first = shadow(&resolved(&tree), &into).await.unwrap();
+        tree.remove("packages/P.dll");
+        let error = shadow(&resolved(&tree), &into).await.unwrap_err();
+        assert!(matches!(error, Error::KernelUnavailable { .. }), "{error}");
+        assert!(first.assemblies[0].is_file());
+        assert_eq!(entries(&into).len(), 1);
+    }
+}

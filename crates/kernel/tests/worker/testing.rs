@@ -1,0 +1,488 @@
+//! Tests that code of a session runs: those it defined, and those of assemblies it refers to. NUnit is a real one; the others are
+//! stand-ins with the names and shapes of the real ones, compiled from `frameworks/`.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command as Program;
+use std::sync::OnceLock;
+
+use mainstay_engine::query::{KernelQuery, Tests};
+use mainstay_model::{TestFailure, TestOutcome, TestResult, TestRun, TestSelection, TestTimeout};
+
+use super::displays::Out;
+use super::*;
+
+/// What is compiled, in this order, and what it refers to.
+const LIBRARIES: [(&str, &[&str]); 5] = [
+    ("xunit.core", &[]),
+    ("Microsoft.VisualStudio.TestPlatform.TestFramework", &[]),
+    ("Expecto", &[]),
+    ("Shop.Tests", &["xunit.core", "Microsoft.VisualStudio.TestPlatform.TestFramework", "Expecto"]),
+    ("Broken.Tests", &["xunit.core", "Expecto"]),
+];
+
+/// The folder of the compiled libraries, filled once for all tests and for as long as their sources stay as they are.
+fn libraries() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(compiled).clone()
+}
+
+fn compiled() -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks");
+    let source = |name: &str| sources.join(format!("{name}.fs"));
+    let mut hash = Sha256::new();
+    for (name, _) in LIBRARIES {
+        hash.update(fs::read(source(name)).unwrap());
+    }
+    let hash: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let shelf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("frameworks");
+    let folder = shelf.join(hash);
+    fs::create_dir_all(&shelf).unwrap();
+    let lock = fs::File::create(shelf.join("lock")).unwrap();
+    lock.lock().unwrap();
+    if !folder.is_dir() {
+        let staging = tempfile::tempdir_in(&shelf).unwrap();
+        for (name, referred) in LIBRARIES {
+            let references = referred.iter().map(|name| staging.path().join(format!("{name}.dll")));
+            compile(&source(name), &staging.path().join(format!("{name}.dll")), references);
+        }
+        fs::rename(staging.keep(), &folder).unwrap();
+    }
+    folder
+}
+
+/// Compiles a library with the compiler of the SDK under test.
+fn compile(source: &Path, output: &Path, references: impl Iterator<Item = PathBuf>) {
+    let root = PathBuf::from(env::var_os("MAINSTAY_TEST_DOTNET").unwrap());
+    let only = |folder: PathBuf| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let compiler = only(root.join("sdk")).join("FSharp");
+    let framework = only(only(root.join("packs/Microsoft.NETCore.App.Ref")).join("ref"));
+    let assemblies = fs::read_dir(framework).unwrap().map(|entry| entry.unwrap().path());
+    let assemblies = assemblies.filter(|path| path.extension().is_some_and(|extension| extension == "dll"));
+    let option = |name: &str, path: &Path| {
+        let mut option = OsString::from(name);
+        option.push(path);
+        option
+    };
+    let mut program = Program::new(root.join("dotnet"));
+    program.arg("exec").arg(compiler.join("fsc.exe"));
+    program.args(["--target:library", "--nologo", "--targetprofile:netcore", "--noframework", "--debug-"]);
+    program.args(["--nocopyfsharpcore", "--nowarn:52"]);
+    program.args(
+        assemblies
+            .chain([compiler.join("FSharp.Core.dll")])
+            .chain(references)
+            .map(|path| option("-r:", &path)),
+    );
+    program.arg(option("-o:", output)).arg(source);
+    program.envs([("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"), ("DOTNET_CLI_TELEMETRY_OPTOUT", "1")]);
+    let compiled = program.output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stdout));
+}
+
+fn nunit() -> String {
+    let path = env::var("MAINSTAY_TEST_NUNIT")
+        .expect("MAINSTAY_TEST_NUNIT must name NUnit's assembly; `cargo xtask test` sets it");
+    format!("#r @\"{path}\"\nopen NUnit.Framework\n")
+}
+
+fn refer(library: &str) -> String {
+    format!("#r @\"{}/{library}.dll\"\n", libraries().display())
+}
+
+fn shop() -> String {
+    ["xunit.core", "Microsoft.VisualStudio.TestPlatform.TestFramework", "Expecto", "Shop.Tests"]
+        .map(refer)
+        .concat()
+}
+
+/// What a run put out.
+struct Tested {
+    run: TestRun,
+    text: String,
+    printed: String,
+    report: JobReport,
+}
+
+impl Session {
+    async fn defines(&mut self, code: &str) {
+        let ran = self.eval(code).await;
+        assert_eq!(ran.report.ending, JobEnding::Completed, "{:?}", ran.report.result.diagnostics);
+    }
+
+    async fn test(&mut self, selection: &TestSelection) -> Tested {
+        let (outputs, report) = self.outputs(&selection.code()).await;
+        assert_eq!(report.ending, JobEnding::Completed, "{:?}", report.result.diagnostics);
+        let mut printed = String::new();
+        let mut shown = None;
+        for output in outputs {
+            match output {
+                Out::Printed(text) => printed.push_str(&text),
+                Out::Shown(display) => shown = Some(display),
+            }
+        }
+        let shown = shown.unwrap();
+        let run = TestRun::shown(&shown).unwrap();
+        Tested { run, text: shown.data.text().to_owned(), printed, report }
+    }
+
+    async fn test_all(&mut self) -> Tested {
+        self.test(&TestSelection::default()).await
+    }
+
+    async fn tests(&self, pattern: Option<&str>, category: Option<&str>) -> Tests {
+        let query =
+            KernelQuery::Tests { pattern: pattern.map(str::to_owned), category: category.map(str::to_owned) };
+        soon(self.worker.runner.kernel().unwrap().query(query)).await.unwrap().tests().unwrap()
+    }
+}
+
+/// A line for each test, without what differs from run to run.
+fn lines(run: &TestRun) -> String {
+    let mut lines: Vec<_> = run.tests.iter().map(line).collect();
+    lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+fn line(test: &TestResult) -> String {
+    let TestResult { name, framework, categories, outcome, .. } = test;
+    let categories = if categories.is_empty() { String::new() } else { format!(" {categories:?}") };
+    match outcome {
+        TestOutcome::Passed => format!("{framework} {name}{categories}: passed"),
+        TestOutcome::Skipped { reason } => format!("{framework} {name}{categories}: skipped, {reason}"),
+        TestOutcome::TimedOut { limit_ms } => format!("{framework} {name}{categories}: over {limit_ms} ms"),
+        TestOutcome::Failed { failure } => {
+            let TestFailure { kind, message, expected, actual, .. } = &**failure;
+            let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{framework} {name}{categories}: {kind}, {message} ({expected:?}, {actual:?})")
+        }
+    }
+}
+
+fn pattern(pattern: &str) -> TestSelection {
+    TestSelection { pattern: Some(pattern.to_owned()), ..TestSelection::default() }
+}
+
+const SUMS: &str = "
+[<Test>]
+let ``one and one`` () = Assert.AreEqual(2, 1 + 1)
+[<Test; Category \"wrong\">]
+let ``two and two`` () = Assert.AreEqual(5, 2 + 2)
+[<Test>]
+let raises () = printfn \"printed by a test\"; invalidOp \"it cannot be\"
+[<Test; Ignore \"not today\">]
+let ignored () = failwith \"it must not run\"
+[<TestCase(1, 2); TestCase(2, 5, TestName = \"named\"); TestCase(3, 6, Category = \"three\")>]
+let doubled (given: int, expected: int) = Assert.AreEqual(expected, given * 2)
+[<TestCase(4, ExpectedResult = 16)>]
+let squared (given: int) = given * given
+let rows = [ [| box 1; box \"one\" |]; [| box 2; box null |] ]
+[<TestCaseSource \"rows\">]
+let sourced (number: int, word: string) = Assert.IsNotNull word
+[<Test>]
+let awaited () = async { do! Async.Sleep 1
+                         return Assert.AreEqual(1, 2) }
+[<Test>]
+let ``a task`` () : System.Threading.Tasks.Task = System.Threading.Tasks.Task.Run(fun () -> Assert.Fail \"later\")
+[<Test>]
+let unjudged () = Assert.Inconclusive \"who knows\"
+";
+
+#[tokio::test]
+async fn tests_that_the_session_defined_are_run() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session.defines(SUMS).await;
+    let tested = session.test_all().await;
+    insta::assert_snapshot!(lines(&tested.run));
+    assert_eq!(tested.printed, "printed by a test\n");
+    assert!(!tested.report.changes_state && tested.report.result.value_type.is_none(), "it is not run again");
+    insta::assert_snapshot!(
+        tested.text.lines().filter(|line| !line.contains(" ms")).collect::<Vec<_>>().join("\n")
+    );
+    let raised = tested.run.tests.iter().find(|test| test.name == "raises").unwrap();
+    let TestOutcome::Failed { failure } = &raised.outcome else { panic!("{raised:?}") };
+    assert!(failure.stack[0].starts_with("raises") && failure.stack.len() == 1, "{:?}", failure.stack);
+}
+
+#[tokio::test]
+async fn a_test_is_meant_by_a_part_of_its_name_or_its_category() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session.defines(SUMS).await;
+    for (selection, names) in [
+        (pattern("AND"), &["one and one", "two and two"][..]),
+        (pattern("*and one"), &["one and one"]),
+        (pattern("doubled(1, 2)"), &["doubled(1, 2)"]),
+        (TestSelection { category: Some("Wrong".to_owned()), ..TestSelection::default() }, &["two and two"]),
+        (TestSelection { category: Some("three".to_owned()), ..pattern("doub") }, &["doubled(3, 6)"]),
+    ] {
+        let run = session.test(&selection).await.run;
+        assert_eq!(run.tests.iter().map(|test| &*test.name).collect::<Vec<_>>(), names, "{selection:?}");
+    }
+    let none = session.test(&pattern("nothing has this")).await.run;
+    assert_eq!((none.count(), none.succeeded()), (0, false));
+    insta::assert_snapshot!(none.notes.join("\n"), @"none of the 13 tests is meant: the pattern is a part of a name, or with `*` the whole of it, and a category is named whole");
+}
+
+#[tokio::test]
+async fn of_tests_defined_again_only_the_newest_count() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session.defines("[<Test>]\nlet adds () = Assert.AreEqual(3, 1 + 1)\n[<Test>]\nlet gone () = ()").await;
+    session
+        .defines(
+            "module Sums =\n  [<Test>]\n  let first () = failwith \"old\"\n  [<Test>]\n  let dropped () = ()",
+        )
+        .await;
+    assert_eq!(session.test_all().await.run.failed, 2);
+    session.defines("[<Test>]\nlet adds () = Assert.AreEqual(2, 1 + 1)").await;
+    session.defines("let gone = 1").await;
+    session.defines("module Sums =\n  [<Test>]\n  let first () = ()").await;
+    // What failed is not in the session.
+    let failed = session
+        .eval("[<Test>]\nlet adds () = failwith \"never defined\"\nif adds () then failwith \"stop\"")
+        .await;
+    assert!(matches!(failed.report.ending, JobEnding::Raised(_)));
+    let run = session.test_all().await.run;
+    insta::assert_snapshot!(lines(&run), @"
+    NUnit adds: passed
+    NUnit Sums.first: passed
+    ");
+}
+
+#[tokio::test]
+async fn a_test_that_hangs_is_given_up_and_the_others_run() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session
+        .defines(
+            "let mutable goesOn = true
+[<Test>]
+let spins () = while goesOn do ()
+[<Test>]
+let sleeps () = System.Threading.Thread.Sleep -1
+[<Test>]
+let waits () = async { do! Async.Sleep 100000 }
+[<Test>]
+let works () = ()
+[<Test; Timeout 20>]
+let ``has less time`` () = System.Threading.Thread.Sleep -1",
+        )
+        .await;
+    let short = TestSelection { timeout_ms: TestTimeout::new(100), ..TestSelection::default() };
+    let tested = session.test(&short).await;
+    insta::assert_snapshot!(lines(&tested.run), @"
+    NUnit spins: over 100 ms
+    NUnit sleeps: over 100 ms
+    NUnit waits: over 100 ms
+    NUnit works: passed
+    NUnit has less time: over 20 ms
+    ");
+    assert!(tested.run.must_restart);
+    assert!(tested.text.contains("a hard reset of the session ends it"), "{}", tested.text);
+    let others = session.test(&TestSelection { pattern: Some("s*s".to_owned()), ..short.clone() }).await.run;
+    assert_eq!((others.timed_out, others.must_restart), (2, true));
+    session.defines("goesOn <- false").await;
+    let sleeper = session.test(&TestSelection { pattern: Some("sleeps".to_owned()), ..short }).await.run;
+    assert_eq!((sleeper.timed_out, sleeper.must_restart), (1, false), "what can be woken up ends");
+}
+
+#[tokio::test]
+async fn a_run_of_tests_is_cancelled_like_any_eval() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session.defines("[<Test>]\nlet sleeps () = printfn \"begun\"; System.Threading.Thread.Sleep -1").await;
+    let job = session.submit("Mainstay.Tests.run()").await;
+    assert!(session.prints("begun").await);
+    soon(session.worker.runner.process().interrupt()).await;
+    assert_eq!(session.end_of(job).await.report.ending, JobEnding::Interrupted { kept: 0 });
+    assert_eq!(session.value("1 + 1").await, "2");
+}
+
+#[tokio::test]
+async fn compiled_tests_are_run_with_what_they_are_set_up_with() {
+    let mut session = Session::start().await;
+    session.defines(&shop()).await;
+    let tested = session.test_all().await;
+    insta::assert_snapshot!(lines(&tested.run));
+    assert!(tested.printed.contains("told by the helper"), "{}", tested.printed);
+    insta::assert_snapshot!(session.value("Shop.Tests.noted()").await, @r#""store made; prices ended; prices ended; prices ended; prices ended; prices ended; prices ended; store ended; store made; till opened; till closed; store ended; receipts opened; receipts closed""#);
+}
+
+#[tokio::test]
+async fn what_cannot_be_initialised_fails_and_hides_nothing_else() {
+    let mut session = Session::start().await;
+    session.defines(&(refer("Broken.Tests") + &refer("xunit.core"))).await;
+    session.defines("[<Xunit.Fact>]\nlet fine () = ()").await;
+    insta::assert_snapshot!(lines(&session.test_all().await.run), @"
+    xUnit fine: passed
+    Expecto Broken.Tests.all: System.Exception, the price list is gone (None, None)
+    xUnit Broken.Tests.Prices.are there: System.Exception, the price list is gone (None, None)
+    ");
+}
+
+#[tokio::test]
+async fn focused_tests_of_expecto_are_run_alone() {
+    let mut session = Session::start().await;
+    session.defines(&(refer("Expecto") + "open Expecto")).await;
+    session.defines("[<Tests>]\nlet sums = testList \"sums\" [ testCase \"plain\" ignore; ftestCase \"focused\" ignore; ptestCase \"pending\" ignore ]").await;
+    session.defines("[<Tests>]\nlet others = testCase \"other\" ignore").await;
+    insta::assert_snapshot!(lines(&session.test_all().await.run), @"
+    Expecto sums.plain: skipped, other tests are focused
+    Expecto sums.focused: passed
+    Expecto sums.pending: skipped, pending
+    Expecto other: skipped, other tests are focused
+    ");
+}
+
+#[tokio::test]
+async fn tests_are_listed_and_none_of_them_runs() {
+    let mut session = Session::start().await;
+    session.defines(&(shop() + &nunit())).await;
+    session.defines(SUMS).await;
+    session.defines(&(refer("Expecto") + "[<Expecto.Tests>]\nlet here = Expecto.Tests.testList \"here\" [ Expecto.Tests.ptestCase \"later\" ignore ]")).await;
+    let all = session.tests(None, None).await;
+    let told: Vec<_> = all
+        .items
+        .iter()
+        .map(|test| {
+            let place = test.assembly.as_deref().unwrap_or("session");
+            let skipped = test.skipped.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
+            let cases = test.cases.map_or("?".to_owned(), |cases| cases.to_string());
+            format!("{} {} in {place} x{cases} {:?}{skipped}", test.framework, test.name, test.categories)
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+    assert_eq!(all.found, told.len() as u64);
+    assert_eq!(session.value("Shop.Tests.noted()").await, "\"\"");
+    let slow = session.tests(Some("price"), Some("area=prices")).await;
+    assert_eq!(
+        slow.items.iter().map(|test| &*test.name).collect::<Vec<_>>(),
+        ["Shop.Tests.Prices.are those of the store"]
+    );
+}
+
+#[tokio::test]
+async fn where_there_are_no_tests_it_is_said_what_would_make_some() {
+    let mut session = Session::start().await;
+    insta::assert_snapshot!(session.test_all().await.text, @"no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest or Expecto, and define tests with its attributes");
+    session.defines(&nunit()).await;
+    insta::assert_snapshot!(session.tests(None, None).await.notes.join("\n"), @"no test was found, although nunit.framework is referred to: mark functions or methods with its attributes, or `#r` the assembly of your tests");
+}
+
+#[tokio::test]
+async fn withheld_code_and_an_ended_session_leave_no_tests() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    let job = JobId::from_uuid(uuid::Uuid::now_v7());
+    let code = "[<Test>]\nlet secret () = ()".to_owned();
+    session
+        .worker
+        .runner
+        .kernel()
+        .unwrap()
+        .run(Submission { job, code, file: None, is_withheld: true })
+        .await;
+    assert_eq!(session.end_of(job).await.report.ending, JobEnding::Completed);
+    assert_eq!((session.tests(None, None).await.found, session.test_all().await.run.count()), (0, 0));
+    session.defines("[<Test>]\nlet open' () = ()").await;
+    assert_eq!(session.test_all().await.run.count(), 1);
+    soon(session.worker.runner.kernel().unwrap().reset()).await.unwrap();
+    assert_eq!(session.test_all().await.run.count(), 0);
+}
+
+#[tokio::test]
+async fn only_a_run_and_nothing_else_counts_as_no_change() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    for (code, changes) in [
+        ("Mainstay.Tests.run()", false),
+        ("Mainstay.Tests.run(pattern = \"a\", timeoutMs = 5)", false),
+        ("Mainstay.Tests.run(pattern = stdin.ReadToEnd())", true),
+        ("Mainstay.Tests.run(); ignore (System.Environment.CurrentDirectory <- \"/\")", true),
+        ("let ran = Mainstay.Tests.run()", true),
+        ("module Mainstay =\n  type Tests = static member run() = ()", true),
+        ("Mainstay.Tests.run()", true),
+    ] {
+        let report = self::changes(&mut session, code).await;
+        assert_eq!((report.ending, report.changes_state), (JobEnding::Completed, changes), "{code}");
+    }
+}
+
+async fn changes(session: &mut Session, code: &str) -> JobReport {
+    let job = session.submit(code).await;
+    loop {
+        match soon(session.worker.notices.recv()).await.unwrap() {
+            RunnerNotice::Asks { ask, .. } => {
+                session.worker.runner.process().answer(ask, Ok(json!("a"))).await;
+            }
+            RunnerNotice::Finished { job: ended, report } if ended == job => return report,
+            _ => {}
+        }
+    }
+}
+
+const SET_UP: &str = "
+let noted = System.Collections.Generic.List<string>()
+[<SetUp>]
+let before () = noted.Add \"before\"
+[<TearDown>]
+let after () = noted.Add \"after\"
+[<Test>]
+let combined ([<Values(1, 2)>] number: int, [<Values(\"a\", \"b\")>] word: string) = noted.Add(word + string number)
+[<Test; ExpectedException(typeof<System.InvalidOperationException>)>]
+let raises () = invalidOp \"as it should\"
+[<Test; ExpectedException(typeof<System.InvalidOperationException>)>]
+let raises_nothing () = ()
+[<TestFixture(1); TestFixture(2)>]
+type Numbers(number: int) =
+    let mutable count = 0
+    [<TestFixtureSetUp>]
+    member _.Open() = noted.Add(sprintf \"open %d\" number)
+    [<TestFixtureTearDown>]
+    member _.Close() = noted.Add(sprintf \"close %d\" number)
+    [<SetUp>]
+    member _.Before() = count <- count + 1
+    [<Test>]
+    member _.first() = Assert.AreEqual(1, count)
+    [<Test>]
+    member _.second() = Assert.AreEqual(2, count)
+    interface System.IDisposable with
+        member _.Dispose() = noted.Add \"disposed\"
+type Bad() =
+    [<TestFixtureSetUp>]
+    member _.Open() = failwith \"there is no database\"
+    [<Test>]
+    member _.one() = ()
+    [<Test>]
+    member _.two() = ()
+";
+
+#[tokio::test]
+async fn tests_of_nunit_are_set_up_and_torn_down() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session.defines(SET_UP).await;
+    insta::assert_snapshot!(lines(&session.test_all().await.run));
+    insta::assert_snapshot!(session.value("String.concat \" \" noted").await, @r#""before a1 after before b1 after before a2 after before b2 after before after before after open 1 close 1 disposed open 2 close 2 disposed""#);
+}
+
+#[tokio::test]
+async fn a_failure_says_where_in_a_file_it_was() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    let code = "type Placed() =
+  inherit System.Exception \"wrong\"
+  override _.StackTrace = \"   at NUnit.Framework.Assert.That()\\n   at Shop.price() in /shop/Prices.fs:line 7\\n   at System.Reflection.X()\"
+[<Test>]
+let placed () = if true then raise (Placed())";
+    session.defines(code).await;
+    let tested = session.test_all().await;
+    let TestOutcome::Failed { failure } = &tested.run.tests[0].outcome else { panic!("{:?}", tested.run) };
+    assert_eq!((failure.file.as_deref(), failure.line), (Some("/shop/Prices.fs"), Some(7)));
+    assert_eq!(failure.stack, ["Shop.price() in /shop/Prices.fs:line 7"]);
+    assert!(tested.text.contains("at /shop/Prices.fs:7"), "{}", tested.text);
+}

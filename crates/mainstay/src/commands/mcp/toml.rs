@@ -1,0 +1,80 @@
+//! Changes of a configuration in TOML, comments and layout kept.
+
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+
+use super::edit::{ARGUMENTS, Change, EditError, Entry, NAME};
+use crate::home::HOME_VARIABLE;
+
+/// See [`super::edit::edit`].
+pub(super) fn edit(servers: &str, text: &str, change: Change<'_>) -> Result<String, EditError> {
+    let mut document: DocumentMut = text.parse().map_err(|error| unreadable(text, &error))?;
+    if document.to_string() != text {
+        return Err(EditError::Lossy);
+    }
+    match change {
+        Change::Set(entry) => {
+            let mut all = Table::new();
+            all.set_implicit(true);
+            let all = table(document.as_table_mut(), servers, all)?;
+            set(table(all, NAME, Table::new())?, entry)?;
+        }
+        Change::Remove if !document.contains_key(servers) => {}
+        Change::Remove => {
+            table(document.as_table_mut(), servers, Table::new())?.remove(NAME);
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn unreadable(text: &str, error: &toml_edit::TomlError) -> EditError {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    EditError::Unreadable { reason: format!("{} on line {line}", error.message()) }
+}
+
+/// Has the entry say how Mainstay is started. What else it says stays, such as how long its start may take.
+fn set(found: &mut dyn TableLike, entry: &Entry) -> Result<(), EditError> {
+    say(found, "command", entry.command.as_str().into());
+    say(found, "args", Value::Array(ARGUMENTS.into_iter().collect()));
+    match &entry.home {
+        Some(home) if !found.contains_key("env") => {
+            let only = toml_edit::InlineTable::from_iter([(HOME_VARIABLE, home.as_str())]);
+            say(found, "env", Value::InlineTable(only));
+        }
+        Some(home) => say(table(found, "env", Table::new())?, HOME_VARIABLE, home.as_str().into()),
+        None if !found.contains_key("env") => {}
+        None => drop(table(found, "env", Table::new())?.remove(HOME_VARIABLE)),
+    }
+    Ok(())
+}
+
+/// Has a key say this, where it does not yet. What stands around the value stays.
+fn say(of: &mut dyn TableLike, key: &str, value: Value) {
+    match of.get_mut(key).and_then(Item::as_value_mut) {
+        None => drop(of.insert(key, Item::Value(value))),
+        Some(found) if is_same(found, &value) => {}
+        Some(found) => {
+            let around = found.decor().clone();
+            *found = value;
+            *found.decor_mut() = around;
+        }
+    }
+}
+
+/// Whether two values are the same text, or the same list of texts.
+fn is_same(left: &Value, right: &Value) -> bool {
+    let texts = |list: &Array| list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Vec<_>>();
+    match (left, right) {
+        (Value::String(left), Value::String(right)) => left.value() == right.value(),
+        (Value::Array(left), Value::Array(right)) => texts(left) == texts(right),
+        _ => false,
+    }
+}
+
+/// A table's key that is a table itself, this one where it is not there.
+fn table<'a>(of: &'a mut dyn TableLike, key: &str, new: Table) -> Result<&'a mut dyn TableLike, EditError> {
+    of.entry(key)
+        .or_insert(Item::Table(new))
+        .as_table_like_mut()
+        .ok_or_else(|| EditError::NotAnObject { name: format!("`{key}`") })
+}

@@ -1,0 +1,64 @@
+//! `mainstay session rebuild`: builds a session's project, and begins afresh with what was built.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_gateway::rpc::api::GetSession;
+use mainstay_model::{Error, Work};
+
+use super::awaiting::Awaited;
+use super::conditions::SentArgs;
+use super::session::{named, startup_text};
+use super::target::settle;
+use super::working::Done;
+use crate::connect::Connection;
+use crate::home::Home;
+use crate::terminal::Paint;
+
+/// Builds a session's project and begins afresh with what was built.
+///
+/// While it is built the session is as it was, and where the build fails it stays so. Where it succeeds a new worker has the project as it is
+/// now, and the definitions are dropped, or run again with `--keep`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mainstay session rebuild\n  mainstay session rebuild --keep lab\n\nCtrl-C ends the build.\nExit codes: 0 the session is ready again, 1 the build failed or was cancelled, 2 the command line was wrong."
+)]
+pub(super) struct Rebuild {
+    /// The session [default: the most recently active one of this folder]
+    session: Option<String>,
+
+    /// Run the definitions again with what was built, instead of dropping them
+    #[arg(long)]
+    keep: bool,
+
+    /// Print one line of JSON when it has ended
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    sent: SentArgs,
+}
+
+impl Rebuild {
+    pub(super) async fn run(self, home: &Home, connection: Connection) -> Result<ExitCode, Error> {
+        let Self { session, keep, json, sent } = self;
+        let session = named(&connection.client, session).await?;
+        let work = if keep { Work::Build } else { Work::Rebuild };
+        let done = Done::new(work, &session, !json);
+        let mut build = Awaited::new(done, &session, sent.named(), "the build")?;
+        let (view, client) = build.answer(home, connection).await?;
+        build.shown.finish(&view);
+        let session = client.call(GetSession { session: session.session.to_string() }).await?;
+        if json {
+            super::print_json_line(&view)?;
+        }
+        if !view.success {
+            return Ok(ExitCode::FAILURE);
+        }
+        let session = settle(&client, session).await?;
+        if !json {
+            print!("{}", startup_text(&session, Paint::stdout()));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

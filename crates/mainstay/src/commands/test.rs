@@ -1,0 +1,160 @@
+//! `mainstay test`
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use clap::Args;
+use mainstay_engine::query::{Test as Listed, Tests};
+use mainstay_gateway::rpc::api::ListTests;
+use mainstay_gateway::view::EvalView;
+use mainstay_model::{Error, TestRun, TestSelection, TestTimeout};
+
+use super::conditions::{SentArgs, milliseconds};
+use super::eval::{Run, Show, Source};
+use super::target::{Target, bring_into_use};
+use crate::connect::connect_or_start;
+use crate::home::Home;
+use crate::terminal::{Paint, Tone, note, printable};
+
+/// Runs the tests that a session's code defined, and those of the assemblies it refers to.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Test {
+    /// Only tests with this in their full name, in any case; with * it is the whole name
+    pattern: Option<String>,
+
+    /// Only tests of this category, or with this trait, written NAME=VALUE
+    #[arg(short, long)]
+    category: Option<String>,
+
+    /// How long each test may take: 90s, 500ms, 2m [default: 1m]
+    #[arg(long, value_name = "TIME", value_parser = test_timeout)]
+    timeout: Option<TestTimeout>,
+
+    /// List the tests; none runs
+    #[arg(short, long, conflicts_with = "timeout")]
+    list: bool,
+
+    #[command(flatten)]
+    target: Target,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mainstay test                            # all of them
+  mainstay test price --timeout 5s         # those with `price` in their names, five seconds for each
+  mainstay test --category slow --json
+  mainstay test --list                     # which there are
+
+Exit codes: 0 all that ran passed (with --list: there are some), 1 one failed, ran out of time or could not be run, or there was none,
+2 the command line was wrong.";
+
+fn test_timeout(text: &str) -> Result<TestTimeout, String> {
+    TestTimeout::new(milliseconds(text)?).ok_or_else(|| "it is longer than can be counted".to_owned())
+}
+
+impl Test {
+    pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
+        if self.list { self.list(home).await } else { self.run_tests(home).await }
+    }
+
+    async fn list(self, home: &Home) -> Result<ExitCode, Error> {
+        let Self { pattern, category, target, json, .. } = self;
+        let connection = connect_or_start(home, "cli").await?;
+        let client = &connection.client;
+        let session = target.find_or_create(home, client).await?;
+        let session = bring_into_use(client, session).await?.session.to_string();
+        let tests = client.call(ListTests { session, pattern, category }).await?;
+        if json {
+            super::print_json(&tests)?;
+        } else {
+            print!("{}", tests_text(&tests, Paint::stdout()));
+            tests.notes.iter().for_each(|text| note(text));
+        }
+        Ok(if tests.items.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    async fn run_tests(self, home: &Home) -> Result<ExitCode, Error> {
+        let Self { pattern, category, timeout, target, json, .. } = self;
+        let selection = TestSelection { pattern, category, timeout_ms: timeout };
+        let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
+        let run = Run::new(source, if json { Show::Nothing } else { Show::Output });
+        let Some(answer) = run.awaited(home, target, SentArgs::default()).await? else {
+            return Ok(ExitCode::FAILURE);
+        };
+        let tested = tested(&answer.eval);
+        if json {
+            match &tested {
+                Some(tested) => super::print_json(tested)?,
+                // A test ended the worker, or the run was cancelled: what there is to say is said of the eval.
+                None => super::print_json(&answer.eval)?,
+            }
+        }
+        let succeeded = answer.eval.success && tested.is_some_and(|tested| tested.succeeded());
+        Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+fn tested(eval: &EvalView) -> Option<TestRun> {
+    eval.displays.iter().find_map(|shown| TestRun::shown(&shown.display))
+}
+
+/// A test a line.
+fn tests_text(tests: &Tests, paint: Paint) -> String {
+    let mut text = String::new();
+    for Listed { name, framework, assembly, categories, skipped, cases } in &tests.items {
+        let place = assembly.as_deref().map(|assembly| format!(", {assembly}")).unwrap_or_default();
+        let cases = match cases {
+            Some(1) => String::new(),
+            Some(count) => format!(", {count} cases"),
+            None => ", cases not known yet".to_owned(),
+        };
+        let categories: String = categories.iter().map(|category| format!(" [{category}]")).collect();
+        let skipped = skipped.as_deref().map(|reason| format!(" skipped: {reason}")).unwrap_or_default();
+        let name = paint.tone(Tone::Name, &printable(name));
+        let rest = format!("({framework}{place}{cases}){categories}{skipped}");
+        let _ = writeln!(text, "{name} {}", paint.tone(Tone::Faint, &printable(&rest)));
+    }
+    let left = tests.found.saturating_sub(tests.items.len() as u64);
+    if left > 0 {
+        let _ = writeln!(text, "{}", paint.tone(Tone::Faint, &format!("… {left} more")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_listed_with_what_is_known_of_it() {
+        let test = |name: &str, cases| Listed {
+            name: name.to_owned(),
+            framework: "NUnit".to_owned(),
+            assembly: None,
+            categories: Vec::new(),
+            skipped: None,
+            cases,
+        };
+        let items = vec![
+            test("adds", Some(1)),
+            Listed { categories: vec!["slow".to_owned()], ..test("doubles", Some(3)) },
+            Listed {
+                assembly: Some("Shop.Tests".to_owned()),
+                skipped: Some("not yet".to_owned()),
+                ..test("sells", None)
+            },
+        ];
+        let tests = Tests { items, found: 5, notes: Vec::new() };
+        insta::assert_snapshot!(tests_text(&tests, Paint::plain()), @"
+        adds (NUnit)
+        doubles (NUnit, 3 cases) [slow]
+        sells (NUnit, Shop.Tests, cases not known yet) skipped: not yet
+        … 2 more
+        ");
+    }
+}

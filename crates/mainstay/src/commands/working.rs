@@ -1,0 +1,76 @@
+//! Something that a runner does for one's own command and that is no code: a turn of an agent, or a rebuild. What happens meanwhile is shown.
+
+use mainstay_engine::Live;
+use mainstay_gateway::rpc::api::{DoWork, Sent};
+use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::agent::WorkView;
+use mainstay_model::{Admission, CommandId, Event, EventBody, Seq, Work};
+
+use super::awaiting::Shown;
+use super::questions::Questions;
+use crate::telling::{Screen, Teller, Told};
+use crate::terminal::BegunLine;
+
+/// It, and what was seen of it.
+pub(super) struct Done {
+    work: Work,
+    teller: Teller,
+    /// None where nothing is shown.
+    screen: Option<Screen>,
+}
+
+impl Shown for Done {
+    type Request = DoWork;
+
+    const LISTENS: bool = true;
+
+    fn request(&self, session: String, sent: Sent) -> DoWork {
+        DoWork { session, work: self.work.clone(), admission: Admission::Queue, sent }
+    }
+
+    fn last_event(answer: &WorkView) -> Seq {
+        answer.seq
+    }
+
+    fn has_begun(&self) -> bool {
+        self.teller.has_begun()
+    }
+
+    fn see(&mut self, event: &Event, command: &CommandId, questions: &mut Questions) {
+        let asks = matches!(event.body, EventBody::AskRaised(_) | EventBody::AskEnded { .. });
+        if let Some(screen) = self.screen.as_mut().filter(|_| asks) {
+            screen.make_room();
+        }
+        questions.observe(event, command, &mut BegunLine::default());
+        if event.metadata.correlation.as_ref() == Some(command) {
+            let told = self.teller.event(event);
+            self.show(told);
+        }
+    }
+
+    fn hear(&mut self, live: &Live) {
+        let told = self.teller.live(live);
+        self.show(told);
+    }
+}
+
+impl Done {
+    /// In a session as it is now; nothing is shown where `is_shown` says so.
+    pub(super) fn new(work: Work, session: &SessionView, is_shown: bool) -> Self {
+        let state = session.agent.as_ref().and_then(|agent| agent.state.clone());
+        Self { work, teller: Teller::new(state), screen: is_shown.then(Screen::new) }
+    }
+
+    /// Shows what has not been shown of what came of it.
+    pub(super) fn finish(&mut self, view: &WorkView) {
+        if !self.teller.has_begun() {
+            self.show(Told::missed(&view.text, view.error.as_deref()));
+        }
+    }
+
+    fn show(&mut self, told: Vec<Told>) {
+        if let Some(screen) = &mut self.screen {
+            screen.show(told);
+        }
+    }
+}

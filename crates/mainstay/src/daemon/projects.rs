@@ -1,0 +1,146 @@
+//! The projects of F# sessions: what of one a worker loads, the scripts that run beside it, and how it is built.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
+use mainstay_kernel::fsharp::project::{self, Built, Resolved, Road};
+use mainstay_kernel::fsharp::{Sdk, Search, choose};
+use mainstay_kernel::{Builder, Copied, Project};
+use mainstay_model::{BuildReport, Diagnostic, Error, LoadedProject, ProjectRoad, Severity};
+
+/// The script of a user's that runs in every session, in Mainstay's home.
+const PROFILE: &str = "init.fsx";
+/// The one of a project, beside its file.
+const PROJECT_PROFILE: &str = ".mainstayrc.fsx";
+/// How often a build that prints nothing says that it goes on.
+const STILL_BUILDING: Duration = Duration::from_secs(5);
+
+/// What is there of a project to load. One that cannot be found out is told of, and nothing of it is loaded.
+pub(super) async fn loadable(file: &Path, sdk: &Sdk, copies: &Path, report: &Report) -> Project {
+    report.say(WarmUpProgress::begun(WarmUpPhase::Project));
+    let copied = async {
+        let resolved =
+            project::resolve(file, sdk, &|step| tracing::debug!(step, "a project is read")).await?;
+        let copied = project::shadow(&resolved, copies).await?;
+        Ok::<_, Error>((resolved, copied))
+    };
+    let path = file.display().to_string();
+    match copied.await {
+        Ok((resolved, copied)) => of(path, resolved, &copied),
+        Err(error) => {
+            let known = LoadedProject::failed(path, format!("{error}. {}", error.next_step()));
+            Project { known, ..Project::default() }
+        }
+    }
+}
+
+fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
+    let known = LoadedProject {
+        path,
+        road: Some(match resolved.road {
+            Road::Msbuild => ProjectRoad::Msbuild,
+            Road::Fallback => ProjectRoad::Fallback,
+        }),
+        framework: resolved.framework,
+        sources: resolved
+            .sources
+            .iter()
+            .chain(&resolved.projects)
+            .map(|path| path.display().to_string())
+            .collect(),
+        notes: resolved.notes,
+        ..LoadedProject::default()
+    };
+    let own = beside(&resolved.assemblies, &copied.assemblies);
+    Project { known, own, others: beside(&resolved.references, &copied.references) }
+}
+
+/// Each copy with what it is of: of files of one name only the first is copied.
+fn beside(origins: &[PathBuf], copies: &[PathBuf]) -> Vec<Copied> {
+    let of = |copy: &PathBuf| {
+        let origin = origins.iter().find(|origin| origin.file_name() == copy.file_name())?;
+        Some(Copied { origin: origin.clone(), copy: copy.clone() })
+    };
+    copies.iter().filter_map(of).collect()
+}
+
+/// The scripts that run before a session's own code: the user's, then the project's. Whoever opens a project runs its code anyway, when it
+/// is built; so that of a folder without one is not run.
+pub(super) fn profiles(home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
+    let of_project = project.and_then(Path::parent).map(|folder| folder.join(PROJECT_PROFILE));
+    std::iter::once(home.join(PROFILE)).chain(of_project).filter(|path| path.is_file()).collect()
+}
+
+/// Builds one project with the SDK that is preferred by then.
+pub(super) struct ProjectBuilder {
+    pub(super) project: PathBuf,
+    pub(super) search: Search,
+}
+
+#[async_trait]
+impl Builder for ProjectBuilder {
+    async fn build(&self, say: &(dyn Fn(String) + Send + Sync)) -> BuildReport {
+        let failed = |reason: String| BuildReport { built: Err(reason), diagnostics: Vec::new() };
+        let sdk = match choose(&self.search) {
+            Ok(sdk) => sdk,
+            Err(none) => return failed(none.to_string()),
+        };
+        let build = project::build(&self.project, &sdk, say);
+        tokio::pin!(build);
+        let began = Instant::now();
+        loop {
+            tokio::select! {
+                built = &mut build => break match built {
+                    Ok(built) => report(built),
+                    Err(error) => failed(format!("{error}. {}", error.next_step())),
+                },
+                () = tokio::time::sleep(STILL_BUILDING) => {
+                    say(format!("still building: {} s", began.elapsed().as_secs()));
+                }
+            }
+        }
+    }
+}
+
+fn report(built: Built) -> BuildReport {
+    let Built { success, diagnostics, output, .. } = built;
+    let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+    let reason = || match (diagnostics.iter().filter(is_error).count(), output.lines().last()) {
+        (0, Some(line)) => line.to_owned(),
+        (0, None) => "it says nothing".to_owned(),
+        (1, _) => "the build has 1 error".to_owned(),
+        (count, _) => format!("the build has {count} errors"),
+    };
+    BuildReport { built: if success { Ok(()) } else { Err(reason()) }, diagnostics }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_of_a_folder_runs_only_with_its_project() {
+        let (home, code) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (init, rc) = (home.path().join(PROFILE), code.path().join(PROJECT_PROFILE));
+        let project = code.path().join("Shop.fsproj");
+        assert_eq!(profiles(home.path(), Some(&project)), Vec::<PathBuf>::new());
+        std::fs::write(&init, "()").unwrap();
+        std::fs::write(&rc, "()").unwrap();
+        assert_eq!(profiles(home.path(), None), [init.as_path()]);
+        assert_eq!(profiles(home.path(), Some(&project)), [init, rc]);
+    }
+
+    #[test]
+    fn each_copy_is_of_the_first_file_of_its_name() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let (origins, copies) =
+            (paths(&["/a/x.dll", "/b/x.dll", "/b/y.dll"]), paths(&["/c/x.dll", "/c/y.dll"]));
+        let found = beside(&origins, &copies);
+        assert_eq!(
+            found.iter().map(|one| one.origin.clone()).collect::<Vec<_>>(),
+            paths(&["/a/x.dll", "/b/y.dll"])
+        );
+    }
+}

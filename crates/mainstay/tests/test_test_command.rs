@@ -1,0 +1,179 @@
+//! `mainstay test`: tests of a session, with the real compiler and a real NUnit.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+#[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "other tests type more")]
+mod terminal;
+
+use serde_json::Value;
+use support::{World, nunit};
+use terminal::Terminal;
+
+const SUMS: &str = "[<Test>]
+let ``one and one`` () = Assert.AreEqual(2, 1 + 1)
+[<Test; Category \"wrong\">]
+let ``two and two`` () = printfn \"adding\"; Assert.AreEqual(5, 2 + 2)
+[<Test; Ignore \"not today\">]
+let later () = ()";
+
+impl World {
+    fn defines(&self, code: &str) {
+        let evaluated = self.eval(code);
+        assert_eq!(evaluated["success"], true, "{evaluated}");
+    }
+
+    /// With NUnit, and these definitions.
+    fn with_tests(code: &str) -> Self {
+        let world = Self::new();
+        world.defines(&format!("#r @\"{}\"\nopen NUnit.Framework", nunit().display()));
+        world.defines(code);
+        world
+    }
+}
+
+/// What differs from run to run.
+fn without_times(text: &str) -> String {
+    let mut words = text.split(' ').peekable();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        let is_number = !word.is_empty() && word.trim_start_matches('(').chars().all(|c| c.is_ascii_digit());
+        match words.peek() {
+            Some(unit) if is_number && unit.starts_with("ms") => {
+                kept.push(if word.starts_with('(') { "(N" } else { "N" });
+            }
+            Some(_) | None => kept.push(word),
+        }
+    }
+    kept.join(" ")
+}
+
+#[test]
+fn tests_that_fail_are_told_and_are_the_exit_code() {
+    let world = World::with_tests(SUMS);
+    let all = world.run(["test"]);
+    assert_eq!((all.code, all.stderr.as_str()), (1, ""));
+    insta::assert_snapshot!(without_times(&all.stdout), @"
+    adding
+    passed   one and one (N ms)
+    failed   two and two (N ms)
+        Expected: 5
+        But was:  4
+        at two and two()
+    skipped  later: not today
+    1 passed, 1 failed, 1 skipped in N ms
+    ");
+    let good = world.run(["test", "ONE"]);
+    assert_eq!(good.code, 0, "{good:?}");
+    assert_eq!(world.run(["test", "--category", "Wrong", "one"]).code, 1, "there is none of both");
+}
+
+#[test]
+fn programs_read_what_came_of_each_test() {
+    let world = World::with_tests(SUMS);
+    let run = world.run(["test", "--json", "-c", "wrong"]);
+    assert_eq!(run.code, 1);
+    let mut told: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(told["durationMs"].is_u64() && told["tests"][0]["durationMs"].is_u64());
+    told["durationMs"] = Value::Null;
+    told["tests"][0]["durationMs"] = Value::Null;
+    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
+    {
+      "durationMs": null,
+      "failed": 1,
+      "passed": 0,
+      "skipped": 0,
+      "tests": [
+        {
+          "categories": [
+            "wrong"
+          ],
+          "durationMs": null,
+          "failure": {
+            "actual": "4",
+            "expected": "5",
+            "kind": "NUnit.Framework.AssertionException",
+            "message": "  Expected: 5\n  But was:  4\n",
+            "stack": [
+              "two and two()"
+            ]
+          },
+          "framework": "NUnit",
+          "name": "two and two",
+          "outcome": "failed"
+        }
+      ],
+      "timedOut": 0
+    }
+    "#);
+}
+
+#[test]
+fn tests_are_listed_without_running() {
+    let world = World::with_tests(SUMS);
+    let list = world.run(["test", "--list"]);
+    assert_eq!(list.code, 0);
+    insta::assert_snapshot!(list.stdout, @"
+    one and one (NUnit)
+    two and two (NUnit) [wrong]
+    later (NUnit) skipped: not today
+    ");
+    let none = world.run(["test", "--list", "nothing"]);
+    assert_eq!((none.code, none.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(none.stderr, @"none of the 3 tests is meant: the pattern is a part of a name, or with `*` the whole of it, and a category is named whole");
+    let json = world.run(["test", "--list", "--json", "two"]);
+    assert_eq!(serde_json::from_str::<Value>(&json.stdout).unwrap()["items"][0]["categories"][0], "wrong");
+}
+
+#[test]
+fn a_test_that_hangs_and_one_that_ends_the_worker_are_the_end_of_no_session() {
+    let world = World::with_tests(
+        "[<Test>]\nlet spins () = while true do ()\n[<Test>]\nlet works () = ()\n[<Test>]\nlet exits () = exit 7",
+    );
+    let hung = world.run(["test", "s*s", "--timeout", "200ms"]);
+    assert_eq!(hung.code, 1);
+    insta::assert_snapshot!(without_times(&hung.stdout), @"
+    timeout  spins: it ran longer than N ms
+    0 passed, 1 timed out in N ms
+    a test goes on although its time is over: a hard reset of the session ends it
+    ");
+    assert_eq!(world.run(["session", "reset", "--hard"]).code, 0);
+    let world = World::with_tests("[<Test>]\nlet exits () = exit 7\n[<Test>]\nlet works () = ()");
+    let exited = world.run(["test", "--json"]);
+    assert_eq!(exited.code, 1);
+    let told: Value = serde_json::from_str(&exited.stdout).unwrap();
+    assert_eq!((&told["success"], told["ending"].as_str()), (&Value::Bool(false), Some("workerExited")));
+    assert_eq!(world.run(["test", "works"]).code, 0, "the tests are there again");
+}
+
+#[test]
+fn a_run_of_tests_is_not_run_again_when_the_session_is_rebuilt() {
+    let world = World::with_tests(
+        "let mutable runs = 0\n[<Test>]\nlet counts () = runs <- runs + 1; printfn \"run\"",
+    );
+    assert_eq!(world.run(["test"]).code, 0);
+    assert_eq!(world.eval("runs")["value"], "1");
+    assert_eq!(world.run(["test"]).code, 0);
+    assert_eq!(world.eval("System.Diagnostics.Process.GetCurrentProcess().Kill()")["success"], false);
+    assert_eq!(world.eval("runs")["value"], "0", "what its tests did to the session is not kept");
+}
+
+#[test]
+fn where_there_are_no_tests_that_is_a_failure_with_a_next_step() {
+    let world = World::new();
+    let none = world.run(["test"]);
+    assert_eq!(none.code, 1);
+    insta::assert_snapshot!(none.stdout, @"no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest or Expecto, and define tests with its attributes");
+    let wrong = world.run(["test", "--timeout", "0s"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+}
+
+#[test]
+fn tests_are_run_at_the_prompt() {
+    let world = World::with_tests(SUMS);
+    let terminal = Terminal::open(&world);
+    terminal.wait_for_last_line("work>");
+    terminal.enter(":test one");
+    terminal.wait_for("1 passed in");
+    terminal.wait_for_last_line("work>");
+}

@@ -1,0 +1,234 @@
+//! Tests that a session's code runs: which, and what came of them. They run as an eval does; what came of them is one of the forms
+//! of what it shows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::display::{Display, Form, TESTS};
+
+/// Which tests to run, and how long each may take.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestSelection {
+    /// A part of a name, in any case; with `*` it is the whole name.
+    pub pattern: Option<String>,
+    /// A category, or a trait as `name=value`.
+    pub category: Option<String>,
+    /// How long one test may take, in milliseconds.
+    pub timeout_ms: Option<TestTimeout>,
+}
+
+/// How long one test may take, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestTimeout(u32);
+
+impl TestTimeout {
+    /// The longest: what the worker counts with.
+    pub const MAX: u64 = 2_147_483_647;
+
+    /// None where it is nothing, or longer than can be counted.
+    pub fn new(milliseconds: u64) -> Option<Self> {
+        u32::try_from(milliseconds).ok().filter(|_| (1..=Self::MAX).contains(&milliseconds)).map(Self)
+    }
+}
+
+/// The function of F# that runs tests.
+const RUN: &str = "Mainstay.Tests.run";
+
+impl TestSelection {
+    /// The code that runs them in a session of F#.
+    pub fn code(&self) -> String {
+        let Self { pattern, category, timeout_ms } = self;
+        let arguments = [
+            pattern.as_deref().map(|text| format!("pattern = {}", literal(text))),
+            category.as_deref().map(|text| format!("category = {}", literal(text))),
+            timeout_ms.map(|TestTimeout(limit)| format!("timeoutMs = {limit}")),
+        ];
+        let arguments: Vec<_> = arguments.into_iter().flatten().collect();
+        format!("{RUN}({})", arguments.join(", "))
+    }
+
+    /// Whether this is code that runs tests.
+    pub fn is_run_by(code: &str) -> bool {
+        code.strip_prefix(RUN).is_some_and(|rest| rest.starts_with('('))
+    }
+}
+
+/// A text as F# writes it.
+fn literal(text: &str) -> String {
+    let mut literal = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => literal.extend(['\\', character]),
+            control if control.is_control() => literal.push_str(&format!("\\u{:04x}", u32::from(control))),
+            plain => literal.push(plain),
+        }
+    }
+    literal.push('"');
+    literal
+}
+
+/// What came of tests that ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestRun {
+    /// How many passed.
+    pub passed: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// How many ran longer than they may.
+    pub timed_out: u64,
+    /// How many were not run.
+    pub skipped: u64,
+    /// How long all took together, in milliseconds.
+    pub duration_ms: u64,
+    /// Each of them, in the order in which they ran.
+    pub tests: Vec<TestResult>,
+    /// How many are not told one by one; all of them passed, unless there are very many that did not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+    /// Whether a test goes on although its time is over: only a hard reset of the session ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub must_restart: bool,
+    /// What could not be looked at; where no test was found, what would make some be found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What came of one test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestResult {
+    /// Its full name, with the arguments it was given.
+    pub name: String,
+    /// Whose test it is: `xUnit`, `NUnit`, `MSTest`, `Expecto`.
+    pub framework: String,
+    /// The assembly it is in; none where the session's code defined it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assembly: Option<String>,
+    /// Its categories, and its traits as `name=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: TestOutcome,
+}
+
+/// What came of a test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum TestOutcome {
+    /// It ran to its end.
+    Passed,
+    /// It was not run, or did not want to be judged.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+    /// It ran longer than it may.
+    TimedOut {
+        /// How long it might, in milliseconds.
+        limit_ms: u64,
+    },
+    /// An exception escaped it.
+    Failed {
+        /// Which.
+        failure: Box<TestFailure>,
+    },
+}
+
+/// Why a test failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestFailure {
+    /// The type of what was raised.
+    pub kind: String,
+    /// What it says.
+    pub message: String,
+    /// What was expected, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was there instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
+    /// Where it was raised, as far as that is the author's code, the innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// The file of the innermost that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl TestRun {
+    /// What a display tells of tests; none where it is of something else.
+    pub fn shown(display: &Display) -> Option<Self> {
+        match display.data.form(TESTS) {
+            Some(Form::Json(run)) => Self::deserialize(run).ok(),
+            Some(Form::Text(_) | Form::Binary(_)) | None => None,
+        }
+    }
+
+    /// Whether there were tests, and none failed.
+    pub fn succeeded(&self) -> bool {
+        self.failed == 0 && self.timed_out == 0 && self.count() > 0
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.passed + self.failed + self.timed_out + self.skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::display::Bundle;
+
+    #[test]
+    fn what_is_selected_is_written_as_code() {
+        let selection = TestSelection {
+            pattern: Some("adds \"two\\three\"\n".to_owned()),
+            category: Some("slow é".to_owned()),
+            timeout_ms: TestTimeout::new(1500),
+        };
+        insta::assert_snapshot!(selection.code(), @r#"Mainstay.Tests.run(pattern = "adds \"two\\three\"\u000a", category = "slow é", timeoutMs = 1500)"#);
+        assert_eq!(TestSelection::default().code(), "Mainstay.Tests.run()");
+    }
+
+    #[test]
+    fn a_test_has_some_time_and_no_more_than_can_be_counted() {
+        assert_eq!((TestTimeout::new(0), TestTimeout::new(TestTimeout::MAX + 1)), (None, None));
+        assert!(TestTimeout::new(1).is_some() && TestTimeout::new(TestTimeout::MAX).is_some());
+    }
+
+    #[test]
+    fn a_display_of_tests_is_read_and_no_other() {
+        let run = r#"{"passed":1,"failed":0,"timedOut":0,"skipped":0,"durationMs":3,"tests":[{"name":"adds","framework":"NUnit","durationMs":2,"outcome":"passed"}]}"#;
+        let display = |kind: &str| Display {
+            id: None,
+            is_value: false,
+            data: Bundle::from(
+                [(kind.to_owned(), serde_json::from_str(run).unwrap())]
+                    .into_iter()
+                    .collect::<std::collections::BTreeMap<_, _>>(),
+            ),
+        };
+        let read = TestRun::shown(&display(TESTS)).unwrap();
+        assert_eq!((read.passed, read.tests.len(), read.succeeded()), (1, 1, true));
+        assert_eq!(TestRun::shown(&display("application/json")), None);
+    }
+
+    #[test]
+    fn no_tests_are_no_success() {
+        assert!(!TestRun::default().succeeded());
+        assert!(!TestRun { passed: 1, timed_out: 1, ..TestRun::default() }.succeeded());
+    }
+}

@@ -1,0 +1,175 @@
+/// Where tests are looked for: in what the session's code defined, and in the assemblies it refers to.
+module internal MainstayDisplay.TestsFinding
+
+open System
+open System.IO
+open System.Reflection
+open System.Text.RegularExpressions
+open MainstayDisplay.TestsModel
+open MainstayDisplay.TestsReflection
+
+/// A session, as far as its tests are concerned.
+type Session =
+    { /// The files of the assemblies that it refers to, loaded or not.
+      References: string list
+      /// The assemblies that its own code became.
+      Own: Assembly list
+      /// Whether what a submission defined is not to be seen.
+      IsGone: int -> bool }
+
+/// The session whose tests `Mainstay.Tests` finds, as the worker sets it.
+let mutable session: unit -> Session = fun () -> { References = []; Own = []; IsGone = fun _ -> false }
+
+/// What was found.
+type Found =
+    { Suites: Suite list
+      Holders: Holder list
+      /// The test frameworks that something refers to.
+      Frameworks: string list
+      /// What could not be looked at.
+      Notes: string list }
+
+let private frameworks = [ "nunit.framework"; "xunit.core"; "xunit.v3.core"; "Microsoft.VisualStudio.TestPlatform.TestFramework"; "Microsoft.VisualStudio.QualityTools.UnitTestFramework"; "MSTest.TestFramework"; "Expecto" ]
+
+let private isFramework (name: string) = List.contains name frameworks
+
+let private frameworksOf (assembly: Assembly) : string list =
+    assembly.GetReferencedAssemblies() |> Seq.map (fun name -> name.Name) |> Seq.filter isFramework |> List.ofSeq
+
+let private typesOf (assembly: Assembly) : Type list * string list =
+    try List.ofArray (assembly.GetTypes()), []
+    with
+    | :? ReflectionTypeLoadException as e ->
+        let reason = match e.LoaderExceptions |> Array.tryHead with Some first -> first.Message | None -> e.Message
+        let loaded = e.Types |> Seq.filter (isNull >> not) |> List.ofSeq
+        loaded, [ sprintf "%d types of %s could not be loaded: %s" (e.Types.Length - loaded.Length) (assembly.GetName().Name) reason ]
+
+let private isPlain (name: string) = not (name.Contains "@" || name.Contains "<" || name.Contains "$")
+
+let private mayHold (kind: Type) =
+    kind.IsClass && isPlain kind.FullName && not kind.ContainsGenericParameters && (not kind.IsAbstract || isStaticKind kind) && not (typeof<Delegate>.IsAssignableFrom kind)
+
+/// A function that only raises is generic in what it gives; as a test it is as good as any other.
+let private closed (m: MethodInfo) : MethodInfo option =
+    if not m.IsGenericMethodDefinition then Some m
+    else
+        try Some(m.MakeGenericMethod(m.GetGenericArguments() |> Array.map (fun _ -> typeof<obj>)))
+        with :? ArgumentException -> None
+
+let private methodsOf (kind: Type) =
+    kind.GetMethods publicMembers |> Seq.filter (fun m -> not m.IsSpecialName && m.DeclaringType <> typeof<obj>) |> Seq.choose closed |> List.ofSeq
+
+let private propertiesOf (kind: Type) = kind.GetProperties(BindingFlags.Public ||| BindingFlags.Static) |> List.ofArray
+
+let private holderOf (assembly: string option) (name: string) (kind: Type) : Holder =
+    { Name = name.Replace('+', '.'); Kind = Some kind; Assembly = assembly; Methods = methodsOf kind; Properties = propertiesOf kind }
+
+let private submission = Regex(@"^FSI_(\d+)(?:[+.]|$)", RegexOptions.CultureInvariant)
+
+/// The types of the session's code: of which submission, what it is called, and it.
+let private submitted (own: Assembly list) (isGone: int -> bool) : (int * string * Type) list =
+    own
+    |> List.collect (typesOf >> fst)
+    |> List.choose (fun kind ->
+        let found = submission.Match kind.FullName
+        if not found.Success then None
+        else
+            let number = int found.Groups.[1].Value
+            if isGone number then None else Some(number, kind.FullName.Substring found.Length, kind))
+
+/// What stands at the prompt; of two with one name only the newer can be reached.
+let private prompt (types: (int * string * Type) list) : Holder =
+    let members =
+        types
+        |> List.filter (fun (_, name, _) -> name = "")
+        |> List.sortByDescending (fun (number, _, _) -> number)
+        |> List.collect (fun (number, _, kind) ->
+            (methodsOf kind |> List.map (fun m -> number, m :> MemberInfo)) @ (propertiesOf kind |> List.map (fun property -> number, property :> MemberInfo)))
+    let newest = members |> List.distinctBy (fun (_, m) -> m.Name) |> List.sortBy fst |> List.map snd
+    { Name = ""
+      Kind = None
+      Assembly = None
+      Methods = newest |> List.choose (function :? MethodInfo as m -> Some m | _ -> None)
+      Properties = newest |> List.choose (function :? PropertyInfo as property -> Some property | _ -> None) }
+
+/// The classes and modules of the session's code. One that is defined again hides the older one with all that stands in it.
+let private defined (types: (int * string * Type) list) : Holder list =
+    let root (name: string) = name.Split([| '+'; '.' |]).[0]
+    let nested = types |> List.filter (fun (_, name, _) -> name <> "")
+    let newest = nested |> List.groupBy (fun (_, name, _) -> root name) |> List.map (fun (root, some) -> root, some |> List.map (fun (number, _, _) -> number) |> List.max) |> dict
+    nested
+    |> List.filter (fun (number, name, kind) -> newest.[root name] = number && mayHold kind)
+    |> List.map (fun (_, name, kind) -> holderOf None name kind)
+
+let private load (path: string) : Result<Assembly, string> =
+    try Ok(Assembly.LoadFrom path)
+    with e -> Error(sprintf "%s could not be loaded: %s" (Path.GetFileName path) e.Message)
+
+/// The assemblies that refer to a framework.
+let private compiled (references: string list) : Assembly list * string list =
+    let loaded = references |> List.map load
+    let notes = loaded |> List.choose (function Error note -> Some note | Ok _ -> None)
+    let others = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter (fun assembly -> not assembly.IsDynamic) |> List.ofSeq
+    let all = (loaded |> List.choose (function Ok assembly -> Some assembly | Error _ -> None)) @ others
+    all |> List.distinct |> List.filter (fun assembly -> not (List.isEmpty (frameworksOf assembly))), notes
+
+let private suitesOf (holders: Holder list) : Suite list =
+    [ TestsExpecto.suites; TestsXunit.suites; TestsNunit.suites; TestsMstest.suites ] |> List.collect (fun suites -> suites holders)
+
+/// All tests there are. None of the session's code runs for it.
+let find () : Found =
+    let { References = references; Own = own; IsGone = isGone } = session ()
+    let types = submitted own isGone
+    let ofSession = prompt types :: defined types
+    let assemblies, unloaded = compiled references
+    let ofAssembly (assembly: Assembly) =
+        let types, notes = typesOf assembly
+        let name = assembly.GetName().Name
+        types |> List.filter mayHold |> List.map (fun kind -> holderOf (Some name) kind.FullName kind), notes
+    let read = assemblies |> List.map ofAssembly
+    let referred = references |> List.map Path.GetFileNameWithoutExtension |> List.filter isFramework
+    { Suites = suitesOf ofSession @ (read |> List.collect (fst >> suitesOf))
+      Holders = ofSession
+      Frameworks = List.distinct (referred @ List.collect frameworksOf assemblies)
+      Notes = unloaded @ List.collect snd read }
+
+/// What would make tests be found, where none was: there are so many, which nothing selects.
+let advice (found: Found) (count: int) : string =
+    match count, found.Frameworks with
+    | 0, [] ->
+        "no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest or Expecto, and define tests with its attributes"
+    | 0, frameworks ->
+        sprintf "no test was found, although %s is referred to: mark functions or methods with its attributes, or `#r` the assembly of your tests" (String.concat ", " frameworks)
+    | count, _ -> sprintf "none of the %d tests is meant: the pattern is a part of a name, or with `*` the whole of it, and a category is named whole" count
+
+/// A test, as it is listed.
+type Listed =
+    { Name: string
+      Framework: string
+      Assembly: string option
+      Categories: string list
+      Skipped: string option
+      Cases: int option }
+
+/// The tests that a filter selects, how many there are, and what is to be said besides. None of the session's code runs.
+let list (filter: Filter) : Listed list * int * string list =
+    let found = find ()
+    let told (declared: Declared) : Listed =
+        { Name = declared.Name
+          Framework = declared.Framework
+          Assembly = declared.Assembly
+          Categories = declared.Categories
+          Skipped = declared.Skipped
+          Cases = declared.Cases }
+    let ofValue (case: Case) : Listed =
+        { Name = case.Name; Framework = "Expecto"; Assembly = None; Categories = []; Skipped = case.Skipped; Cases = Some 1 }
+    let there = found.Holders |> List.choose (fun holder -> TestsExpecto.there holder) 
+    let isAllThere = there.Length = found.Holders.Length
+    let declared =
+        found.Suites
+        |> List.collect (fun suite -> suite.Declared)
+        |> List.filter (fun declared -> not (isAllThere && declared.Framework = "Expecto" && declared.Assembly.IsNone))
+        |> List.map told
+    let all = (if isAllThere then there |> List.concat |> List.map ofValue else []) @ declared
+    let meant = all |> List.filter (fun one -> selects filter one.Name one.Categories)
+    meant, all.Length, found.Notes @ (if List.isEmpty meant then [ advice found all.Length ] else [])

@@ -1,0 +1,104 @@
+/// What a test is, and what comes of it, whatever framework it is written for.
+module internal MainstayDisplay.TestsModel
+
+open System
+open System.Runtime.ExceptionServices
+open System.Threading
+
+/// One thing to run.
+type Case =
+    { Name: string
+      Categories: string list
+      /// Why it is not run, where it is not.
+      Skipped: string option
+      /// What its author allows it.
+      TimeLimit: TimeSpan option
+      Run: CancellationToken -> unit }
+
+/// A test as its author declared it.
+type Declared =
+    { Name: string
+      Framework: string
+      /// None for what the session's own code defined.
+      Assembly: string option
+      Categories: string list
+      Skipped: string option
+      /// How many cases it has; None where only running the session's code tells.
+      Cases: int option
+      /// Its cases. This may run the session's code.
+      Expand: unit -> Case list }
+
+/// Tests that share what is set up once for all of them.
+type Suite =
+    { Declared: Declared list
+      /// Ends what was set up.
+      Close: unit -> unit
+      Name: string }
+
+/// Why a test failed.
+type Failure =
+    { Kind: string
+      Message: string
+      Expected: string option
+      Actual: string option
+      Stack: string list
+      Place: (string * int) option }
+
+type Outcome =
+    | Passed
+    | Skipped of reason: string
+    | Failed of Failure
+    /// It ran longer than it may.
+    | TimedOut of limit: TimeSpan
+
+type Ran =
+    { Name: string
+      Framework: string
+      Assembly: string option
+      Categories: string list
+      Outcome: Outcome
+      Took: TimeSpan }
+
+/// What a test raises to say that it is not to be run.
+exception NotRun of reason: string
+
+/// Something that is made once, by whoever needs it first. Whoever comes while it is made, or finds that it could not be, fails.
+type Once<'T>(make: unit -> 'T) =
+    let gate = obj ()
+    let mutable isBegun = false
+    let mutable made: Result<'T, exn> option = None
+
+    member _.Value: 'T =
+        let isFirst =
+            lock gate (fun () ->
+                let isFirst = not isBegun
+                isBegun <- true
+                isFirst)
+        if isFirst then made <- Some(try Ok(make ()) with e -> Error e)
+        match made with
+        | Some (Ok value) -> value
+        | Some (Error e) ->
+            ExceptionDispatchInfo.Capture(e).Throw()
+            raise e
+        | None -> failwith "what it needs is still being set up by a test that did not end"
+
+    /// It, where it was made.
+    member _.Made: 'T option = match made with Some (Ok value) -> Some value | Some (Error _) | None -> None
+
+/// Which tests are meant.
+type Filter =
+    { /// In any case; with `*` it is the whole name, without it a part.
+      Pattern: string option
+      Category: string option }
+
+let private isLike (pattern: string) (name: string) =
+    if pattern.Contains "*" then
+        let expression = "^" + Text.RegularExpressions.Regex.Escape(pattern).Replace("\\*", ".*") + "$"
+        Text.RegularExpressions.Regex.IsMatch(name, expression, Text.RegularExpressions.RegexOptions.IgnoreCase ||| Text.RegularExpressions.RegexOptions.Singleline)
+    else name.IndexOf(pattern, StringComparison.OrdinalIgnoreCase) >= 0
+
+let private same (one: string) (other: string) = String.Equals(one, other, StringComparison.OrdinalIgnoreCase)
+
+let selects (filter: Filter) (name: string) (categories: string list) : bool =
+    Option.forall (fun pattern -> isLike pattern name) filter.Pattern
+    && Option.forall (fun category -> List.exists (same category) categories) filter.Category
