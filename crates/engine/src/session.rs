@@ -331,7 +331,7 @@ impl SessionTask {
                 Some(word) = self.from_worker.recv() => self.hear(word),
             }
         }
-        mailbox.close();
+        turn_away_all(mailbox).await;
     }
 
     fn set_door(&mut self, way: Option<mpsc::Sender<Envelope>>) {
@@ -630,6 +630,13 @@ impl SessionTask {
     }
 }
 
+/// Closes a mailbox and drops what is in it, and what was on its way there. Dropping the mailbox alone would leave the latter, whose
+/// senders would wait for ever: each has the way to the mailbox with it, and so keeps it.
+async fn turn_away_all(mut mailbox: mpsc::Receiver<Envelope>) {
+    mailbox.close();
+    while mailbox.recv().await.is_some() {}
+}
+
 /// Output alone does not make held output leave.
 fn is_output(input: &Input) -> bool {
     let Input::Notice(notice) = input else { return false };
@@ -652,4 +659,25 @@ fn until(at: Timestamp) -> Duration {
 pub(crate) fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_was_about_to_send_when_a_mailbox_closes_is_not_left_waiting() {
+        let (requests, mailbox) = mpsc::channel::<Envelope>(2);
+        let envelope = |reply| Envelope { request: Request::Drain { reply }, door: requests.clone() };
+        let (reply, early) = oneshot::channel();
+        requests.send(envelope(reply)).await.ok().unwrap();
+        let place = requests.reserve().await.unwrap();
+        let closing = tokio::spawn(turn_away_all(mailbox));
+        requests.closed().await;
+        let (reply, late) = oneshot::channel();
+        place.send(envelope(reply));
+        assert!(early.await.is_err());
+        assert!(late.await.is_err());
+        closing.await.unwrap();
+    }
 }
