@@ -478,7 +478,7 @@ impl Engine {
     }
 
     /// Why a session's task does not answer.
-    fn gone(&self) -> Error {
+    pub(crate) fn gone(&self) -> Error {
         match self.lock().stopping {
             true => Error::DaemonStopping,
             false => {

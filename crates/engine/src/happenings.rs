@@ -1,9 +1,10 @@
 //! What happens in all sessions, for the daemon itself: nobody is attached by it.
 
-use mainstay_model::{Error, EventFilter};
+use mainstay_model::{Error, EventFilter, Notice, SessionId};
 
 use crate::engine::Engine;
 use crate::hub::{Cursor, Subscription};
+use crate::session::Request;
 
 /// What happens from some moment on.
 pub struct Happenings(Subscription);
@@ -16,6 +17,18 @@ impl Engine {
     pub async fn happenings(&self, filter: EventFilter) -> Result<Happenings, Error> {
         let after = self.shared.log.last_position().await?;
         Ok(Happenings(self.follow(Cursor::Log { after }, filter)))
+    }
+}
+
+impl Engine {
+    /// Tells a session that files were written, which its project may be made of.
+    ///
+    /// # Errors
+    /// [`Error::SessionNotFound`], [`Error::StoreFailed`], [`Error::DaemonStopping`].
+    pub async fn files_written(&self, session: SessionId, files: Vec<String>) -> Result<(), Error> {
+        let notice = Notice::Written { files };
+        let hears = self.handle(session).await?.send(Request::Hear { notice }).await;
+        if hears { Ok(()) } else { Err(self.gone()) }
     }
 }
 

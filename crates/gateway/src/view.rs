@@ -113,20 +113,23 @@ pub struct StartupView {
     /// What did not go as it was meant to: the first few.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
+    /// What of its project no build has taken in yet, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbuilt: Option<String>,
 }
 
 impl StartupView {
     /// How many faults are told of.
     const FAULTS: usize = 10;
 
-    fn new(startup: &Startup) -> Self {
+    fn new(startup: &Startup, unbuilt: Option<String>) -> Self {
         let mut faults = startup.faults();
         let more = faults.len().saturating_sub(Self::FAULTS);
         if more > 0 {
             faults.truncate(Self::FAULTS);
             faults.push(format!("and {more} more"));
         }
-        Self { summary: startup.to_string(), faults }
+        Self { summary: startup.to_string(), faults, unbuilt }
     }
 }
 
@@ -166,7 +169,10 @@ impl SessionView {
             offered: session.offered(),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
-            startup: session.startup.as_deref().map(StartupView::new),
+            startup: session
+                .startup
+                .as_deref()
+                .map(|startup| StartupView::new(startup, session.unbuilt_words())),
             forked_from: session.forked_from.clone(),
             deleted_at: session.deleted_at,
             created_at: session.created_at,

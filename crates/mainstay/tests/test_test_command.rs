@@ -177,3 +177,76 @@ fn tests_are_run_at_the_prompt() {
     terminal.wait_for("1 passed in");
     terminal.wait_for_last_line("work>");
 }
+
+/// How many passed, how many failed, and which assemblies were left alone.
+fn verdict(run: &Value) -> (u64, u64, Value) {
+    (run["passed"].as_u64().unwrap(), run["failed"].as_u64().unwrap(), run["unchanged"].clone())
+}
+
+#[test]
+fn tests_of_the_session_run_again_when_its_code_has_changed() {
+    let world = World::with_tests(SUMS);
+    let mut runs = world.follow_lines(&["test", "--watch", "--json"]);
+    assert_eq!(verdict(&runs.next()), (1, 1, Value::Null));
+    world.defines("let looked = 1");
+    assert_eq!(verdict(&runs.next()), (1, 1, Value::Null));
+    world.defines("[<Test>]\nlet ``two and two`` () = Assert.AreEqual(4, 2 + 2)");
+    assert_eq!(verdict(&runs.next()), (2, 0, Value::Null));
+    assert_eq!(runs.interrupt(), Some(0), "all passed when they last ran");
+}
+
+#[test]
+fn of_a_solution_the_tests_run_again_that_a_written_file_touches() {
+    let world = World::new();
+    let write = |name: &str, text: &str| {
+        let path = world.work().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let project = |file: &str, references: &str| {
+        format!(
+            r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>netcoreapp3.1</TargetFramework></PropertyGroup>
+  <ItemGroup><Compile Include="{file}" />{references}</ItemGroup>
+</Project>"#
+        )
+    };
+    let nunit = format!(
+        r#"<Reference Include="nunit.framework"><HintPath>{}</HintPath></Reference>"#,
+        nunit().display()
+    );
+    let with_shop = format!(r#"{nunit}<ProjectReference Include="../Shop/Shop.fsproj" />"#);
+    write("Shop/Shop.fsproj", &project("Shop.fs", ""));
+    write("Shop/Shop.fs", "module Shop\nlet price = 1\n");
+    write("ShopTests/ShopTests.fsproj", &project("Tests.fs", &with_shop));
+    write(
+        "ShopTests/Tests.fs",
+        "module ShopTests\nopen NUnit.Framework\n[<Test>]\nlet ``it costs two`` () = Assert.AreEqual(2, Shop.price)\n",
+    );
+    write("SumTests/SumTests.fsproj", &project("Tests.fs", &nunit));
+    write(
+        "SumTests/Tests.fs",
+        "module SumTests\nopen NUnit.Framework\n[<Test>]\nlet adds () = Assert.AreEqual(2, 1 + 1)\n",
+    );
+    write(
+        "All.slnx",
+        r#"<Solution>
+  <Project Path="Shop/Shop.fsproj" /><Project Path="ShopTests/ShopTests.fsproj" /><Project Path="SumTests/SumTests.fsproj" />
+</Solution>"#,
+    );
+    let created = world.run(["session", "new", "--project", "All.slnx"]);
+    assert_eq!(created.code, 0, "{created:?}");
+    let built = world.run(["session", "rebuild"]);
+    assert_eq!(built.code, 0, "{built:?}");
+
+    let mut runs = world.follow_lines(&["test", "--watch", "--json"]);
+    assert_eq!(verdict(&runs.next()), (1, 1, Value::Null));
+    write("Shop/Shop.fs", "module Shop\nlet price = 2\n");
+    assert_eq!(verdict(&runs.next()), (1, 0, serde_json::json!(["SumTests"])));
+    write(
+        "SumTests/Tests.fs",
+        "module SumTests\nopen NUnit.Framework\n[<Test>]\nlet adds () = Assert.AreEqual(3, 1 + 1)\n",
+    );
+    assert_eq!(verdict(&runs.next()), (0, 1, serde_json::json!(["ShopTests"])));
+    assert_eq!(runs.interrupt(), Some(1), "one failed when it last ran");
+}

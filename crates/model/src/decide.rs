@@ -165,6 +165,11 @@ pub enum Notice {
         /// It, by name, as it is now.
         found: References,
     },
+    /// Files were written.
+    Written {
+        /// Their paths.
+        files: Vec<String>,
+    },
     /// The daemon was lost with it, and is back.
     DaemonLost,
     /// The daemon goes down in order.
@@ -444,6 +449,16 @@ impl Draft<'_> {
             self.record(of(Source::Worker), EventBody::EnvironmentChanged { references: references.clone() });
         }
         Some(Environment { runtime: runtime.to_owned(), references }.fingerprint())
+    }
+
+    /// Takes in that files were written: those that its project is made of, unless that is known.
+    fn written(&mut self, mut files: Vec<String>) {
+        let project = self.session.startup.as_ref().and_then(|startup| startup.project.as_ref());
+        let Some(project) = project else { return };
+        files.retain(|file| project.sources.contains(file) && !self.session.is_known_unbuilt(file));
+        if !files.is_empty() {
+            self.record(of(Source::System), EventBody::SourcesChanged { changed: files });
+        }
     }
 
     /// Takes in how what the session's code rests on is now. What it had not rested on before is no change.

@@ -387,6 +387,11 @@ pub enum EventBody {
         /// The names of what changed.
         changed: Vec<String>,
     },
+    /// Files that the session's project is made of were written, and no build has taken them in yet.
+    SourcesChanged {
+        /// Which.
+        changed: Vec<String>,
+    },
 
     /// A runner was given something to do that is no code. Always before an agent hears of it.
     JobRequested {

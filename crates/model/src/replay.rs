@@ -304,6 +304,7 @@ impl ReplayList {
             | EventBody::CancelRequested { .. }
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::SourcesChanged { .. }
             | EventBody::JobRequested { .. }
             | EventBody::JobEnded { .. }
             | EventBody::MessageStreamed(_)

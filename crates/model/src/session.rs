@@ -1,5 +1,7 @@
 //! The session as its events tell it: the projection that commands are decided against.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
@@ -9,7 +11,7 @@ use crate::ask::{Ask, PendingAsk, Raiser};
 use crate::entry::Placed;
 use crate::error::Error;
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
-use crate::fingerprint::{CommandFingerprint, Environment, References};
+use crate::fingerprint::{CommandFingerprint, Environment, Reference, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::label::Labels;
 use crate::message::TokenUsage;
@@ -99,6 +101,9 @@ pub struct Session {
     /// What its worker brought in before its own code, the last time one was warmed up; none where that is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup: Option<Box<Startup>>,
+    /// What its project is made of and no build has taken in yet, with the event that told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unbuilt: BTreeMap<String, Seq>,
     /// How its agent goes on, as it said last; none where it has none, or none was there yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentState>,
@@ -363,6 +368,7 @@ impl Session {
             labels: Labels::default(),
             surroundings: None,
             startup: None,
+            unbuilt: BTreeMap::new(),
             agent: None,
             queue: Vec::new(),
             messages: 0,
@@ -460,6 +466,9 @@ impl Session {
             }
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
             EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, startup, .. } => {
+                let project = startup.as_ref().and_then(|startup| startup.project.as_ref());
+                let unbuilt = project.iter().flat_map(|project| &project.unbuilt);
+                self.unbuilt.extend(unbuilt.map(|file| (file.clone(), event.seq)));
                 self.startup.clone_from(startup);
                 self.surroundings = event.metadata.environment.as_ref().map(|_| Surroundings {
                     runtime: runtime.clone(),
@@ -577,8 +586,15 @@ impl Session {
                 surroundings.present = surroundings.present_with(references);
                 surroundings.loaded.clone_from(references);
             }
-            EventBody::AssembliesChanged { new, .. } => {
+            EventBody::AssembliesChanged { new, changed, .. } => {
                 self.surroundings.get_or_insert_default().present.clone_from(new);
+                // Whoever built it has built its sources.
+                if changed.iter().filter_map(|name| new.get(name)).any(|now| self.is_of_project(now)) {
+                    self.unbuilt.clear();
+                }
+            }
+            EventBody::SourcesChanged { changed } => {
+                self.unbuilt.extend(changed.iter().map(|file| (file.clone(), event.seq)));
             }
             EventBody::MessageAdded(message) => {
                 self.usage = self.usage.plus(message.usage.unwrap_or_default());
@@ -626,8 +642,12 @@ impl Session {
             WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => Transition::EvalCancelled,
         };
         let is_counted = self.runs_what_counts();
+        let built_since = self.build_under_way();
         if !self.end_job(job, change) {
             return;
+        }
+        if let (WorkEnding::Done { .. }, Some(since)) = (ending, built_since) {
+            self.unbuilt.retain(|_, told| *told > since);
         }
         match ending {
             WorkEnding::Done { .. } => self.version = self.version.next(),
@@ -635,6 +655,41 @@ impl Session {
                 self.failed(is_counted, false);
             }
         }
+    }
+
+    /// What its project is made of and no build has taken in yet, in a sentence; none where there is nothing.
+    pub fn unbuilt_words(&self) -> Option<String> {
+        const NAMED: usize = 3;
+        let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
+        let mut names: Vec<String> = self.unbuilt.keys().take(NAMED).map(name).collect();
+        let more = self.unbuilt.len() - names.len();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        let last = names.pop()?;
+        let all = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
+        Some(format!("changed and not built yet: {all}; methods that are loaded are not exchanged in place"))
+    }
+
+    /// Since when its project is built, where it is.
+    fn build_under_way(&self) -> Option<Seq> {
+        let running = self.running()?;
+        match running.kind {
+            JobKind::Build | JobKind::Rebuild => Some(running.requested),
+            JobKind::Eval | JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting => None,
+        }
+    }
+
+    /// Whether it is known of a file of its project that the next build is to take it in. One that is under way may have missed it.
+    pub(crate) fn is_known_unbuilt(&self, file: &str) -> bool {
+        let since = self.build_under_way().unwrap_or(Seq::ZERO);
+        self.unbuilt.get(file).is_some_and(|told| *told > since)
+    }
+
+    fn is_of_project(&self, reference: &Reference) -> bool {
+        let project = self.startup.as_ref().and_then(|startup| startup.project.as_ref());
+        let mut assemblies = project.iter().flat_map(|project| &project.assemblies);
+        assemblies.any(|assembly| reference.path.as_ref() == Some(&assembly.path))
     }
 
     /// Whether what runs is an eval or a turn: those are counted, and those of them that fail.

@@ -40,6 +40,9 @@ pub struct LoadedProject {
     /// What it is made of: its source files, and the project files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
+    /// Those of them that were written after it was built.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unbuilt: Vec<String>,
     /// How many others it refers to.
     #[serde(default)]
     pub references: u32,
@@ -125,6 +128,7 @@ impl Startup {
         if let Some(project) = &mut self.project {
             project.assemblies.truncate(ITEMS);
             project.sources.truncate(ITEMS);
+            project.unbuilt.truncate(ITEMS);
             project.missing.truncate(ITEMS);
             project.opened.truncate(ITEMS);
             project.unopened.truncate(ITEMS);

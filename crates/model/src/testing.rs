@@ -1,6 +1,8 @@
 //! Tests that a session's code runs: which, and what came of them. They run as an eval does; what came of them is one of the forms
 //! of what it shows.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::display::{Display, Form, TESTS};
@@ -14,6 +16,8 @@ pub struct TestSelection {
     pub category: Option<String>,
     /// How long one test may take, in milliseconds.
     pub timeout_ms: Option<TestTimeout>,
+    /// Not those of assemblies that are still what they were when an earlier run told.
+    pub changed_since: BTreeMap<String, String>,
 }
 
 /// How long one test may take, in milliseconds.
@@ -36,11 +40,14 @@ const RUN: &str = "Mainstay.Tests.run";
 impl TestSelection {
     /// The code that runs them in a session of F#.
     pub fn code(&self) -> String {
-        let Self { pattern, category, timeout_ms } = self;
+        let Self { pattern, category, timeout_ms, changed_since } = self;
+        let known = changed_since.iter().map(|(name, fingerprint)| format!("{name}={fingerprint}"));
+        let known = known.collect::<Vec<_>>().join(";");
         let arguments = [
             pattern.as_deref().map(|text| format!("pattern = {}", literal(text))),
             category.as_deref().map(|text| format!("category = {}", literal(text))),
             timeout_ms.map(|TestTimeout(limit)| format!("timeoutMs = {limit}")),
+            (!known.is_empty()).then(|| format!("changedSince = {}", literal(&known))),
         ];
         let arguments: Vec<_> = arguments.into_iter().flatten().collect();
         format!("{RUN}({})", arguments.join(", "))
@@ -85,6 +92,12 @@ pub struct TestRun {
     /// How many are not told one by one; all of them passed, unless there are very many that did not.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
+    /// The assemblies with tests, each with what it and all that it needs are: another build gives another.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub assemblies: BTreeMap<String, String>,
+    /// Those of them whose tests were left alone, since nothing of them had changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchanged: Vec<String>,
     /// Whether a test goes on although its time is over: only a hard reset of the session ends it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub must_restart: bool,
@@ -198,8 +211,12 @@ mod tests {
             pattern: Some("adds \"two\\three\"\n".to_owned()),
             category: Some("slow é".to_owned()),
             timeout_ms: TestTimeout::new(1500),
+            changed_since: BTreeMap::from([
+                ("A".to_owned(), "1".to_owned()),
+                ("B".to_owned(), "2".to_owned()),
+            ]),
         };
-        insta::assert_snapshot!(selection.code(), @r#"Mainstay.Tests.run(pattern = "adds \"two\\three\"\u000a", category = "slow é", timeoutMs = 1500)"#);
+        insta::assert_snapshot!(selection.code(), @r#"Mainstay.Tests.run(pattern = "adds \"two\\three\"\u000a", category = "slow é", timeoutMs = 1500, changedSince = "A=1;B=2")"#);
         assert_eq!(TestSelection::default().code(), "Mainstay.Tests.run()");
     }
 

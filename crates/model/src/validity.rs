@@ -182,6 +182,7 @@ impl Records {
             | EventBody::EvalCancelled { .. }
             | EventBody::EvalInterrupted { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::SourcesChanged { .. }
             | EventBody::JobRequested { .. }
             | EventBody::JobEnded { .. }
             | EventBody::MessageStreamed(_)

@@ -139,9 +139,14 @@ let scatter (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Scatter xs ys
 [<AbstractClass; Sealed>]
 type Tests private () =
     /// Runs them one after the other and shows what comes of them. A pattern is a part of a name, or with `*` the whole of it; a category
-    /// is named whole, a trait as `name=value`. A test has 60 seconds unless it is said otherwise, or its author said less.
-    static member run(?pattern: string, ?category: string, ?timeoutMs: int) : unit =
+    /// is named whole, a trait as `name=value`. A test has 60 seconds unless it is said otherwise, or its author said less. Those of
+    /// assemblies that are as an earlier run said, `name=fingerprint;name=fingerprint`, are not run.
+    static member run(?pattern: string, ?category: string, ?timeoutMs: int, ?changedSince: string) : unit =
         let limit = defaultArg timeoutMs 60000
         if limit <= 0 then invalidArg "timeoutMs" "a test needs a time of one millisecond at least"
         let filter: TestsModel.Filter = { Pattern = pattern; Category = category }
-        TestsRunning.run filter (TimeSpan.FromMilliseconds(float limit)) |> TestsReport.bundle |> Sink.show None
+        let known =
+            (defaultArg changedSince "").Split ';'
+            |> Array.choose (fun part -> match part.LastIndexOf '=' with -1 -> None | at -> Some(part.Substring(0, at), part.Substring(at + 1)))
+            |> Map.ofArray
+        TestsRunning.run filter known (TimeSpan.FromMilliseconds(float limit)) |> TestsReport.bundle |> Sink.show None

@@ -26,6 +26,10 @@ type Found =
       Holders: Holder list
       /// The test frameworks that something refers to.
       Frameworks: string list
+      /// The assemblies with tests, each with what it and all it needs are now.
+      Assemblies: (string * string) list
+      /// Those of them that are as they were: their tests are not among those found.
+      Unchanged: string list
       /// What could not be looked at.
       Notes: string list }
 
@@ -113,11 +117,29 @@ let private compiled (references: string list) : Assembly list * string list =
     let all = (loaded |> List.choose (function Ok assembly -> Some assembly | Error _ -> None)) @ others
     all |> List.distinct |> List.filter (fun assembly -> not (List.isEmpty (frameworksOf assembly))), notes
 
+/// What an assembly and those that it needs are, as far as they are loaded: another build of any of them gives another.
+let private fingerprintOf (assembly: Assembly) : string =
+    // The framework's own are loaded when they are first used, which says nothing.
+    let framework = Path.GetDirectoryName typeof<obj>.Assembly.Location
+    let counts (one: Assembly) = not one.IsDynamic && Path.GetDirectoryName one.Location <> framework
+    let loaded = AppDomain.CurrentDomain.GetAssemblies() |> Array.filter counts |> Array.groupBy (fun one -> one.GetName().Name) |> Map.ofArray
+    let needed (one: Assembly) = one.GetReferencedAssemblies() |> Seq.collect (fun name -> match loaded.TryFind name.Name with Some all -> List.ofArray all | None -> []) |> List.ofSeq
+    let rec all (seen: Set<Guid>) (left: Assembly list) =
+        match left with
+        | [] -> seen
+        | one :: rest ->
+            let version = one.ManifestModule.ModuleVersionId
+            if seen.Contains version then all seen rest else all (seen.Add version) (needed one @ rest)
+    let combined = Array.zeroCreate<byte> 16
+    for version in all Set.empty [ assembly ] do
+        version.ToByteArray() |> Array.iteri (fun index part -> combined.[index] <- combined.[index] ^^^ part)
+    Guid(combined).ToString "N"
+
 let private suitesOf (holders: Holder list) : Suite list =
     [ TestsExpecto.suites; TestsXunit.suites; TestsNunit.suites; TestsMstest.suites ] |> List.collect (fun suites -> suites holders)
 
-/// All tests there are. None of the session's code runs for it.
-let find () : Found =
+/// All tests there are, except those in assemblies that are as is said. None of the session's code runs for it.
+let find (known: Map<string, string>) : Found =
     let { References = references; Own = own; IsGone = isGone } = session ()
     let types = submitted own isGone
     let ofSession = prompt types :: defined types
@@ -126,11 +148,15 @@ let find () : Found =
         let types, notes = typesOf assembly
         let name = assembly.GetName().Name
         types |> List.filter mayHold |> List.map (fun kind -> holderOf (Some name) kind.FullName kind), notes
-    let read = assemblies |> List.map ofAssembly
+    let told = assemblies |> List.map (fun assembly -> assembly, assembly.GetName().Name, fingerprintOf assembly)
+    let isKnown (_, name, fingerprint) = known.TryFind name = Some fingerprint
+    let read = told |> List.filter (isKnown >> not) |> List.map (fun (assembly, _, _) -> ofAssembly assembly)
     let referred = references |> List.map Path.GetFileNameWithoutExtension |> List.filter isFramework
     { Suites = suitesOf ofSession @ (read |> List.collect (fst >> suitesOf))
       Holders = ofSession
       Frameworks = List.distinct (referred @ List.collect frameworksOf assemblies)
+      Assemblies = told |> List.map (fun (_, name, fingerprint) -> name, fingerprint) |> List.distinct
+      Unchanged = told |> List.filter isKnown |> List.map (fun (_, name, _) -> name) |> List.distinct
       Notes = unloaded @ List.collect snd read }
 
 /// What would make tests be found, where none was: there are so many, which nothing selects.
@@ -153,7 +179,7 @@ type Listed =
 
 /// The tests that a filter selects, how many there are, and what is to be said besides. None of the session's code runs.
 let list (filter: Filter) : Listed list * int * string list =
-    let found = find ()
+    let found = find Map.empty
     let told (declared: Declared) : Listed =
         { Name = declared.Name
           Framework = declared.Framework

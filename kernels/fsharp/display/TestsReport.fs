@@ -61,7 +61,8 @@ let private summary (run: Run) : string =
 let private text (run: Run) : string =
     let told = told run |> List.filter (fun ran -> not (isPassed ran) || run.Ran.Length <= shownPassed)
     let lines = told |> List.map line
-    let after = (if run.MustRestart then [ mustRestart ] else []) @ run.Notes
+    let unchanged = if List.isEmpty run.Unchanged then [] else [ "unchanged, and not run: " + String.concat ", " run.Unchanged ]
+    let after = unchanged @ (if run.MustRestart then [ mustRestart ] else []) @ run.Notes
     lines @ (if List.isEmpty run.Ran then [] else [ summary run ]) @ after |> String.concat "\n"
 
 let private number (value: float) = JsonText.number (Math.Round value)
@@ -99,6 +100,8 @@ let private json (run: Run) : string =
         [ "passed", string (passed run); "failed", string (failed run); "timedOut", string (timedOut run); "skipped", string (skipped run)
           "durationMs", number run.Took.TotalMilliseconds; "tests", JsonText.array (List.map testJson told) ]
         @ (if left > 0 then [ "leftOut", string left ] else [])
+        @ (if List.isEmpty run.Assemblies then [] else [ "assemblies", JsonText.object (run.Assemblies |> List.map (fun (name, fingerprint) -> name, JsonText.text fingerprint)) ])
+        @ (if List.isEmpty run.Unchanged then [] else [ "unchanged", JsonText.array (List.map JsonText.text run.Unchanged) ])
         @ (if run.MustRestart then [ "mustRestart", "true" ] else [])
         @ (if List.isEmpty run.Notes then [] else [ "notes", JsonText.array (List.map JsonText.text run.Notes) ])
     )

@@ -13,6 +13,10 @@ type Run =
       Took: TimeSpan
       /// Whether a test goes on that ran longer than it may.
       MustRestart: bool
+      /// The assemblies with tests, each with what it and all it needs are.
+      Assemblies: (string * string) list
+      /// Those of them whose tests were left alone.
+      Unchanged: string list
       Notes: string list }
 
 /// The stack of a test, in bytes. Only what is used of it takes memory.
@@ -91,13 +95,15 @@ let private runSuite (filter: Filter) (limit: TimeSpan) (suite: Suite) : (Ran * 
     let framework = match suite.Declared with first :: _ -> first.Framework | [] -> "xUnit"
     ran @ closed limit suite framework, count
 
-/// Runs the tests that a filter selects.
-let run (filter: Filter) (limit: TimeSpan) : Run =
+/// Runs the tests that a filter selects, except those in assemblies that are as is said.
+let run (filter: Filter) (known: Map<string, string>) (limit: TimeSpan) : Run =
     let watch = Stopwatch.StartNew()
-    let found = find ()
+    let found = find known
     let ran = found.Suites |> List.map (runSuite filter limit)
     let all = ran |> List.collect fst
     { Ran = all |> List.map fst
       Took = watch.Elapsed
       MustRestart = all |> List.exists snd
-      Notes = found.Notes @ (if List.isEmpty all then [ advice found (List.sumBy snd ran) ] else []) }
+      Assemblies = found.Assemblies
+      Unchanged = found.Unchanged
+      Notes = found.Notes @ (if List.isEmpty all && List.isEmpty found.Unchanged then [ advice found (List.sumBy snd ran) ] else []) }

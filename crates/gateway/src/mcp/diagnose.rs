@@ -105,6 +105,7 @@ fn wrong_with(session: &Session, events: &[Event], stale: ValidityCounts, now: T
     }));
     problems.extend(brought_in(session, names));
     problems.extend(changed(stale, names));
+    problems.extend(session.unbuilt_words().map(|what| Problem { what, next_step: rebuild(names) }));
     problems
 }
 
@@ -112,8 +113,11 @@ fn wrong_with(session: &Session, events: &[Event], stale: ValidityCounts, now: T
 fn brought_in(session: &Session, names: Names) -> Option<Problem> {
     let startup = session.startup.as_ref().filter(|startup| !startup.is_whole())?;
     let what = beginning(&startup.faults().join("; "), TEXT_BYTES);
-    let next_step = format!("Call {} with rebuild.", names.of::<HardResetFsiSession>());
-    Some(Problem { what, next_step })
+    Some(Problem { what, next_step: rebuild(names) })
+}
+
+fn rebuild(names: Names) -> String {
+    format!("Call {} with rebuild.", names.of::<HardResetFsiSession>())
 }
 
 fn faulted(message: &str, names: Names) -> Problem {

@@ -173,7 +173,9 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::EnvironmentChanged { references } => {
             references.keys().cloned().collect::<Vec<_>>().join(", ")
         }
-        EventBody::AssembliesChanged { changed, .. } => changed.join(", "),
+        EventBody::AssembliesChanged { changed, .. } | EventBody::SourcesChanged { changed } => {
+            changed.join(", ")
+        }
         EventBody::JobRequested { work, .. } => work.to_string(),
         EventBody::JobEnded { ending, .. } => ending.to_string(),
         EventBody::MessageStreamed(delta) => delta.text.clone(),

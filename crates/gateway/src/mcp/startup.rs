@@ -128,6 +128,7 @@ impl From<LoadedProject> for ProjectLine {
             framework,
             assemblies,
             sources: _,
+            unbuilt: _,
             references,
             missing,
             opened,

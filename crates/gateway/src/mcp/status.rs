@@ -63,6 +63,9 @@ pub(super) struct StatusAnswer {
     /// How many evals used what has changed since, or is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     stale: Option<u64>,
+    /// What of its project no build has taken in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unbuilt: Option<String>,
     /// The newest event.
     cursor: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,6 +181,7 @@ impl StatusAnswer {
             turns: None,
             failures: 0,
             stale: None,
+            unbuilt: None,
             cursor: 0,
             details: None,
         }
@@ -199,6 +203,7 @@ impl StatusAnswer {
             turns: session.kind.is_agent().then_some(session.evals),
             failures: session.failures,
             stale: validity.map(|counts| counts.stale + counts.invalid).filter(|stale| *stale > 0),
+            unbuilt: session.unbuilt_words(),
             cursor: session.last_seq.0,
             details: verbose.then(|| Details::new(&status, now)),
         }
@@ -269,6 +274,9 @@ impl Display for StatusAnswer {
         }
         if let Some(stale) = &self.stale {
             write!(f, "\nstale evals: {stale}")?;
+        }
+        if let Some(unbuilt) = &self.unbuilt {
+            write!(f, "\n{unbuilt}")?;
         }
         for AskLine { ask, prompt } in &self.asks {
             write!(f, "\nasks: {prompt} [ask {ask}]")?;

@@ -109,7 +109,7 @@ impl Tool for RunTests {
         let session = call.workplace(session_id.as_deref(), Action::Eval).await?;
         let ready = call.bring_up(session).await?;
         let command = call.command(SessionCommand::Eval {
-            code: TestSelection { pattern, category, timeout_ms }.code(),
+            code: TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code(),
             file: None,
             origin: None,
             withheld: false,

@@ -167,7 +167,8 @@ impl Teller {
             | EventBody::EvalInterrupted { .. }
             | EventBody::EntryLabeled { .. }
             | EventBody::EnvironmentChanged { .. }
-            | EventBody::AssembliesChanged { .. } => Vec::new(),
+            | EventBody::AssembliesChanged { .. }
+            | EventBody::SourcesChanged { .. } => Vec::new(),
         }
     }
 

@@ -254,6 +254,7 @@ const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
         | EventBody::EvalInterrupted { .. }
         | EventBody::EnvironmentChanged { .. }
         | EventBody::AssembliesChanged { .. }
+        | EventBody::SourcesChanged { .. }
         | EventBody::JobRequested { .. }
         | EventBody::JobEnded { .. }
         | EventBody::MessageStreamed(_)

@@ -53,6 +53,9 @@ pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::AssembliesChanged { changed, .. } => {
             Some((Tone::Warning, format!("changed on disk: {}", changed.join(", "))))
         }
+        EventBody::SourcesChanged { changed } => {
+            Some((Tone::Warning, format!("changed and not built: {}", changed.join(", "))))
+        }
         EventBody::TranscriptCompacted(compaction) => plain(format!("summary: {}", compaction.summary)),
         EventBody::EntryLabeled { label: Some(label), .. } => plain(format!("labelled {label}")),
         EventBody::EntryLabeled { label: None, .. }

@@ -147,6 +147,7 @@ impl Page {
             | EventBody::CommandLeft { .. }
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::SourcesChanged { .. }
             | EventBody::QueueChanged { .. }
             | EventBody::AgentChanged(_)
             | EventBody::EntryLabeled { .. } => {

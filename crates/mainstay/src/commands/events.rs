@@ -308,6 +308,9 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::AssembliesChanged { changed, .. } => {
             (Some(Tone::Warning), format!("{} changed: what used it may be out of date", changed.join(", ")))
         }
+        EventBody::SourcesChanged { changed } => {
+            (Some(Tone::Warning), format!("{} changed: no build has it yet", changed.join(", ")))
+        }
         EventBody::JobRequested { work, .. } => {
             (None, format!("{}: {}", work.kind().name(), first_line(&work.to_string())))
         }

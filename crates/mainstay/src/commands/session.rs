@@ -285,10 +285,11 @@ async fn show(client: &Client, session: &SessionView) -> Result<(), Error> {
 
 /// What a session's worker brought in before its own code, and what of it did not go as it was meant to; nothing where there was nothing.
 pub(crate) fn startup_text(session: &SessionView, paint: Paint) -> String {
-    let Some(StartupView { summary, faults }) = &session.startup else { return String::new() };
+    let Some(StartupView { summary, faults, unbuilt }) = &session.startup else { return String::new() };
     let line = |line: &str, tone| paint.tone(tone, &format!("  {}", printable(line))) + "\n";
-    let faults = faults.iter().map(|fault| line(fault, Tone::Warning));
-    std::iter::once(line(summary, Tone::Faint)).chain(faults).collect()
+    let unbuilt = unbuilt.iter().map(|unbuilt| format!("{unbuilt} (`mainstay session rebuild --keep`)"));
+    let warnings = faults.iter().cloned().chain(unbuilt).map(|warning| line(&warning, Tone::Warning));
+    std::iter::once(line(summary, Tone::Faint)).chain(warnings).collect()
 }
 
 /// How many of a session's evals may hold no longer; none where all do, or it cannot be told.

@@ -56,6 +56,7 @@ impl Story {
             | EventBody::EvalTimedOut { .. }
             | EventBody::EnvironmentChanged { .. }
             | EventBody::AssembliesChanged { .. }
+            | EventBody::SourcesChanged { .. }
             | EventBody::JobRequested { .. }
             | EventBody::JobEnded { .. }
             | EventBody::MessageStreamed(_)

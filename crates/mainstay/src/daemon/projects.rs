@@ -37,6 +37,8 @@ pub(super) async fn loadable(file: &Path, sdk: &Sdk, copies: &Path, report: &Rep
 }
 
 fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
+    let made_of: Vec<&PathBuf> = resolved.sources.iter().chain(&resolved.projects).collect();
+    let texts = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| path.display().to_string()).collect();
     let known = LoadedProject {
         path,
         road: Some(match resolved.road {
@@ -44,17 +46,21 @@ fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
             Road::Fallback => ProjectRoad::Fallback,
         }),
         framework: resolved.framework,
-        sources: resolved
-            .sources
-            .iter()
-            .chain(&resolved.projects)
-            .map(|path| path.display().to_string())
-            .collect(),
+        unbuilt: texts(written_since(&made_of, &resolved.assemblies)),
+        sources: texts(made_of),
         notes: resolved.notes,
         ..LoadedProject::default()
     };
     let own = beside(&resolved.assemblies, &copied.assemblies);
     Project { known, own, others: beside(&resolved.references, &copied.references) }
+}
+
+/// Those of the files that were written after the last of the assemblies was built. Where some of several projects were built since, some
+/// are missed.
+fn written_since<'a>(files: &[&'a PathBuf], assemblies: &[PathBuf]) -> Vec<&'a PathBuf> {
+    let written = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let Some(built) = assemblies.iter().filter_map(written).max() else { return Vec::new() };
+    files.iter().copied().filter(|file| written(file).is_some_and(|at| at > built)).collect()
 }
 
 /// Each copy with what it is of: of files of one name only the first is copied.

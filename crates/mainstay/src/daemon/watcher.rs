@@ -90,12 +90,12 @@ struct FilesOf {
 }
 
 /// What is to be done for a session.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
 struct Due {
     /// What its worker has may be another.
     look: bool,
-    /// What its project is made of may be another.
-    build: bool,
+    /// What its project is made of and was written.
+    written: Vec<String>,
 }
 
 impl FilesOf {
@@ -118,8 +118,11 @@ impl Files {
     /// What is to be done once these have changed.
     fn due(&self, changed: &HashSet<PathBuf>) -> Vec<(SessionId, Due)> {
         let has_changed = |files: &BTreeSet<PathBuf>| files.iter().any(|file| changed.contains(file));
-        let due =
-            |files: &FilesOf| Due { look: has_changed(&files.loaded), build: has_changed(&files.sources) };
+        let written = |files: &FilesOf| -> Vec<String> {
+            let written = files.sources.iter().filter(|file| changed.contains(*file));
+            written.map(|file| file.to_string_lossy().into_owned()).collect()
+        };
+        let due = |files: &FilesOf| Due { look: has_changed(&files.loaded), written: written(files) };
         let all = self.0.iter().map(|(session, files)| (*session, due(files)));
         all.filter(|(_, due)| *due != Due::default()).collect()
     }
@@ -184,14 +187,21 @@ impl Watching {
     }
 
     async fn attend_to(&self, session: SessionId, due: Due) {
-        let attended = match (due, self.reloads) {
-            (Due { build: true, .. }, true) => self.submit(session, SessionCommand::Work(Work::Build)).await,
-            (Due { look: true, .. }, true) => self.refresh(session).await,
-            (Due { look: true, .. }, false) => self.client().validity(session).await.map(drop),
-            (Due { look: false, .. }, _) => Ok(()),
-        };
-        if let Err(error) = attended {
+        if let Err(error) = self.bring_up_to_date(session, due).await {
             tracing::debug!(%session, %error, "a change of a session's files came to nothing");
+        }
+    }
+
+    async fn bring_up_to_date(&self, session: SessionId, Due { look, written }: Due) -> Result<(), Error> {
+        let builds = self.reloads && !written.is_empty();
+        if !written.is_empty() {
+            self.engine.files_written(session, written).await?;
+        }
+        match (look, self.reloads) {
+            _ if builds => self.submit(session, SessionCommand::Work(Work::Build)).await,
+            (true, true) => self.refresh(session).await,
+            (true, false) => self.client().validity(session).await.map(drop),
+            (false, _) => Ok(()),
         }
     }
 
@@ -252,9 +262,10 @@ mod tests {
             (session(3), files(&[], &[])),
         ]));
         let due = |changed: &[&str]| all.due(&changed.iter().map(PathBuf::from).collect());
-        let (look, build) = (Due { look: true, build: false }, Due { look: false, build: true });
-        assert_eq!(due(&["/p/bin/a.dll"]), [(session(1), look), (session(2), look)]);
-        assert_eq!(due(&["/p/a.fs", "/p/other.fs"]), [(session(1), build)]);
+        let look = Due { look: true, written: Vec::new() };
+        let written = Due { look: false, written: vec!["/p/a.fs".to_owned()] };
+        assert_eq!(due(&["/p/bin/a.dll"]), [(session(1), look.clone()), (session(2), look)]);
+        assert_eq!(due(&["/p/a.fs", "/p/other.fs"]), [(session(1), written)]);
         assert_eq!(due(&["/q"]), []);
         let folders: Vec<_> = all.folders().into_iter().collect();
         assert_eq!(folders, ["/p", "/p/bin", "/q"].map(PathBuf::from));

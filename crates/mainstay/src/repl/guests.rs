@@ -97,9 +97,9 @@ impl Guests {
                 None => self.happened(event),
             },
             EventBody::AskRaised(ask) => self.asked(event, ask),
-            EventBody::AssembliesChanged { .. } => {
-                let text = self.happened(event);
-                format!("{}{DOT}{}\n", text.trim_end(), self.paint.tone(Tone::Name, ":refresh runs it again"))
+            EventBody::AssembliesChanged { .. } => self.happened_with_remedy(event, ":refresh runs it again"),
+            EventBody::SourcesChanged { .. } => {
+                self.happened_with_remedy(event, ":rebuild builds the project and begins afresh with it")
             }
             EventBody::CancelRequested { .. }
             | EventBody::PromptQueued(_)
@@ -127,6 +127,10 @@ impl Guests {
         let (tone, what) = describe(&event.body);
         let who = self.paint.tone(Tone::Faint, &format!("· {}", printable(who(&event.metadata.source))));
         format!("{who} {}\n", self.paint.tone(tone.unwrap_or(Tone::Faint), &printable(&what)))
+    }
+
+    fn happened_with_remedy(&self, event: &Event, remedy: &str) -> String {
+        format!("{}{DOT}{}\n", self.happened(event).trim_end(), self.paint.tone(Tone::Name, remedy))
     }
 
     /// Who asks what, and how it is answered.

@@ -110,9 +110,13 @@ impl World {
 
     /// Follows the events that these arguments choose.
     pub fn follow_with(&self, arguments: &[&str]) -> Follower {
+        self.follow_lines(&[&["events", "--json", "--follow"], arguments].concat())
+    }
+
+    /// Follows what a command prints, a line of JSON each.
+    pub fn follow_lines(&self, arguments: &[&str]) -> Follower {
         let mut child = self
             .command()
-            .args(["events", "--json", "--follow"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -181,6 +185,17 @@ impl Follower {
     /// Waits for the next event of this kind.
     pub fn wait_for(&mut self, kind: &str) -> Value {
         self.wait_until(|event| event["kind"] == kind)
+    }
+
+    /// Waits for the next line, whatever it says.
+    pub fn next(&mut self) -> Value {
+        self.wait_until(|_| true)
+    }
+
+    /// Ends it as Ctrl-C does; gives its exit code.
+    pub fn interrupt(mut self) -> Option<i32> {
+        interrupt(&self.child);
+        self.child.wait().unwrap().code()
     }
 
     /// Waits for the next event that fits.

@@ -42,6 +42,7 @@ impl Draft<'_> {
                 };
                 self.found(found.into_iter().filter(|(name, found)| is_known(name, found)).collect());
             }
+            Notice::Written { files } => self.written(files),
             Notice::WarmUpFailed { error } => {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {
                     let message = format!("{error}. {}", error.next_step());

@@ -95,6 +95,7 @@ kinds! {
     EvalInterrupted => "evalInterrupted",
     EnvironmentChanged => "environmentChanged",
     AssembliesChanged => "assembliesChanged",
+    SourcesChanged => "sourcesChanged",
     JobRequested => "jobRequested",
     JobEnded => "jobEnded",
     MessageStreamed => "messageStreamed",

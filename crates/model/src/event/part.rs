@@ -108,6 +108,7 @@ impl EventBody {
             | Self::AskEnded { .. }
             | Self::EnvironmentChanged { .. }
             | Self::AssembliesChanged { .. }
+            | Self::SourcesChanged { .. }
             | Self::JobRequested { .. }
             | Self::JobEnded { .. }
             | Self::MessageStreamed(_)
@@ -143,6 +144,7 @@ impl EventBody {
             | Self::AskEnded { .. }
             | Self::EnvironmentChanged { .. }
             | Self::AssembliesChanged { .. }
+            | Self::SourcesChanged { .. }
             | Self::JobRequested { .. }
             | Self::JobEnded { .. }
             | Self::MessageStreamed(_)

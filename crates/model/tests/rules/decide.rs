@@ -9,13 +9,14 @@ use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
     Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId,
-    JobReport, Limits, Notice, Origin, Outcome, OutputStream, Position, Question, QueuedCommand, References,
-    Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, Source,
-    Version, decide,
+    JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question,
+    QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind,
+    SessionState, Source, Startup, Version, Work, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use uuid::Uuid;
 
 use crate::agents::{any_agent_notice, of_job};
@@ -69,6 +70,8 @@ enum Step {
         of_running: bool,
     },
     LookedAt(References),
+    /// Files were written.
+    Written(Vec<&'static str>),
     /// The agent says something.
     Agent {
         of_running: bool,
@@ -111,7 +114,7 @@ impl Step {
                     runtime: ".NET 10.0.1".to_owned(),
                     pid: 1,
                     references: Some(References::new()),
-                    startup: None,
+                    startup: Some(Box::new(with_project())),
                 },
                 replayed: 0,
                 diverged: Vec::new(),
@@ -138,6 +141,7 @@ impl Step {
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },
             Self::LookedAt(found) => Notice::LookedAt { found },
+            Self::Written(files) => Notice::Written { files: files.into_iter().map(str::to_owned).collect() },
             Self::Agent { of_running, notice } => {
                 Notice::Runner(RunnerNotice::Agent(of_job(notice, job(of_running))))
             }
@@ -147,6 +151,16 @@ impl Step {
             Self::DaemonStopping => Notice::DaemonStopping,
         })
     }
+}
+
+/// What the project of a session under test is made of.
+const SOURCES: [&str; 2] = ["/home/ada/demo/a.fs", "/home/ada/demo/b.fs"];
+
+fn with_project() -> Startup {
+    let sources = SOURCES.map(str::to_owned).to_vec();
+    let project =
+        LoadedProject { path: "/home/ada/demo/demo.fsproj".to_owned(), sources, ..LoadedProject::default() };
+    Startup { project: Some(project), profiles: Vec::new() }
 }
 
 fn any_report() -> impl Strategy<Value = JobReport> {
@@ -199,6 +213,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
+        1 => vec(select(vec![SOURCES[0], SOURCES[1], "/elsewhere.fs"]), 0..3).prop_map(Step::Written),
         4 => (usually(), any_agent_notice()).prop_map(|(of_running, notice)| Step::Agent { of_running, notice }),
         1 => any_compaction().prop_map(Step::Compacted),
         1 => Just(Step::Idle),
@@ -768,6 +783,42 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
         versions.push(story.session.version.0);
     }
     assert_eq!(versions, [0, 1, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5, 6]);
+}
+
+#[test]
+fn what_was_written_is_told_once_until_a_build_has_it() {
+    let [a, b] = SOURCES;
+    let build = || Step::Command(SessionCommand::Work(Work::Build));
+    let built =
+        |built| Step::Built { of_running: true, report: BuildReport { built, diagnostics: Vec::new() } };
+    let mut story = after(ready());
+    let mut told = Vec::new();
+    for step in [
+        Step::Written(vec![a, "/elsewhere.fs"]),
+        Step::Written(vec![a]),
+        build(),
+        // The compiler may have read it before.
+        Step::Written(vec![a, b]),
+        Step::Written(vec![b]),
+        built(Ok(())),
+        Step::WarmedUp,
+        build(),
+        built(Err("it has an error".to_owned())),
+        Step::Written(vec![b]),
+        build(),
+        built(Ok(())),
+        Step::WarmedUp,
+    ] {
+        story.take(step);
+        told.push(
+            story.session.unbuilt.keys().map(|file| &file[file.len() - 4..]).collect::<Vec<_>>().join(" "),
+        );
+    }
+    let both = "a.fs b.fs";
+    let expected = ["a.fs", "a.fs", "a.fs", both, both, both, both, both, both, both, both, "", ""];
+    assert_eq!(told, expected);
+    let events = story.events.iter().filter(|event| event.body.kind() == "sourcesChanged").count();
+    assert_eq!(events, 2);
 }
 
 #[test]

@@ -74,6 +74,7 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::MessageAdded(_)
         | EventBody::EnvironmentChanged { .. }
         | EventBody::AssembliesChanged { .. }
+        | EventBody::SourcesChanged { .. }
         | EventBody::TranscriptCompacted(_)
         | EventBody::EntryLabeled { .. } => None,
     }

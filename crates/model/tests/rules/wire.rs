@@ -295,6 +295,7 @@ fn startup() -> Startup {
         framework: Some("net10.0".to_owned()),
         assemblies: vec![LoadedAssembly { path, error: None }],
         sources: vec!["/p/Shop.fs".to_owned(), "/p/Shop.fsproj".to_owned()],
+        unbuilt: vec!["/p/Shop.fs".to_owned()],
         references: 3,
         missing: vec![LoadedAssembly {
             path: "/p/bin/a.dll".to_owned(),
@@ -553,6 +554,7 @@ fn event_examples() -> Vec<EventBody> {
             new: references("cd34"),
             changed: vec!["a.dll".to_owned()],
         },
+        EventBody::SourcesChanged { changed: vec!["/shop/Cart.fs".to_owned()] },
         EventBody::TranscriptCompacted(Box::new(Compaction {
             covers: vec![Segment::new(session_id(), 0, 4)],
             summary: text("So far."),

@@ -67,7 +67,7 @@ told!(NotebookView { session, success, cells, not_run });
 told!(CellView { cell, line, ran_before, eval });
 told!(RefusedView { index, error });
 told!(ErrorView { code, message, next_step, offered, error });
-told!(StartupView { summary, faults });
+told!(StartupView { summary, faults, unbuilt });
 told!(SessionView {
     session,
     short_id,

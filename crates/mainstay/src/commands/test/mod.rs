@@ -1,5 +1,7 @@
 //! `mainstay test`
 
+mod watching;
+
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -9,9 +11,10 @@ use mainstay_gateway::rpc::api::ListTests;
 use mainstay_gateway::view::EvalView;
 use mainstay_model::{Error, TestRun, TestSelection, TestTimeout};
 
+use self::watching::Watching;
 use super::conditions::{SentArgs, milliseconds};
 use super::eval::{Run, Show, Source};
-use super::target::{Target, bring_into_use};
+use super::target::{Target, bring_into_use, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, note, printable};
@@ -35,10 +38,14 @@ pub(super) struct Test {
     #[arg(short, long, conflicts_with = "timeout")]
     list: bool,
 
+    /// Go on: run again what a change touches, and build a project whose sources were written
+    #[arg(short, long, conflicts_with = "list")]
+    watch: bool,
+
     #[command(flatten)]
     target: Target,
 
-    /// Print JSON
+    /// Print JSON; with --watch a line for each run
     #[arg(long)]
     json: bool,
 }
@@ -49,8 +56,9 @@ Examples:
   mainstay test price --timeout 5s         # those with `price` in their names, five seconds for each
   mainstay test --category slow --json
   mainstay test --list                     # which there are
+  mainstay test --watch                    # and again when something has changed
 
-Exit codes: 0 all that ran passed (with --list: there are some), 1 one failed, ran out of time or could not be run, or there was none,
+Exit codes: 0 all that ran passed (with --list: there are some; with --watch: when they last ran), 1 one failed, ran out of time or could not be run, or there was none,
 2 the command line was wrong.";
 
 fn test_timeout(text: &str) -> Result<TestTimeout, String> {
@@ -59,7 +67,21 @@ fn test_timeout(text: &str) -> Result<TestTimeout, String> {
 
 impl Test {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        if self.list { self.list(home).await } else { self.run_tests(home).await }
+        match (self.list, self.watch) {
+            (true, _) => self.list(home).await,
+            (false, true) => self.watch(home).await,
+            (false, false) => self.run_tests(home).await,
+        }
+    }
+
+    async fn watch(self, home: &Home) -> Result<ExitCode, Error> {
+        let Self { pattern, category, timeout, target, json, .. } = self;
+        let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
+        let client = connect_or_start(home, "cli").await?.client;
+        let session = target.find_or_create(home, &client).await?;
+        let session = settle(&client, session).await?;
+        let shape = if json { Shape::JsonLine } else { Shape::Text };
+        Watching::new(home, session, selection, shape)?.run().await
     }
 
     async fn list(self, home: &Home) -> Result<ExitCode, Error> {
@@ -80,7 +102,7 @@ impl Test {
 
     async fn run_tests(self, home: &Home) -> Result<ExitCode, Error> {
         let Self { pattern, category, timeout, target, json, .. } = self;
-        let selection = TestSelection { pattern, category, timeout_ms: timeout };
+        let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
         let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
         let run = Run::new(source, if json { Show::Nothing } else { Show::Output });
         let Some(answer) = run.awaited(home, target, SentArgs::default()).await? else {
@@ -97,6 +119,38 @@ impl Test {
         let succeeded = answer.eval.success && tested.is_some_and(|tested| tested.succeeded());
         Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// How what came of tests is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Text,
+    JsonLine,
+}
+
+/// Runs tests in a session, and tells what came of them; none where they did not run to the end.
+async fn run_once(
+    home: &Home,
+    session: String,
+    selection: &TestSelection,
+    shape: Shape,
+) -> Result<Option<TestRun>, Error> {
+    let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
+    let show = match shape {
+        Shape::Text => Show::Output,
+        Shape::JsonLine => Show::Nothing,
+    };
+    let target = Target { session: Some(session), ..Target::default() };
+    let Some(answer) = Run::new(source, show).awaited(home, target, SentArgs::default()).await? else {
+        return Ok(None);
+    };
+    let tested = tested(&answer.eval);
+    match (shape, &tested) {
+        (Shape::Text, _) => {}
+        (Shape::JsonLine, Some(tested)) => super::print_json_line(tested)?,
+        (Shape::JsonLine, None) => super::print_json_line(&answer.eval)?,
+    }
+    Ok(tested)
 }
 
 fn tested(eval: &EvalView) -> Option<TestRun> {
