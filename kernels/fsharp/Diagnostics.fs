@@ -22,6 +22,7 @@ let diagnosticOf (file: string option) (submission: Submission) (message: Compil
             || message.File.EndsWith("\\stdin.fsx", StringComparison.Ordinal)
             || (match file with Some path -> isSameFile path message.File | None -> false))
     let place line column =
+        let line = Awaits.originOf submission.Split line
         if line = submission.Line then { Line = line; Column = column + 1 + submission.Column } else { Line = line; Column = column + 1 }
     if isOwn then
         { Severity = message.Severity
@@ -38,10 +39,24 @@ let diagnosticOf (file: string option) (submission: Submission) (message: Compil
           Start = start
           End = start }
 
-/// The compiler's messages about code that was checked as a whole.
-let diagnosticsOf (file: string option) (messages: CompilerMessage[]) : Diagnostic list =
-    let whole = { Text = ""; Line = 1; Column = 0; Stop = 0 }
-    messages |> Seq.map (diagnosticOf file whole) |> List.ofSeq
+/// All that the compiler says of a wait for nothing, as one message about the word.
+let private withWaitsExplained (messages: CompilerMessage list) : CompilerMessage list =
+    match messages |> List.partition (fun message -> Awaits.isOfWait message.Text) with
+    | [], _ -> messages
+    | ofWaits, others ->
+        let explained = ofWaits |> List.map (fun message -> message.Text) |> String.concat "\n" |> Awaits.explained
+        match explained, ofWaits |> List.tryFind (fun message -> message.StartLine > 0) with
+        | Some text, Some placed -> { placed with Text = text; StartColumn = 0; EndLine = placed.StartLine; EndColumn = 4 } :: others
+        | _ when List.isEmpty others -> messages
+        | _ -> others
+
+/// The compiler's messages about a submission.
+let diagnosticsIn (file: string option) (submission: Submission) (messages: CompilerMessage[]) : Diagnostic list =
+    messages |> List.ofArray |> withWaitsExplained |> List.map (diagnosticOf file submission)
+
+/// The compiler's messages about code that was checked as a whole; each of the lines in `split` was checked as two.
+let diagnosticsOf (file: string option) (split: int list) (messages: CompilerMessage[]) : Diagnostic list =
+    diagnosticsIn file { Text = ""; Line = 1; Column = 0; Stop = 0; Split = split } messages
 
 /// A rejection for which the compiler gave no message of its own.
 let unexplained (submission: Submission) (complaint: string) : Diagnostic =

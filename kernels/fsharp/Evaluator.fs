@@ -218,7 +218,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Content = content
           Bindings = bindings
           Diagnostics =
-            (match messages |> Seq.map (diagnosticOf file submission) |> List.ofSeq with
+            (match diagnosticsIn file submission messages with
              | [] when outcome = Rejected -> [ unexplained submission complaint ]
              | diagnostics -> diagnostics)
           Touched = touched

@@ -21,7 +21,8 @@ let check (evaluator: Evaluator) (code: string) (file: string option) : Diagnost
     let added = if directive = "" then 0 else 1
     let moveUp (message: CompilerMessage) =
         { message with StartLine = message.StartLine - added; EndLine = message.EndLine - added }
-    (evaluator.Check(fun () -> Compat.check evaluator.Session (directive + code))).Messages |> Array.map moveUp |> diagnosticsOf file
+    let awaiting = Splitter.awaiting 1 code
+    (evaluator.Check(fun () -> Compat.check evaluator.Session (directive + awaiting.Code))).Messages |> Array.map moveUp |> diagnosticsOf file awaiting.Split
 
 /// One line, without the blanks that align it.
 let private squeezed (text: string) = Regex.Replace(text.Trim(), @"\s+", " ")

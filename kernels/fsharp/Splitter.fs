@@ -6,8 +6,8 @@ module Mainstay.Worker.Splitter
 open System
 
 /// One submission and where its text starts in the client's code: `Line` counts from 1, `Column` from 0. `Stop` is the index in the
-/// code after its `;;`.
-type Submission = { Text: string; Line: int; Column: int; Stop: int }
+/// code after its `;;`. Each of the lines in `Split` is two in the text.
+type Submission = { Text: string; Line: int; Column: int; Stop: int; Split: int list }
 
 let private startsWith (code: string) index (token: string) = String.CompareOrdinal(code, index, token, 0, token.Length) = 0
 
@@ -97,6 +97,9 @@ let private skipBlanks (code: string) (start: int) (stop: int) =
         index <- index + 1
     if index < stop && code.[index] = '\n' then index + 1 else index
 
+/// Code that begins in a line, with the waits that `let!` and the like stand for.
+let awaiting (line: int) (code: string) : Awaits.Resolved = Awaits.resolve afterToken line code
+
 /// The submissions of the code, those that hold nothing but blanks left out.
 let split (client: string) : Submission list =
     let code = if List.isEmpty (separators client) then client else Conditionals.resolve afterToken client
@@ -115,7 +118,8 @@ let split (client: string) : Submission list =
         advanceTo start
         let text = code.Substring(start, stop - start)
         if not (String.IsNullOrWhiteSpace text) then
-            submissions.Add { Text = text; Line = line; Column = start - lineStart; Stop = next }
+            let resolved = awaiting line text
+            submissions.Add { Text = resolved.Code; Line = line; Column = start - lineStart; Stop = next; Split = resolved.Split }
     let mutable start = 0
     for separator in separators code do
         add start separator (separator + 2)

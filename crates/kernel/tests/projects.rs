@@ -127,6 +127,26 @@ async fn both_kinds_of_solutions_are_built_and_resolved() {
 }
 
 #[tokio::test]
+async fn only_what_has_changed_is_compiled_again() {
+    for machine in both(SHOP) {
+        let written = |project: &str, name: &str| {
+            fs::metadata(machine.output(project, name)).unwrap().modified().unwrap()
+        };
+        assert!(built(&machine, "app/App.fsproj").await.success);
+        let first = (written("lib", "Lib"), written("app", "App"));
+        assert!(built(&machine, "app/App.fsproj").await.success);
+        assert_eq!((written("lib", "Lib"), written("app", "App")), first);
+        machine.write("=== app/App.fs\nmodule App\n[<EntryPoint>]\nlet main _ = Lib.twice 3\n");
+        assert!(built(&machine, "app/App.fsproj").await.success);
+        assert_eq!(written("lib", "Lib"), first.0);
+        assert!(written("app", "App") > first.1);
+        fs::remove_file(machine.output("lib", "Lib")).unwrap();
+        assert!(built(&machine, "app/App.fsproj").await.success);
+        assert!(machine.output("lib", "Lib").is_file(), "what is gone is built again");
+    }
+}
+
+#[tokio::test]
 async fn a_build_that_fails_tells_where_and_keeps_what_was_built_before() {
     for machine in both(SHOP) {
         assert!(built(&machine, "lib/Lib.fsproj").await.success);

@@ -10,6 +10,8 @@
 
 mod support;
 
+#[path = "worker/awaits.rs"]
+mod awaits;
 #[path = "worker/exploring.rs"]
 mod exploring;
 

@@ -47,6 +47,7 @@ const DISPLAY: &[SourceFile] = sources!["display/":
     "TestsRunning.fs"
     "TestsReport.fs"
     "Mainstay.fs"
+    "Awaiting.fs"
     "Host.fs"
 ];
 
@@ -58,6 +59,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Channel.fs"
     "UserOutput.fs"
     "Conditionals.fs"
+    "Awaits.fs"
     "Splitter.fs"
     "Printed.fs"
     "Syntax.fs"

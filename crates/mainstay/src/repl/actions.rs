@@ -80,6 +80,7 @@ impl Repl {
             Command::Answer { ask, text } => self.answer(&ask, &text).await?,
             Command::Cancel => self.cancel().await?,
             Command::Load(file) => self.load(&file).await?,
+            Command::Directive(code) => self.evaluate(Submission::new(code, None)).await?,
             Command::Run(file) => self.run_file(&file).await?,
             Command::Export(to) => to.write(&self.link.client, self.link.reference()).await?,
             Command::Import(file) => self.import(&file).await?,

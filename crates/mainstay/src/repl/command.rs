@@ -103,6 +103,8 @@ pub(super) enum Command {
     Cancel,
     /// Run a file.
     Load(String),
+    /// Run this directive of the language.
+    Directive(String),
     /// Write the session to a file, or show it.
     Export(Destination),
     /// Make a session of a file and attach to it.
@@ -181,6 +183,14 @@ pub(super) enum First {
     Folder,
 }
 
+/// A directive with what is given, in quotes of F#, which it may have already.
+fn quoted(directive: &str, text: &str) -> Option<Command> {
+    let given = given(text)?;
+    let bare = given.strip_prefix('@').unwrap_or(&given).trim_matches('"');
+    let quoted = bare.replace('"', "\"\"");
+    (!bare.is_empty()).then(|| Command::Directive(format!("{directive} @\"{quoted}\"")))
+}
+
 /// The commands that sessions of this kind know, as `:help` lists them.
 pub(super) fn table(tongue: Tongue) -> impl Iterator<Item = &'static Entry> {
     TABLE.iter().filter(move |entry| entry.is_known(tongue))
@@ -233,6 +243,26 @@ const TABLE: &[Entry] = &[
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load))
         .first(First::Script)
         .only(Tongue::Code),
+    entry(":r", &[":reference"], "LIBRARY", "refer to an assembly or a package, as `#r` does", |text| {
+        quoted("#r", text)
+    })
+    .first(First::File)
+    .only(Tongue::Code),
+    entry(":I", &[], "FOLDER", "look for libraries and scripts there too, as `#I` does", |text| {
+        quoted("#I", text)
+    })
+    .first(First::Folder)
+    .only(Tongue::Code),
+    entry(":nowarn", &[], "NUMBER", "have the compiler no longer warn of this, as `#nowarn` does", |text| {
+        quoted("#nowarn", text)
+    })
+    .only(Tongue::Code),
+    entry(":time", &[], "[on|off]", "print how long code takes, as `#time` does", |text| match text.trim() {
+        "" => Some(Command::Directive("#time".to_owned())),
+        on_or_off @ ("on" | "off") => Some(Command::Directive(format!("#time \"{on_or_off}\""))),
+        _ => None,
+    })
+    .only(Tongue::Code),
     entry(":run", &[], "FILE", "run a notebook, or a script in cells; go on where it ended", |text| {
         given(text).map(Command::Run)
     })
@@ -593,6 +623,26 @@ mod tests {
         for line in [":h", ":help", "#help;;"] {
             assert_eq!(done(line), Command::Help);
         }
+    }
+
+    #[test]
+    fn directives_of_the_language_may_be_written_as_commands() {
+        for (line, directive) in [
+            (":r libs/Shop.dll", "#r @\"libs/Shop.dll\""),
+            (":r \"nuget: FSharp.Data\"", "#r @\"nuget: FSharp.Data\""),
+            (":reference @\"a b.dll\"", "#r @\"a b.dll\""),
+            (":I libs", "#I @\"libs\""),
+            (":nowarn 40", "#nowarn @\"40\""),
+            (":time", "#time"),
+            (":time on", "#time \"on\""),
+        ] {
+            assert_eq!(done(line), Command::Directive(directive.to_owned()), "{line}");
+        }
+        assert_eq!(
+            read(":time later"),
+            Some(Err(CommandError::Usage { usage: ":time [on|off]".to_owned() }))
+        );
+        assert_eq!(read(":r"), Some(Err(CommandError::Usage { usage: ":r LIBRARY".to_owned() })));
     }
 
     #[test]

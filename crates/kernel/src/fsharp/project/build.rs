@@ -18,6 +18,7 @@ use super::notes::not_restored;
 use super::packages::{deployed, restored};
 use super::remarks::remarks;
 use super::solution::is_fsharp;
+use super::stamp::Stamp;
 use super::toolchain::{Msbuild, Toolchain, scratch, unavailable};
 use super::{OnStep, Road, Roots, once, telling};
 use crate::command::{self, CommandError};
@@ -174,7 +175,7 @@ async fn with_compiler(roots: &Roots, toolchain: &Toolchain, progress: OnStep<'_
     Ok(built.bounded())
 }
 
-/// Compiles one project beside its place, and puts it there once it is whole.
+/// Compiles one project beside its place, and puts it there once it is whole; where nothing of it has changed, it is there.
 async fn compile(
     built: &mut Built,
     project: &Evaluated,
@@ -185,6 +186,10 @@ async fn compile(
     let folder = project.path.parent().unwrap_or(Path::new(""));
     let bin = project.output.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(bin).map_err(unavailable)?;
+    let stamp = Stamp::new(project, &arguments(project, toolchain, &project.output), needs);
+    if stamp.is_up_to_date() {
+        return Ok(true);
+    }
     let staging = tempfile::Builder::new().prefix(".mainstay").tempdir_in(bin).map_err(unavailable)?;
     let mut command = toolchain.compiler(folder);
     let fresh = staging.path().join(project.output.file_name().unwrap_or_default());
@@ -199,6 +204,8 @@ async fn compile(
             fs::rename(&file, bin.join(file.file_name().unwrap_or_default())).map_err(unavailable)?;
         }
     }
+    // Whatever was written while it was compiled is in the stamp as it was before.
+    stamp.write();
     Ok(true)
 }
 

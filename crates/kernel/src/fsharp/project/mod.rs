@@ -15,6 +15,7 @@ mod packages;
 mod remarks;
 mod shadow;
 mod solution;
+mod stamp;
 mod toolchain;
 
 use std::collections::HashSet;

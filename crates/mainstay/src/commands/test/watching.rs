@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mainstay_gateway::rpc::api::{Follow, RefreshSession, Sent};
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, EventBody, Seq, TestOutcome, TestRun, TestSelection, Work};
+use mainstay_model::{Error, EventBody, Seq, TestOutcome, TestRun, TestSelection, Work, WorkEnding};
 use tokio::signal::unix::Signal;
 use tokio::time::{Instant, sleep_until};
 
@@ -40,40 +40,53 @@ enum Due {
 struct Happened {
     due: Option<Due>,
     words: Vec<String>,
+    /// Whether the project is built, or a worker comes up: what comes of that is waited for.
+    is_under_way: bool,
     is_over: bool,
 }
 
 impl Happened {
     fn hear(&mut self, body: &EventBody) {
+        if let EventBody::JobRequested { work: Work::Build | Work::Rebuild, .. } = body {
+            // Whoever began it has it take in what was written before.
+            *self = Self { is_under_way: true, ..Self::default() };
+        } else if let EventBody::WarmUpStarted { .. } = body {
+            self.is_under_way = true;
+        } else if ends_what_is_under_way(body) {
+            self.is_under_way = false;
+            // A new worker has the libraries as they are.
+            if self.due == Some(Due::Load) {
+                *self = Self::default();
+            }
+        }
         let due = match body {
             EventBody::SourcesChanged { .. } => Some(Due::Build),
             EventBody::AssembliesChanged { .. } => Some(Due::Load),
-            body if changes_what_is_there(body) => Some(Due::Run),
-            body => {
-                // Whoever began it has taken in what changed before.
-                if begins_afresh(body) {
-                    self.due = None;
-                }
-                self.is_over |= matches!(body, EventBody::SessionDeleted);
-                None
+            EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. } => {
+                Some(Due::Run)
             }
+            _ => None,
         };
         if due.is_some() || matches!(body, EventBody::SessionFaulted { .. }) {
             self.words.push(describe(body).1);
         }
         self.due = self.due.max(due);
+        self.is_over |= matches!(body, EventBody::SessionDeleted);
+    }
+
+    fn is_to_be_told(&self) -> bool {
+        !self.is_under_way && (self.due.is_some() || !self.words.is_empty())
     }
 }
 
-fn changes_what_is_there(body: &EventBody) -> bool {
-    matches!(body, EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. })
-}
-
-fn begins_afresh(body: &EventBody) -> bool {
-    matches!(
+fn ends_what_is_under_way(body: &EventBody) -> bool {
+    let is_failed_build =
+        matches!(body, EventBody::JobEnded { ending, .. } if !matches!(ending, WorkEnding::Done { .. }));
+    let is_at_rest = matches!(
         body,
-        EventBody::WarmUpStarted { .. } | EventBody::JobRequested { work: Work::Build | Work::Rebuild, .. }
-    )
+        EventBody::WarmUpCompleted { .. } | EventBody::SessionFaulted { .. } | EventBody::SessionStopped
+    );
+    is_failed_build || is_at_rest
 }
 
 /// The tests that failed when they last ran, by assembly; those of the session's own code under none.
@@ -171,7 +184,7 @@ impl<'a> Watching<'a> {
                         return Ok(None);
                     }
                 }
-                () = sleep_until(quiet_at), if happened.due.is_some() || !happened.words.is_empty() => {
+                () = sleep_until(quiet_at), if happened.is_to_be_told() => {
                     std::mem::take(&mut happened.words).iter().for_each(|words| note(words));
                     if let Some(due) = happened.due {
                         return Ok(Some(due));
@@ -205,14 +218,25 @@ impl<'a> Watching<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mainstay_model::{TestFailure, TestResult};
+    use mainstay_model::{SessionCommand, TestFailure, TestResult};
 
     use super::*;
 
     fn due_after(bodies: impl IntoIterator<Item = EventBody>) -> Option<Due> {
         let mut happened = Happened::default();
         bodies.into_iter().for_each(|body| happened.hear(&body));
-        happened.due
+        happened.due.filter(|_| happened.is_to_be_told())
+    }
+
+    fn job_requested(work: Work) -> EventBody {
+        EventBody::JobRequested {
+            job: "019a0000-0000-7000-8000-000000000001".parse().unwrap(),
+            command: mainstay_model::CommandId::new("build").unwrap(),
+            fingerprint: mainstay_model::CommandFingerprint::of("s", &SessionCommand::Stop),
+            key: None,
+            work,
+            deadline: None,
+        }
     }
 
     fn written() -> EventBody {
@@ -226,11 +250,26 @@ mod tests {
             new: Default::default(),
             changed: Vec::new(),
         };
+        let build = job_requested(Work::Build);
         let refreshed = EventBody::WarmUpStarted { reason: mainstay_model::WarmUpReason::Refreshed };
+        let ready = EventBody::WarmUpCompleted {
+            kernel: String::new(),
+            runtime: String::new(),
+            pid: 1,
+            replayed: 0,
+            diverged: Vec::new(),
+            startup: None,
+            duration_ms: 1,
+        };
         assert_eq!(due_after([changed.clone()]), Some(Due::Load));
         assert_eq!(due_after([changed.clone(), written()]), Some(Due::Build));
-        assert_eq!(due_after([changed.clone(), written(), refreshed.clone()]), None);
-        assert_eq!(due_after([refreshed, written()]), Some(Due::Build), "it was written since");
+        assert_eq!(due_after([changed.clone(), written(), build.clone()]), None);
+        assert_eq!(due_after([refreshed.clone(), changed.clone()]), None, "what comes of it is waited for");
+        let whole = [build.clone(), changed.clone(), refreshed, changed, ready];
+        assert_eq!(due_after(whole.clone()), Some(Due::Run));
+        assert_eq!(due_after([written()].into_iter().chain(whole.clone())), Some(Due::Run));
+        let since = [build, written()].into_iter().chain(whole.into_iter().skip(1));
+        assert_eq!(due_after(since), Some(Due::Build), "it was written since");
         assert_eq!(due_after([EventBody::SessionRenamed { name: "other".to_owned() }]), None);
     }
 
