@@ -144,6 +144,11 @@ type private Worker(channel: Channel) =
         let items, found, notes = TestDiscovery.discover session pattern category
         answer id (encodeTests id items found notes)
 
+    let review (id: int64) (code: string) (session: Evaluator) =
+        match session.Check(fun () -> Review.review session.Session code) with
+        | Some (remarks, left) -> answer id (encodeReview id true remarks left)
+        | None -> answer id (encodeReview id false (Intellisense.check session code None) 0)
+
     let evaluate (id: int64) (job: string) (code: string) (file: string option) (isWithheld: bool) (session: Evaluator) =
         answer id (encodeResult id (session.Evaluate(id, job, code, file, isWithheld, (fun () -> pending.Take id))))
 
@@ -198,6 +203,7 @@ type private Worker(channel: Channel) =
         | Search (text, limit) -> post checks id (fun () -> inSession id (search id text limit))
         | Values -> post checks id (fun () -> inSession id (fun session -> answer id (encodeValues id (session.Bound.All()))))
         | Tests (pattern, category) -> post checks id (fun () -> inSession id (tests id pattern category))
+        | Review code -> post checks id (fun () -> inSession id (review id code))
         | Interrupt eval -> interrupt id eval
         | Answer (ask, text) -> Input.answer ask text
         | Displayed mark -> Displays.arrived mark

@@ -154,6 +154,7 @@ type Request =
     | Search of text: string * limit: int
     | Values
     | Tests of pattern: string option * category: string option
+    | Review of code: string
     | Interrupt of eval: int64
     /// The answer to an ask; none where nobody gives one.
     | Answer of ask: Guid * text: string option
@@ -218,6 +219,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         required "text" (fun text -> Search(text, defaultArg limit itemLimit))
     | "values" -> Ok Values
     | "tests" -> Ok(Tests(text "pattern", text "category"))
+    | "review" -> required "code" Review
     | "interrupt" ->
         match tryInteger "eval" element with
         | Some eval -> Ok(Interrupt eval)
@@ -338,7 +340,7 @@ let encodeReady (id: int64) (languageVersion: string) (begun: Begun) =
         writeText "version" languageVersion
         writeText "runtime" runtime
         writeInteger "pid" (int64 (Diagnostics.Process.GetCurrentProcess().Id))
-        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset"; "search"; "tests"; "values" ]
+        writeTexts "capabilities" [ "check"; "complete"; "explore"; "interrupt"; "reset"; "review"; "search"; "tests"; "values" ]
         writeEnvironment begun.References
         writeBegun begun
     ]
@@ -436,6 +438,15 @@ let encodeTests (id: int64) (items: TestItem list) (found: int) (notes: string l
         writeObjects "items" items writeItem
         writeInteger "found" (int64 found)
         writeTexts "notes" notes
+    ]
+
+/// What is suggested for code, and how many suggestions more there are; where it was not parsed, what the compiler says of it.
+let encodeReview (id: int64) (isParsed: bool) (remarks: Diagnostic list) (left: int) =
+    message "review" [
+        writeInteger "id" id
+        (fun writer -> writer.WriteBoolean("isParsed", isParsed))
+        writeObjects "remarks" (bounded (Room()) remarks) writeDiagnostic
+        writeInteger "leftOut" (int64 left)
     ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]

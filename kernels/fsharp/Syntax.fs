@@ -61,3 +61,59 @@ and private readAll (values: obj[]) : Tree list = values |> List.ofArray |> List
 
 /// Reads an object of the tree, recursing as deeply as it is nested.
 let read (tree: obj) : Tree list = readOne tree
+
+/// Where a part of the tree stands in the code: lines from 1, columns from 0.
+[<Struct>]
+type Place =
+    { Line: int
+      Column: int
+      EndLine: int
+      EndColumn: int }
+
+    /// Whether the tree says where it stands.
+    member place.IsSome = place.Line > 0
+
+/// A part of the tree with its place. A name or a flag is a part of its own.
+type Placed =
+    { Union: string
+      Case: string
+      Word: string option
+      Flag: bool option
+      Place: Place
+      Parts: Placed list }
+
+let private nowhere = { Line = 0; Column = 0; EndLine = 0; EndColumn = 0 }
+
+let private ranges = ConcurrentDictionary<Type, Reflection.PropertyInfo option>()
+
+/// Which property of a part says where it stands.
+let private rangeOf (kind: Type) : Reflection.PropertyInfo option =
+    [ "Range"; "idRange"; "RangeOfBindingWithRhs" ] |> List.tryPick (fun name -> kind.GetProperty name |> Option.ofObj)
+
+let private placeOf (value: obj) : Place =
+    match ranges.GetOrAdd(value.GetType(), rangeOf) with
+    | None -> nowhere
+    | Some property ->
+        let range = property.GetValue value
+        let number (name: string) = range.GetType().GetProperty(name).GetValue range :?> int
+        { Line = number "StartLine"; Column = number "StartColumn"; EndLine = number "EndLine"; EndColumn = number "EndColumn" }
+
+/// Reads an object of the tree with the places of its parts.
+let readPlaced (tree: obj) : Placed list =
+    let leaf word flag place = { Union = ""; Case = ""; Word = word; Flag = flag; Place = place; Parts = [] }
+    let rec one (value: obj) : Placed list =
+        match value with
+        | null
+        | :? string -> []
+        | :? bool as flag -> [ leaf None (Some flag) nowhere ]
+        | :? IEnumerable as items -> [ for item in items do yield! one item ]
+        | _ ->
+            match shapes.GetOrAdd(value.GetType(), shapeOf) with
+            | Identifier text -> [ leaf (Some(text value)) None (placeOf value) ]
+            | Cases (union, names, tag, fields) ->
+                let case = tag value
+                [ { Union = union; Case = names.[case]; Word = None; Flag = None; Place = placeOf value; Parts = all (fields case value) } ]
+            | Parts fields -> all (fields value)
+            | Opaque -> []
+    and all (values: obj[]) : Placed list = values |> List.ofArray |> List.collect one
+    one tree

@@ -1,7 +1,7 @@
 //! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound, which tests
 //! there are.
 
-use mainstay_model::{Binding, Error};
+use mainstay_model::{Binding, Diagnostic, Error};
 use serde::{Deserialize, Serialize};
 
 /// How many symbols are told of where nobody says how many.
@@ -31,6 +31,11 @@ pub enum KernelQuery {
         /// Those of this category, or with this trait, written `name=value`.
         category: Option<String>,
     },
+    /// What of some code could be written more plainly. Nothing of it runs.
+    Review {
+        /// The code.
+        code: String,
+    },
 }
 
 /// The answer to one.
@@ -44,6 +49,8 @@ pub enum KernelAnswer {
     Values(Vec<Binding>),
     /// To [`KernelQuery::Tests`].
     Tests(Tests),
+    /// To [`KernelQuery::Review`].
+    Review(Review),
 }
 
 impl KernelAnswer {
@@ -54,7 +61,7 @@ impl KernelAnswer {
     pub fn members(self) -> Result<Members, Error> {
         match self {
             Self::Members(members) => Ok(members),
-            Self::Symbols(_) | Self::Values(_) | Self::Tests(_) => Err(beside_the_point()),
+            Self::Symbols(_) | Self::Values(_) | Self::Tests(_) | Self::Review(_) => Err(beside_the_point()),
         }
     }
 
@@ -65,7 +72,7 @@ impl KernelAnswer {
     pub fn symbols(self) -> Result<Symbols, Error> {
         match self {
             Self::Symbols(symbols) => Ok(symbols),
-            Self::Members(_) | Self::Values(_) | Self::Tests(_) => Err(beside_the_point()),
+            Self::Members(_) | Self::Values(_) | Self::Tests(_) | Self::Review(_) => Err(beside_the_point()),
         }
     }
 
@@ -76,7 +83,7 @@ impl KernelAnswer {
     pub fn values(self) -> Result<Vec<Binding>, Error> {
         match self {
             Self::Values(values) => Ok(values),
-            Self::Members(_) | Self::Symbols(_) | Self::Tests(_) => Err(beside_the_point()),
+            Self::Members(_) | Self::Symbols(_) | Self::Tests(_) | Self::Review(_) => Err(beside_the_point()),
         }
     }
 
@@ -87,13 +94,39 @@ impl KernelAnswer {
     pub fn tests(self) -> Result<Tests, Error> {
         match self {
             Self::Tests(tests) => Ok(tests),
-            Self::Members(_) | Self::Symbols(_) | Self::Values(_) => Err(beside_the_point()),
+            Self::Members(_) | Self::Symbols(_) | Self::Values(_) | Self::Review(_) => {
+                Err(beside_the_point())
+            }
+        }
+    }
+
+    /// The answer to [`KernelQuery::Review`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn review(self) -> Result<Review, Error> {
+        match self {
+            Self::Review(review) => Ok(review),
+            Self::Members(_) | Self::Symbols(_) | Self::Values(_) | Self::Tests(_) => Err(beside_the_point()),
         }
     }
 }
 
 fn beside_the_point() -> Error {
     Error::WorkerFailed { reason: "it answered something else than it was asked".to_owned() }
+}
+
+/// What could be written more plainly in some code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Review {
+    /// Whether the code could be read; where not, the remarks are what the compiler says of it.
+    pub is_parsed: bool,
+    /// What is suggested, in the order of the places.
+    pub remarks: Vec<Diagnostic>,
+    /// How many suggestions more there are.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 /// What a name stands for.

@@ -128,6 +128,7 @@ pub(crate) async fn greet(
             | FromWorker::Symbols { .. }
             | FromWorker::Values { .. }
             | FromWorker::Tests { .. }
+            | FromWorker::Review { .. }
             | FromWorker::Asks { .. }
             | FromWorker::Display { .. }
             | FromWorker::Interrupted { .. }

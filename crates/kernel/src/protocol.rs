@@ -1,7 +1,7 @@
 //! The messages between daemon and worker. The contract is `docs/worker-protocol.md`.
 
 use bytes::Bytes;
-use mainstay_engine::query::{Members, Symbols, Tests};
+use mainstay_engine::query::{Members, Review, Symbols, Tests};
 use mainstay_engine::runner::CompletionItem;
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, Question, RaisedError, Reference, References,
@@ -52,6 +52,8 @@ pub(crate) enum ToWorker {
     Values { id: u64 },
     /// Which tests there are.
     Tests { id: u64, pattern: Option<String>, category: Option<String> },
+    /// What could be written more plainly.
+    Review { id: u64, code: String },
     /// Ask an eval to stop, whether it runs or has yet to begin.
     Interrupt { id: u64, eval: u64 },
     /// Take the answer to an ask; without a value there is none, and why.
@@ -105,6 +107,12 @@ pub(crate) enum FromWorker {
         id: u64,
         #[serde(flatten)]
         tests: Tests,
+    },
+    /// The answer to a review.
+    Review {
+        id: u64,
+        #[serde(flatten)]
+        review: Review,
     },
     /// Code of a job asks, and waits for the answer.
     Asks {
@@ -239,6 +247,7 @@ impl FromWorker {
             | Self::Symbols { id, .. }
             | Self::Values { id, .. }
             | Self::Tests { id, .. }
+            | Self::Review { id, .. }
             | Self::Interrupted { id } => Some(*id),
             Self::Result(result) => Some(result.id),
             Self::Failed { id, .. } => *id,

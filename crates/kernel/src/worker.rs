@@ -281,12 +281,14 @@ impl Kernel for Worker {
             KernelQuery::Symbols { text, limit } => ToWorker::Search { id, text, limit },
             KernelQuery::Values => ToWorker::Values { id },
             KernelQuery::Tests { pattern, category } => ToWorker::Tests { id, pattern, category },
+            KernelQuery::Review { code } => ToWorker::Review { id, code },
         };
         match self.ask(asked).await? {
             FromWorker::Members { members, .. } => Ok(KernelAnswer::Members(members)),
             FromWorker::Symbols { symbols, .. } => Ok(KernelAnswer::Symbols(symbols)),
             FromWorker::Values { bindings, .. } => Ok(KernelAnswer::Values(bindings)),
             FromWorker::Tests { tests, .. } => Ok(KernelAnswer::Tests(tests)),
+            FromWorker::Review { review, .. } => Ok(KernelAnswer::Review(review)),
             other => Err(unexpected(&other)),
         }
     }

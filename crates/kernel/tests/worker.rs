@@ -12,8 +12,11 @@ mod support;
 
 #[path = "worker/awaits.rs"]
 mod awaits;
+
 #[path = "worker/exploring.rs"]
 mod exploring;
+#[path = "worker/reviewing.rs"]
+mod reviewing;
 
 #[path = "worker/displays.rs"]
 mod displays;

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbols, Tests};
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{
     CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
     Submission,
@@ -324,6 +324,7 @@ impl Kernel for ScriptedRunner {
             KernelQuery::Symbols { .. } => Ok(KernelAnswer::Symbols(Symbols::default())),
             KernelQuery::Values => Ok(KernelAnswer::Values(Vec::new())),
             KernelQuery::Tests { .. } => Ok(KernelAnswer::Tests(Tests::default())),
+            KernelQuery::Review { .. } => Ok(KernelAnswer::Review(Review::default())),
         }
     }
 }

@@ -42,6 +42,7 @@ mod query;
 mod rebuild;
 mod resources;
 mod resumption;
+mod review;
 mod running;
 mod schema;
 mod search;

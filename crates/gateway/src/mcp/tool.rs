@@ -28,6 +28,7 @@ use super::offer::Needs;
 use super::projects::GetAvailableProjects;
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::rebuild::HardResetFsiSession;
+use super::review::ReviewFsharpCode;
 use super::search::SearchSessions;
 use super::startup::GetStartupProfile;
 use super::status::GetFsiStatus;
@@ -127,6 +128,7 @@ tools! {
     RunNotebook,
     CheckFsharpCode,
     GetCompletions,
+    ReviewFsharpCode,
     ExploreNamespace,
     ExploreType,
     FindSymbols,

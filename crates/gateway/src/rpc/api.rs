@@ -551,6 +551,14 @@ methods! {
         file: Option<String>,
     } -> Vec<mainstay_model::Diagnostic>;
 
+    /// Says what of F# code could be written more plainly, by its syntax. Nothing of it runs.
+    "session/review" ReviewCode {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The code.
+        code: String,
+    } -> mainstay_engine::query::Review;
+
     /// Completes at a cursor.
     "session/complete" Complete {
         /// Its id, the end of it, or its name.

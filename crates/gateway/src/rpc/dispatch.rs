@@ -10,7 +10,7 @@ use super::api::{
     GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries,
     Inserted, LabelEntry, Link, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListLabels,
     ListSessions, ListTests, ListValues, MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed,
-    RemoveHistory, RenameSession, ResetSession, SearchEntries, Sent, SettleSession, StartSession,
+    RemoveHistory, RenameSession, ResetSession, ReviewCode, SearchEntries, Sent, SettleSession, StartSession,
     SteerSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
@@ -164,6 +164,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
         Check::NAME => {
             let Check { session, code, file } = params(request)?;
             written(client.check(call.resolve(&session).await?, code, file).await?)
+        }
+        ReviewCode::NAME => {
+            let ReviewCode { session, code } = params(request)?;
+            let query = KernelQuery::Review { code };
+            written(client.query(call.resolve(&session).await?, query).await?.review()?)
         }
         Complete::NAME => {
             let Complete { session, code, cursor } = params(request)?;

@@ -80,7 +80,7 @@ impl Stage {
         let asks = self.home.local().asks().await.unwrap();
         let ask = asks.first().map_or_else(|| "nobody".to_owned(), |ask| ask.pending.ask.ask.short());
         match tool {
-            "send_fsharp_code" | "check_fsharp_code" => json!({ "code": "1 + 1" }),
+            "send_fsharp_code" | "check_fsharp_code" | "review_fsharp_code" => json!({ "code": "1 + 1" }),
             "load_fsharp_script" => json!({ "path": script }),
             "get_completions" => json!({ "code": "List.m", "line": 1, "column": 7 }),
             "explore_namespace" | "explore_type" => json!({ "name": "Dog" }),

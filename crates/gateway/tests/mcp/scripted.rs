@@ -27,7 +27,9 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, Symbol, Symbols, Test, Tests};
+use mainstay_engine::query::{
+    KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
+};
 use mainstay_engine::runner::{
     CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
     StartedRunner, Submission,
@@ -201,6 +203,18 @@ impl Kernel for Handle {
                 value_type: "Dog".to_owned(),
                 value: Some("{ Name = \"Rex\" }".to_owned()),
             }])),
+            KernelQuery::Review { code } => Ok(KernelAnswer::Review(Review {
+                is_parsed: true,
+                remarks: vec![Diagnostic {
+                    severity: Severity::Info,
+                    code: "FSR001".to_owned(),
+                    message: format!("the condition is the value already: `{code}`"),
+                    file: None,
+                    start: TextPosition { line: 1, column: 1 },
+                    end: TextPosition { line: 1, column: 5 },
+                }],
+                left_out: 0,
+            })),
             KernelQuery::Tests { pattern: Some(pattern), .. } => {
                 let notes = vec![format!("nothing has `{pattern}` in its name")];
                 Ok(KernelAnswer::Tests(Tests { items: Vec::new(), found: 0, notes }))

@@ -79,6 +79,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Intellisense.fs"
     "Explorer.fs"
     "Search.fs"
+    "Review.fs"
     "Startup.fs"
     "TestDiscovery.fs"
     "Program.fs"

@@ -41,6 +41,7 @@ mod questions;
 mod rebuild;
 pub(crate) mod refresh;
 mod restore;
+mod review;
 mod run;
 pub(crate) mod search;
 mod serve;
@@ -134,6 +135,8 @@ enum Command {
     Commands(command::CommandArgs),
     /// Show what a session has and refers to: namespaces, types, names, values
     Explore(explore::Explore),
+    /// Say what in F# code could be written more plainly
+    Review(review::Review),
     /// Find what was said in sessions
     Search(search::Search),
     /// Show what you submitted at prompts, newest last, and remove it
@@ -222,6 +225,7 @@ impl Command {
             Self::Prompt(prompt) => prompt.run(home).await,
             Self::Commands(command) => command.run(home).await,
             Self::Explore(explore) => explore.run(home).await,
+            Self::Review(review) => review.run(home).await,
             Self::Search(search) => search.run(home).await,
             Self::History(history) => history.run(home).await,
             Self::Export(export) => export.run(home).await,
