@@ -100,7 +100,8 @@ pub(super) fn required(
     if requests.is_empty() {
         return Ok(None);
     }
-    let state = state::seal(call, running)?;
+    let asked: Vec<AskId> = pending.iter().map(|pending| pending.ask.ask).collect();
+    let state = state::seal(call, running, &asked)?;
     Ok(Some(InputRequiredResult::new(Some(requests), Some(state))))
 }
 

@@ -10,8 +10,8 @@ use futures::stream::FuturesUnordered;
 use mainstay_engine::{CommandStatus, Followed};
 use mainstay_log::StoredOutcome;
 use mainstay_model::{
-    AskId, Command, CommandId, Error, EventBody, Outcome, PendingAsk, Response, Seq, Session, SessionCommand,
-    SessionId,
+    AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq, Session,
+    SessionCommand, SessionId,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -20,6 +20,9 @@ use super::call::Call;
 use super::elicitation::{self, Way};
 use super::tasks;
 use super::text::{TEXT_BYTES, shortened};
+
+/// How many events are read at once.
+const PAGE: usize = 256;
 
 /// A command that was handed over to its session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +111,9 @@ async fn until_ended<T>(
     };
     // What was asked has ended with it, and clients are told so.
     while asking.next().await.is_some() {}
+    if let Err(error) = heard.last_words(call, running).await {
+        tracing::debug!(%session, %error, "a client did not hear the last of what a command printed");
+    }
     Ok(ended)
 }
 
@@ -180,6 +186,7 @@ async fn begun(events: &mut Followed, running: &CommandId) -> Result<(), Error> 
 
 /// What is heard of a command.
 struct Heard {
+    /// Where what was looked at ends.
     seen: Seq,
     /// None where its client wants to hear nothing.
     events: Option<Followed>,
@@ -189,6 +196,26 @@ struct Heard {
 enum Word {
     Printed(String),
     Asked,
+}
+
+impl Word {
+    /// What an event says of a command.
+    fn of(event: &Event, command: &CommandId) -> Option<Self> {
+        if event.metadata.correlation.as_ref() != Some(command) {
+            return None;
+        }
+        if let EventBody::OutputProduced { text, .. } = &event.body {
+            Some(Self::Printed(text.clone()))
+        } else if let EventBody::OutputDisplayed { display, .. } = &event.body
+            && !display.is_value
+        {
+            Some(Self::Printed(display.data.text().to_owned()))
+        } else if let EventBody::AskRaised(_) = &event.body {
+            Some(Self::Asked)
+        } else {
+            None
+        }
+    }
 }
 
 impl Heard {
@@ -206,18 +233,30 @@ impl Heard {
         let events = self.events.as_mut()?;
         loop {
             let event = events.next().await.ok()?;
-            if event.metadata.correlation.as_ref() != Some(command) {
-                continue;
-            }
-            if let EventBody::OutputProduced { text, .. } = &event.body {
-                return Some(Word::Printed(text.clone()));
-            } else if let EventBody::OutputDisplayed { display, .. } = &event.body
-                && !display.is_value
-            {
-                return Some(Word::Printed(display.data.text().to_owned()));
-            } else if let EventBody::AskRaised(_) = &event.body {
-                return Some(Word::Asked);
+            self.seen = event.seq;
+            if let Some(word) = Word::of(&event, command) {
+                return Some(word);
             }
         }
+    }
+
+    /// Says what it printed that was not heard yet when it ended.
+    async fn last_words(&mut self, call: &Call<'_>, running: &Running) -> Result<(), Error> {
+        if !call.wants_progress() {
+            return Ok(());
+        }
+        let end = call.client().status(running.session).await?.session.last_seq;
+        while self.seen < end {
+            let page = call.client().events(running.session, self.seen, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            self.seen = last.seq;
+            for event in &page {
+                match Word::of(event, &running.command) {
+                    Some(Word::Printed(text)) => call.say(shortened(text, TEXT_BYTES)).await,
+                    Some(Word::Asked) | None => {}
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -69,10 +69,18 @@ fn leave_out_null(schema: &mut JsonObject) {
 fn each(schema: &mut JsonObject, change: &impl Fn(&mut JsonObject)) {
     change(schema);
     if let Some(Value::Object(members)) = schema.get_mut("properties") {
+        members.values_mut().for_each(without_true);
         members.values_mut().filter_map(Value::as_object_mut).for_each(|member| each(member, change));
     }
     if let Some(Value::Object(items)) = schema.get_mut("items") {
         each(items, change);
+    }
+}
+
+/// What takes anything is `true` or empty, and the protocol's own schema knows members of an answer as objects only.
+fn without_true(schema: &mut Value) {
+    if *schema == Value::Bool(true) {
+        *schema = Value::Object(JsonObject::new());
     }
 }
 
@@ -91,6 +99,7 @@ mod tests {
         title: u32,
         inner: Option<Vec<Inner>>,
         one: Option<Inner>,
+        any: Value,
     }
 
     #[derive(JsonSchema)]
@@ -106,12 +115,13 @@ mod tests {
             "properties": {"name": {"type": "string", "description": "Its name."}}});
         let expected = json!({
             "type": "object",
-            "required": ["title"],
+            "required": ["title", "any"],
             "properties": {
                 "sessionId": {"type": "string"},
                 "title": {"type": "integer", "description": "How many."},
                 "inner": {"type": "array", "items": inner},
                 "one": inner,
+                "any": {},
             },
         });
         assert_eq!(Value::Object((*of_arguments::<Example>()).clone()), expected);
@@ -127,6 +137,7 @@ mod tests {
                 "title": {"type": "integer"},
                 "inner": {"type": "array", "items": inner},
                 "one": inner,
+                "any": {},
             },
         });
         assert_eq!(Value::Object((*of_answer::<Example>()).clone()), expected);

@@ -1,8 +1,9 @@
 //! What a client carries from one call to its repetition: which command it is about, sealed, so that nobody makes one up or uses another's.
 
-use mainstay_model::Error;
+use mainstay_model::{AskId, Error};
 use rmcp::ErrorData;
 use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
+use serde::Serialize;
 
 use super::call::Call;
 use super::running::Running;
@@ -10,14 +11,23 @@ use super::running::Running;
 /// What the key is for. Another key makes all that is sealed void.
 const PURPOSE: &str = "mainstay 2026-07-28 MCP request state";
 
-/// Seals which command a call is about, for its own principal.
+/// What is sealed.
+#[derive(Serialize)]
+struct Sealed<'a> {
+    #[serde(flatten)]
+    running: &'a Running,
+    /// What the client is asked this time: what it is asked next has another state.
+    asked: &'a [AskId],
+}
+
+/// Seals which command a call is about, and what it asks now, for its own principal.
 ///
 /// # Errors
 /// [`Error::DaemonFailed`].
-pub(super) fn seal(call: &Call<'_>, running: &Running) -> Result<String, Error> {
+pub(super) fn seal(call: &Call<'_>, running: &Running, asked: &[AskId]) -> Result<String, Error> {
     let whose = call.client().principal().to_string();
     let options = SealOptions::new().associated_data(whose.as_bytes());
-    let sealed = codec(call).and_then(|codec| codec.seal_json_with(running, &options));
+    let sealed = codec(call).and_then(|codec| codec.seal_json_with(&Sealed { running, asked }, &options));
     sealed.map_err(|error| Error::DaemonFailed { reason: error.to_string() })
 }
 

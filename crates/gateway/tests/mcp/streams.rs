@@ -24,6 +24,18 @@ async fn output_is_told_while_the_code_runs() {
 }
 
 #[tokio::test]
+async fn all_that_was_shown_is_told_before_the_answer() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.send("show \"it\"").await;
+    let mut heard = agent.service.service().heard.subscribe();
+    let all = heard.wait_for(|heard| heard.len() == 2);
+    let told: Vec<f64> =
+        timeout(Duration::from_secs(10), all).await.unwrap().unwrap().iter().map(|(nth, _)| *nth).collect();
+    assert_eq!(told, [1.0, 2.0]);
+}
+
+#[tokio::test]
 async fn a_session_that_takes_its_time_to_start_is_told_of() {
     let home = Home::new().await;
     let agent = home.agent_in("slow").await;
