@@ -59,6 +59,12 @@ pub async fn serve(listener: TcpListener, daemon: Daemon) {
     connections::serve(listener, &daemon, router(daemon.clone())).await;
 }
 
+/// Serves these paths alone, until the daemon stops. It checks no token: whoever brings them does.
+pub async fn serve_only(listener: TcpListener, daemon: Daemon, paths: Router) {
+    let paths = local_only(paths, daemon.port);
+    connections::serve(listener, &daemon, paths).await;
+}
+
 /// Serves the pi protocol alone, at `/` of a port of its own, until the daemon stops.
 pub async fn serve_pi(listener: TcpListener, port: u16, daemon: Daemon) {
     connections::serve(listener, &daemon, pi_router(daemon.clone(), port)).await;
@@ -76,19 +82,23 @@ fn router(daemon: Daemon) -> Router {
         .layer(limit)
         .layer(from_fn(trace))
         .layer(from_fn_with_state(daemon.clone(), require_token));
-    Router::new()
+    let all = Router::new()
         .route("/health", get(health))
         .route("/ui/enter", get(browser::enter).with_state(daemon.clone()))
-        .merge(guarded)
-        .layer(from_fn_with_state(daemon.port, require_local))
+        .merge(guarded);
+    local_only(all, daemon.port)
 }
 
 /// The pi protocol at the root, behind the same checks.
 fn pi_router(daemon: Daemon, port: u16) -> Router {
-    crate::pi::routes("/")
-        .with_state(daemon.clone())
-        .layer(from_fn_with_state(daemon, require_token))
-        .layer(from_fn_with_state(port, require_local))
+    let guarded =
+        crate::pi::routes("/").with_state(daemon.clone()).layer(from_fn_with_state(daemon, require_token));
+    local_only(guarded, port)
+}
+
+/// The same paths, for what is addressed to this port of this machine, from this machine.
+fn local_only(router: Router, port: u16) -> Router {
+    router.layer(from_fn_with_state(port, require_local))
 }
 
 async fn health() -> &'static str {

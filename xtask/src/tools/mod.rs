@@ -5,6 +5,8 @@ mod apt;
 mod bare;
 mod chromium;
 mod dotnet;
+mod mcp;
+mod node;
 mod nunit;
 mod openssl;
 mod pi;
@@ -23,6 +25,8 @@ pub(crate) struct Tools {
     bare: PathBuf,
     chromium: PathBuf,
     dotnet: PathBuf,
+    mcp: PathBuf,
+    node: PathBuf,
     nunit: PathBuf,
     openssl: PathBuf,
     pi: PathBuf,
@@ -36,12 +40,14 @@ impl Tools {
     }
 
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 8] {
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 10] {
         [
             (chromium::AXE_VARIABLE, &self.axe),
             (bare::VARIABLE, &self.bare),
             (chromium::VARIABLE, &self.chromium),
             (dotnet::VARIABLE, &self.dotnet),
+            (mcp::VARIABLE, &self.mcp),
+            (node::VARIABLE, &self.node),
             (nunit::VARIABLE, &self.nunit),
             (openssl::VARIABLE, &self.openssl),
             (pi::VARIABLE, &self.pi),
@@ -56,13 +62,15 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let sdk = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
     let openssl = openssl::provide(&shelf, &python)?;
+    let node = node::provide(&shelf, &python)?;
+    let mcp = mcp::provide(&shelf)?;
     let pi = pi::provide(&shelf)?;
     let bare = bare::provide(&shelf)?;
     let nunit = nunit::provide(&shelf)?;
     pricing::provide(&shelf, &sdk)?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
-    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, nunit, openssl, pi, python })
+    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, mcp, node, nunit, openssl, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.

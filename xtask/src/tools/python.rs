@@ -43,6 +43,14 @@ fn install_with_pip_of_system(folder: &Path) -> Result<(), Failure> {
     run(python3().args(PIP).arg("--target").arg(packages).args(REQUIREMENTS), PYTHON_REMEDY)
 }
 
+/// `pip install`, by an interpreter that may have a pip where the system's has none.
+pub(super) fn pip(python: &Path) -> Command {
+    let has_pip = succeeds(Command::new(python).args(["-m", "pip", "--version"]));
+    let mut pip = if has_pip { Command::new(python) } else { python3() };
+    pip.args(PIP);
+    pip
+}
+
 fn python3() -> Command {
     Command::new("python3")
 }

@@ -59,5 +59,6 @@ mod timeline;
 mod tool;
 mod transport;
 
+pub use server::Server;
 pub use sse::sse_routes;
-pub use transport::{http_service, serve_stream};
+pub use transport::{http_service, http_service_of, serve_stream};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::Access;
-use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
 use rmcp::transport::streamable_http_server::session::local::SessionConfig;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::transport::{Transport, TransportAdapterIdentity};
+use rmcp::{RoleServer, ServerHandler};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +54,14 @@ pub async fn serve_stream<R, W>(
 
 /// The service behind `/mcp`. It checks no token: whoever mounts it does.
 pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, Sessions> {
+    http_service_of(daemon, |server| server)
+}
+
+/// The same service for another handler, made of each of ours: one a session of the transport, and one a request without.
+pub fn http_service_of<H: ServerHandler>(
+    daemon: &Daemon,
+    handler: impl Fn(Server) -> H + Send + Sync + 'static,
+) -> StreamableHttpService<H, Sessions> {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
         .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
@@ -62,7 +70,7 @@ pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, Sessions> 
     session.keep_alive = Some(HTTP_SESSION_LIFE);
     let server = Server::for_all(daemon.clone());
     StreamableHttpService::new(
-        move || Ok(server.for_transport_session()),
+        move || Ok(handler(server.for_transport_session())),
         Arc::new(Sessions::new(session)),
         config,
     )
