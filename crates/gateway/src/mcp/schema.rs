@@ -65,15 +65,17 @@ fn leave_out_null(schema: &mut JsonObject) {
     }
 }
 
-/// Changes a schema and those of its members and items.
+/// Changes a schema and those of its members and items, and of members with any name.
 fn each(schema: &mut JsonObject, change: &impl Fn(&mut JsonObject)) {
     change(schema);
     if let Some(Value::Object(members)) = schema.get_mut("properties") {
         members.values_mut().for_each(without_true);
         members.values_mut().filter_map(Value::as_object_mut).for_each(|member| each(member, change));
     }
-    if let Some(Value::Object(items)) = schema.get_mut("items") {
-        each(items, change);
+    for further in ["items", "additionalProperties"] {
+        if let Some(Value::Object(further)) = schema.get_mut(further) {
+            each(further, change);
+        }
     }
 }
 
@@ -86,6 +88,8 @@ fn without_true(schema: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use serde_json::json;
 
@@ -100,6 +104,7 @@ mod tests {
         inner: Option<Vec<Inner>>,
         one: Option<Inner>,
         any: Value,
+        counts: BTreeMap<String, u64>,
     }
 
     #[derive(JsonSchema)]
@@ -115,13 +120,14 @@ mod tests {
             "properties": {"name": {"type": "string", "description": "Its name."}}});
         let expected = json!({
             "type": "object",
-            "required": ["title", "any"],
+            "required": ["title", "any", "counts"],
             "properties": {
                 "sessionId": {"type": "string"},
                 "title": {"type": "integer", "description": "How many."},
                 "inner": {"type": "array", "items": inner},
                 "one": inner,
                 "any": {},
+                "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
             },
         });
         assert_eq!(Value::Object((*of_arguments::<Example>()).clone()), expected);
@@ -138,6 +144,7 @@ mod tests {
                 "inner": {"type": "array", "items": inner},
                 "one": inner,
                 "any": {},
+                "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
             },
         });
         assert_eq!(Value::Object((*of_answer::<Example>()).clone()), expected);

@@ -277,6 +277,16 @@ pub fn python() -> PathBuf {
     provided("MAINSTAY_TEST_PYTHON")
 }
 
+/// The Node.js that `cargo xtask test` provides.
+pub fn node() -> PathBuf {
+    provided("MAINSTAY_TEST_NODE")
+}
+
+/// The folder of packages that speak MCP, which `cargo xtask test` provides.
+pub fn mcp_packages() -> PathBuf {
+    provided("MAINSTAY_TEST_MCP")
+}
+
 /// The coding agent that `cargo xtask test` provides.
 pub fn pi() -> PathBuf {
     provided("MAINSTAY_TEST_PI")
