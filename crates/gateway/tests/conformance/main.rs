@@ -41,6 +41,16 @@ async fn conforms(version: &'static str, extensions: &'static [&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn version_2025_03_26_conforms() {
+    conforms("2025-03-26", &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn version_2025_06_18_conforms() {
+    conforms("2025-06-18", &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn version_2025_11_25_conforms() {
     conforms("2025-11-25", &[]).await;
 }
