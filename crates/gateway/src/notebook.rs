@@ -86,7 +86,7 @@ pub struct Runs {
 }
 
 /// How a cell is run now.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellRun {
     /// The command that runs it.
     pub command: CommandId,
@@ -153,10 +153,10 @@ async fn last_reset(records: &impl Records, session: SessionId, since: Seq) -> R
 
 /// Runs a cell's code in a session.
 pub trait Evaluate: Send {
-    /// Runs it under this name; whether it ran to its end is in what came of it.
+    /// Runs it under its command's name; whether it ran to its end is in what came of it.
     fn evaluate(
         &mut self,
-        command: CommandId,
+        run: CellRun,
         body: SessionCommand,
     ) -> impl Future<Output = Result<EvalView, Error>> + Send;
 }
@@ -168,7 +168,7 @@ pub struct Opened {
 }
 
 /// Which of its cells are to run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// From this one on, counted from 1.
     pub from: Option<u32>,
@@ -176,6 +176,8 @@ pub struct Wanted {
     pub cell: Option<u32>,
     /// Also those that ran to their end before.
     pub again: bool,
+    /// How the first of them were run already on behalf of the same request: it goes on behind them.
+    pub begun: Vec<CellRun>,
 }
 
 /// What came of a file's cells.
@@ -240,7 +242,7 @@ impl Opened {
     }
 
     /// The indices of the cells that are meant.
-    fn range(&self, wanted: Wanted) -> Result<Range<usize>, Error> {
+    fn range(&self, wanted: &Wanted) -> Result<Range<usize>, Error> {
         let cells = self.cells.len();
         let index = |number: u32, argument: &str| match (number as usize).checked_sub(1) {
             Some(index) if index < cells => Ok(index),
@@ -268,22 +270,27 @@ impl Opened {
         wanted: Wanted,
         mut session_runs: impl Evaluate,
     ) -> Result<NotebookView, Error> {
-        let range = self.range(wanted)?;
+        let range = self.range(&wanted)?;
         let file = self.path.display().to_string();
         let mut runs = Runs::new(session, &file, &self.cells, wanted.again);
         let mut view = NotebookView { session, success: true, cells: Vec::new(), not_run: Vec::new() };
         let is_run = |cell: &&(usize, &Cell)| passed_over(cell.1, kind).is_none();
         let cells: Vec<_> = self.cells.iter().enumerate().collect();
         let meant: Vec<_> = cells.get(range).into_iter().flatten().filter(is_run).collect();
+        let mut begun = wanted.begun.into_iter();
         for (index, cell) in meant {
             if !view.success {
                 view.not_run.push(index + 1);
                 continue;
             }
-            let CellRun { command, ran_before } = runs.of_cell(records, *index).await?;
+            let run = match begun.next() {
+                Some(run) => run,
+                None => runs.of_cell(records, *index).await?,
+            };
+            let ran_before = run.ran_before;
             let (code, file) = (cell.source.clone(), Some(file.clone()));
             let body = SessionCommand::Eval { code, file, origin: None, withheld: false };
-            let eval = session_runs.evaluate(command, body).await?;
+            let eval = session_runs.evaluate(run, body).await?;
             if !ran_before {
                 runs.ran_anew();
             }

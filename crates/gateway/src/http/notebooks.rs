@@ -3,9 +3,7 @@
 
 use axum::Json;
 use mainstay_engine::Client;
-use mainstay_model::{
-    Action, Admission, Command, CommandId, Error, Outcome, Response, SessionCommand, SessionId,
-};
+use mainstay_model::{Action, Admission, Command, Error, Outcome, Response, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,7 +11,7 @@ use super::bare::record;
 use super::body::Said;
 use super::caller::Caller;
 use super::problem::Problem;
-use crate::notebook::{Evaluate, NotebookView, Opened, Wanted};
+use crate::notebook::{CellRun, Evaluate, NotebookView, Opened, Wanted};
 use crate::view::EvalView;
 
 /// Runs a notebook, or a script in cells, up to the first cell that fails.
@@ -42,7 +40,7 @@ pub(super) async fn run(caller: Caller, Said(run): Said<RunNotebook>) -> Result<
     let session = caller.session(Some(Action::Eval)).await?;
     let kind = caller.client.status(session).await?.session.kind;
     let client = caller.client.clone();
-    let wanted = Wanted { from, cell, again };
+    let wanted = Wanted { from, cell, again, begun: Vec::new() };
     // A client that goes away does not stop it in the middle of a cell.
     let cells = Cells { client: client.clone(), session };
     let ran = tokio::spawn(async move { opened.run(&client, session, &kind, wanted, cells).await });
@@ -57,8 +55,8 @@ struct Cells {
 }
 
 impl Evaluate for Cells {
-    async fn evaluate(&mut self, id: CommandId, body: SessionCommand) -> Result<EvalView, Error> {
-        let Self { client, session } = self;
+    async fn evaluate(&mut self, run: CellRun, body: SessionCommand) -> Result<EvalView, Error> {
+        let (Self { client, session }, id) = (self, run.command);
         let command =
             Command { admission: Admission::Queue, ..Command::new(id.clone(), client.source(), body) };
         match client.submit(*session, command).await?.outcome {

@@ -11,15 +11,17 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{
-    Action, Command, CreateSession, Error, Limits, Outcome, Response, Session, SessionCommand, SessionId,
-    SessionKind, SessionState,
+    Action, AskId, Command, CreateSession, Error, Limits, Outcome, Response, Session, SessionCommand,
+    SessionId, SessionKind, SessionState,
 };
 use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
 use tokio::sync::SetOnce;
 
+use super::elicitation::Complaints;
 use super::meant::Meant;
+use super::running::Running;
 use super::server::Server;
 use crate::command::anonymous;
 use crate::trace::within;
@@ -40,6 +42,15 @@ pub(super) struct Call<'a> {
     said: AtomicU32,
     /// What answers it before it is carried out.
     instead: SetOnce<CallToolResponse>,
+    /// What it goes on with, where it repeats a call that was answered so.
+    continued: OnceLock<Continued>,
+}
+
+/// What a repeated call goes on with.
+pub(super) struct Continued {
+    pub(super) running: Running,
+    /// What it brought that is no answer.
+    pub(super) invalid: Complaints,
 }
 
 impl<'a> Call<'a> {
@@ -57,7 +68,8 @@ impl<'a> Call<'a> {
         };
         let folder = server.working_directory.clone().or_else(|| folder_of(request?.uri.query()?));
         let (session, said, instead) = (OnceLock::new(), AtomicU32::new(0), SetOnce::new());
-        Ok(Self { server, context, client, folder, session, said, instead })
+        let continued = OnceLock::new();
+        Ok(Self { server, context, client, folder, session, said, instead, continued })
     }
 
     /// On whose behalf it came.
@@ -94,6 +106,21 @@ impl<'a> Call<'a> {
     /// What answers the call before it is carried out, once there is something.
     pub(super) async fn answered_instead(&self) -> CallToolResponse {
         self.instead.wait().await.clone()
+    }
+
+    /// The call repeats one, and goes on with what that began.
+    pub(super) fn continues(&self, continued: Continued) -> &Continued {
+        self.continued.get_or_init(|| continued)
+    }
+
+    /// What the call goes on with; none where it begins something.
+    pub(super) fn continued(&self) -> Option<&Running> {
+        self.continued.get().map(|continued| &continued.running)
+    }
+
+    /// What was wrong with the answer to an ask that the call brought.
+    pub(super) fn complaint(&self, ask: AskId) -> Option<&str> {
+        self.continued.get()?.invalid.get(&ask).map(String::as_str)
     }
 
     /// What may be asked for at once.
@@ -279,7 +306,6 @@ pub(super) fn unexpected(response: &Response) -> Error {
     Error::BadRequest { reason: format!("the command's outcome is {response:?}") }
 }
 
-/// The folder that a request over HTTP names in its address.
 /// The folder that an address names.
 pub(super) fn folder_of(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes())

@@ -1,6 +1,8 @@
 //! Elicitation is an ask: what a command asks is put to the client that called for it, where that one asks people. Over a session it is
 //! asked; in the newest protocol the call is answered with what is asked, and repeated with the answers. Whoever answers first wins.
 
+use std::collections::BTreeMap;
+
 use mainstay_engine::Followed;
 use mainstay_model::{AskId, Error, EventBody, PendingAsk, Question, SessionCommand, SessionId};
 use rmcp::model::{
@@ -18,6 +20,9 @@ use super::state;
 const ANSWER: &str = "answer";
 /// How often a client may answer what is no answer to the question before it is left to others.
 const ATTEMPTS: usize = 3;
+
+/// Why answers are none, by the ask.
+pub(super) type Complaints = BTreeMap<AskId, String>;
 
 /// How a client is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +101,7 @@ pub(super) fn required(
     running: &Running,
     pending: &[PendingAsk],
 ) -> Result<Option<InputRequiredResult>, Error> {
-    let requests = requests(pending);
+    let requests = requests(call, pending);
     if requests.is_empty() {
         return Ok(None);
     }
@@ -105,16 +110,17 @@ pub(super) fn required(
     Ok(Some(InputRequiredResult::new(Some(requests), Some(state))))
 }
 
-/// What a client is asked, by the ask's id.
-pub(super) fn requests(pending: &[PendingAsk]) -> InputRequests {
+/// What a client is asked, by the ask's id, with what was wrong with the answer that its call brought.
+pub(super) fn requests(call: &Call<'_>, pending: &[PendingAsk]) -> InputRequests {
     let request = |pending: &PendingAsk| {
-        let form = form(&pending.ask.question, None)?;
+        let form = form(&pending.ask.question, call.complaint(pending.ask.ask))?;
         Some((pending.ask.ask.to_string(), InputRequest::Elicitation(ElicitRequest::new(form))))
     };
     pending.iter().filter_map(request).collect()
 }
 
-/// Takes a client's answers to what is still asked. What others have answered meanwhile stays as it is.
+/// Takes a client's answers to what is still asked, and says which are none, and why: that is still asked. What others have answered
+/// meanwhile stays as it is.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where one is none at all, and what an answer is refused with.
@@ -123,19 +129,22 @@ pub(super) async fn take(
     session: SessionId,
     pending: &[PendingAsk],
     mut responses: InputResponses,
-) -> Result<(), Error> {
+) -> Result<Complaints, Error> {
+    let mut invalid = Complaints::new();
     for pending in pending {
         let Some(response) = responses.remove(&pending.ask.ask.to_string()) else { continue };
         let result: ElicitResult = serde_json::from_value(response).map_err(|error| {
             Error::InvalidArgument { argument: "inputResponses".to_owned(), reason: error.to_string() }
         })?;
         match call.submit(session, answer(pending, result)).await {
-            // It is asked again.
-            Ok(_) | Err(Error::AskNotPending { .. } | Error::AnswerInvalid { .. }) => {}
+            Ok(_) | Err(Error::AskNotPending { .. }) => {}
+            Err(Error::AnswerInvalid { reason }) => {
+                invalid.insert(pending.ask.ask, reason);
+            }
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(invalid)
 }
 
 /// A question as a form; none where a form cannot ask it.

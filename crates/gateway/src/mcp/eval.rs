@@ -3,8 +3,8 @@
 use std::fmt::{self, Formatter};
 
 use mainstay_model::{
-    Action, Binding, Command, Error, IdempotencyKey, RaisedError, Response, Session, SessionCommand,
-    SessionId,
+    Action, Binding, Command, CommandId, Error, IdempotencyKey, RaisedError, Response, Session,
+    SessionCommand, SessionId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -130,8 +130,19 @@ pub(super) async fn evaluated(
     command: Command,
 ) -> Result<EvalView, Error> {
     let id = command.id.clone();
-    match carried_out(call, session, command).await? {
-        Response::Evaluated(outcome) => EvalView::load(call.client(), session.id, id, outcome).await,
+    let response = carried_out(call, session, command).await?;
+    view_of(call, session, id, response).await
+}
+
+/// What came of code that has run.
+pub(super) async fn view_of(
+    call: &Call<'_>,
+    session: &Session,
+    command: CommandId,
+    response: Response,
+) -> Result<EvalView, Error> {
+    match response {
+        Response::Evaluated(outcome) => EvalView::load(call.client(), session.id, command, outcome).await,
         response => Err(unexpected(&response)),
     }
 }

@@ -2,15 +2,16 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_model::{Action, Command, CommandId, Error, SessionCommand, SessionId};
+use mainstay_model::{Action, Command, Error, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::eval::{EvalAnswer, evaluated};
+use super::eval::{EvalAnswer, view_of};
 use super::exchange::absolute;
+use super::running::{Running, carried_out_among};
 use super::tool::{Answer, Effect, PictureBlock, Tool};
-use crate::notebook::{CellView, Evaluate, NotebookView, Opened, Wanted};
+use crate::notebook::{CellRun, CellView, Evaluate, NotebookView, Opened, Wanted};
 use crate::view::EvalView;
 
 /// Runs a file.
@@ -67,10 +68,14 @@ impl Tool for RunNotebook {
         call.client().require_all("read files")?;
         let Self { session_id, path, from, cell, again } = self;
         let opened = Opened::read(&absolute(&path)?, call.limits().message_bytes).await?;
-        let session = call.workplace(session_id.as_deref(), Action::Eval).await?;
+        let (session, begun) = match call.continued() {
+            Some(Running { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
+            None => (call.workplace(session_id.as_deref(), Action::Eval).await?, Vec::new()),
+        };
         let ready = call.bring_up(session).await?;
-        let wanted = Wanted { from, cell, again };
-        let ran = opened.run(call.client(), session, &ready.kind, wanted, Cells { call, session }).await?;
+        let wanted = Wanted { from, cell, again, begun };
+        let cells = Cells { call, session, ran: Vec::new() };
+        let ran = opened.run(call.client(), session, &ready.kind, wanted, cells).await?;
         Ok(NotebookAnswer::from(ran))
     }
 }
@@ -79,12 +84,19 @@ impl Tool for RunNotebook {
 struct Cells<'a, 'b> {
     call: &'a Call<'b>,
     session: SessionId,
+    /// What it ran, or had run before.
+    ran: Vec<CellRun>,
 }
 
 impl Evaluate for Cells<'_, '_> {
-    async fn evaluate(&mut self, id: CommandId, body: SessionCommand) -> Result<EvalView, Error> {
-        let now = self.call.client().status(self.session).await?.session;
-        evaluated(self.call, &now, Command { id, ..self.call.command(body) }).await
+    async fn evaluate(&mut self, run: CellRun, body: SessionCommand) -> Result<EvalView, Error> {
+        let Self { call, session, ran } = self;
+        let id = run.command.clone();
+        ran.push(run);
+        let now = call.client().status(*session).await?.session;
+        let command = Command { id: id.clone(), ..call.command(body) };
+        let response = carried_out_among(call, &now, command, Some(ran.clone())).await?;
+        view_of(call, &now, id, response).await
     }
 }
 

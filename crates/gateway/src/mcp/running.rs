@@ -1,5 +1,6 @@
 //! A command that takes its time. Until it ends, its client hears what it prints, is asked what it asks, and can stop it; where it asks
-//! and its client is asked by an answer, or it takes long and its client knows tasks, the call is answered before that.
+//! and its client is asked by an answer, or it takes long and its client knows tasks, the call is answered before that. A cell of a
+//! notebook is no task: what comes of the call is more than what comes of the cell.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -20,6 +21,7 @@ use super::call::Call;
 use super::elicitation::{self, Way};
 use super::tasks;
 use super::text::{TEXT_BYTES, shortened};
+use crate::notebook::CellRun;
 
 /// How many events are read at once.
 const PAGE: usize = 256;
@@ -29,6 +31,9 @@ const PAGE: usize = 256;
 pub(super) struct Running {
     pub(super) session: SessionId,
     pub(super) command: CommandId,
+    /// Where it runs a cell of a notebook, what the same call ran of it, this one last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cells: Option<Vec<CellRun>>,
 }
 
 /// Hands a command over, and waits for its end even when the client cancels it: cancelling always ends.
@@ -37,7 +42,17 @@ pub(super) async fn carried_out(
     session: &Session,
     command: Command,
 ) -> Result<Response, Error> {
-    let running = Running { session: session.id, command: command.id.clone() };
+    carried_out_among(call, session, command, None).await
+}
+
+/// As [`carried_out`], of a command that runs the last of these cells of a notebook.
+pub(super) async fn carried_out_among(
+    call: &Call<'_>,
+    session: &Session,
+    command: Command,
+    cells: Option<Vec<CellRun>>,
+) -> Result<Response, Error> {
+    let running = Running { session: session.id, command: command.id.clone(), cells };
     // Before it is handed over, so that nothing it asks or prints is missed.
     let heard = Heard::begin(call, &running, session.last_seq).await?;
     let begun = call.client().begin(session.id, command).await?;
@@ -73,11 +88,11 @@ async fn until_ended<T>(
     mut heard: Heard,
     ended: impl Future<Output = T>,
 ) -> Result<T, Error> {
-    let Running { session, command } = running;
+    let Running { session, command, cells } = running;
     let mut ended = pin!(ended);
     let mut stopped = pin!(stop_when_cancelled(call, *session, heard.seen, command));
     let mut long = pin!(sleep(Duration::from_millis(call.limits().task_after_ms)));
-    let (mut is_stopped, mut may_be_task) = (false, tasks::are_known(call));
+    let (mut is_stopped, mut may_be_task) = (false, cells.is_none() && tasks::are_known(call));
     let mut asked = BTreeSet::new();
     let mut asking = FuturesUnordered::new();
     let way = Way::of(call);

@@ -215,10 +215,10 @@ impl ServerHandler for Server {
         };
         let call = self.call(&context)?;
         let carried_out = async {
-            match &request.request_state {
+            match request.request_state.as_deref() {
                 Some(state) => {
                     let running = state::open(&call, state)?;
-                    tasks::resume(&call, running, request.input_responses.unwrap_or_default()).await
+                    tasks::resume(&call, running, request).await
                 }
                 None => tool::carry_out(&request.name, request.arguments.unwrap_or_default(), &call).await,
             }

@@ -9,12 +9,12 @@ use mainstay_model::{
 };
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, InputResponses,
-    JsonObject, Task, TaskPayload, TaskStatus,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult,
+    InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde_json::Value;
 
-use super::call::{Call, unexpected};
+use super::call::{Call, Continued, unexpected};
 use super::eval::EvalAnswer;
 use super::rebuild::ResetAnswer;
 use super::running::{Running, asks_of, ended};
@@ -51,7 +51,7 @@ pub(super) async fn get(call: &Call<'_>, id: &str) -> Result<GetTaskResult, Erro
             let session = call.client().status(session).await.map_err(|error| unknown(id, &error))?.session;
             let began = session.running().filter(|job| job.command == command);
             let began = began.map_or(session.last_activity, |job| job.requested_at);
-            let input_requests = elicitation::requests(&asks_of(&session, &command));
+            let input_requests = elicitation::requests(call, &asks_of(&session, &command));
             let payload = match input_requests.is_empty() {
                 true => TaskPayload::Working,
                 false => TaskPayload::InputRequired { input_requests },
@@ -73,7 +73,11 @@ pub(super) async fn update(call: &Call<'_>, id: &str, responses: InputResponses)
     let Some(session) = where_it_runs(call, id, &command).await? else { return Ok(()) };
     let found = call.client().status(session).await.map_err(|error| unknown(id, &error))?.session;
     let taken = elicitation::take(call, session, &asks_of(&found, &command), responses).await;
-    taken.map_err(|error| error::of_protocol(&error))
+    let invalid = taken.map_err(|error| error::of_protocol(&error))?;
+    match invalid.into_values().next() {
+        Some(reason) => Err(error::of_protocol(&Error::AnswerInvalid { reason })),
+        None => Ok(()),
+    }
 }
 
 /// Stops a task; one that has ended stays as it ended.
@@ -89,23 +93,30 @@ pub(super) async fn cancel(call: &Call<'_>, id: &str) -> Result<(), ErrorData> {
     }
 }
 
-/// Goes on with a call whose command asked something, with the answers.
+/// Goes on with a call whose command asked something, with the answers. A call that runs a notebook goes on with its further cells.
 ///
 /// # Errors
 /// As [`update`].
 pub(super) async fn resume(
     call: &Call<'_>,
     running: Running,
-    responses: InputResponses,
+    request: CallToolRequestParams,
 ) -> Result<CallToolResult, ErrorData> {
     call.is_about(running.session);
-    let resumed = async {
+    let responses = request.input_responses.unwrap_or_default();
+    let taken = async {
         let session = call.client().status(running.session).await?.session;
-        let asks = asks_of(&session, &running.command);
-        elicitation::take(call, running.session, &asks, responses).await?;
-        ended(call, &running).await
+        elicitation::take(call, running.session, &asks_of(&session, &running.command), responses).await
     };
-    match resumed.await {
+    let invalid = match taken.await {
+        Ok(invalid) => invalid,
+        Err(error) => return tool::answered::<EvalAnswer>(call, Err(error)).await,
+    };
+    let Continued { running, .. } = call.continues(Continued { running, invalid });
+    if running.cells.is_some() {
+        return tool::carry_out(&request.name, request.arguments.unwrap_or_default(), call).await;
+    }
+    match ended(call, running).await {
         Ok(stored) => result_of(call, &running.command, stored).await,
         Err(error) => tool::answered::<EvalAnswer>(call, Err(error)).await,
     }

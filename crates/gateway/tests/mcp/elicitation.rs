@@ -115,9 +115,30 @@ async fn the_newest_protocol_repeats_its_call_with_the_answers() {
     let agent = home.newest_agent_with(&forms).await;
     let result = agent.service.call_tool(call_of("number")).await.unwrap();
     assert_eq!(Reply::from(result).structured["value"], json!("3"));
-    assert_eq!(forms.shown.borrow().len(), 2);
+    let messages: Vec<_> = forms.shown.borrow().iter().map(|form| form["message"].clone()).collect();
+    assert_eq!(messages, [json!("how many?"), json!("how many? (0 is less than the minimum of 1)")]);
     let session = home.session().await;
     assert_eq!(home.local().status(session).await.unwrap().session.evals, 1, "it ran once");
+}
+
+#[tokio::test]
+async fn a_notebook_goes_on_behind_the_cell_that_asked() {
+    let home = Home::new().await;
+    let file = home.path().join("steps.fsx");
+    std::fs::write(&file, "let x = 3\n// %%\nnumber\n// %%\n1 + 1\n// %%\nnumber\n").unwrap();
+    for (ran, again) in [(4, false), (8, true)] {
+        let forms = Forms::answered([0, 3, 4].map(|number| accept(json!({ "answer": number }))));
+        let agent = home.newest_agent_with(&forms).await;
+        let Value::Object(arguments) = json!({ "path": file, "again": again }) else { panic!() };
+        let call = CallToolRequestParams::new("run_notebook").with_arguments(arguments);
+        let reply = Reply::from(agent.service.call_tool(call).await.unwrap());
+        let cells = reply.structured["cells"].as_array().unwrap();
+        let values: Vec<_> = cells.iter().map(|cell| cell["eval"]["value"].clone()).collect();
+        assert_eq!(values, [json!(null), json!("3"), json!("2"), json!("4")], "{reply:?}");
+        assert_eq!(forms.shown.borrow().len(), 3);
+        let session = home.session().await;
+        assert_eq!(home.local().status(session).await.unwrap().session.evals, ran);
+    }
 }
 
 #[tokio::test]

@@ -102,6 +102,47 @@ async fn what_a_task_asks_is_answered_and_its_end_is_the_answer_of_the_call() {
 }
 
 #[tokio::test]
+async fn what_is_no_answer_to_a_task_is_refused_with_the_reason() {
+    let home = Home::of_tasks().await;
+    let agent = home.tasks_agent().await;
+    let task = agent.task("send_fsharp_code", json!({ "code": "number" })).await;
+    home.reaches("Waiting").await;
+    let TaskPayload::InputRequired { input_requests } = agent.look(&task).await.unwrap() else { panic!() };
+    let (ask, _) = input_requests.into_iter().next().unwrap();
+    let update = async |number: u32| {
+        let answer = json!({ "action": "accept", "content": { "answer": number } });
+        let update = UpdateTaskParams::new(&task, [(ask.clone(), answer)].into_iter().collect());
+        agent.ask(ClientRequest::UpdateTaskRequest(Request::new(update))).await
+    };
+    match update(0).await {
+        Err(ServiceError::McpError(error)) => {
+            assert_eq!(error.code.0, -32602, "{error:?}");
+            assert!(error.message.contains("0 is less than the minimum of 1"), "{error:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    update(3).await.unwrap();
+    assert_eq!(structured(&agent.outcome(&home, &task).await)["value"], json!("3"));
+}
+
+#[tokio::test]
+async fn a_notebook_is_no_task_and_runs_to_its_last_cell() {
+    let home = Home::of_tasks().await;
+    let (agent, other) = (home.tasks_agent().await, home.agent().await);
+    other.send("1 + 1").await;
+    let file = home.path().join("steps.fsx");
+    std::fs::write(&file, "stdin.ReadLine()\n// %%\n1 + 1\n").unwrap();
+    let running = agent.begin("run_notebook", json!({ "path": file })).await;
+    home.reaches("Waiting").await;
+    let ask = home.local().asks().await.unwrap()[0].pending.ask.ask.short();
+    other.call("answer_ask", json!({ "ask": ask, "answer": "Bob" })).await;
+    let ServerResult::CallToolResult(result) = running.await_response().await.unwrap() else { panic!() };
+    let cells = result.structured_content.unwrap()["cells"].clone();
+    let values: Vec<_> = cells.as_array().unwrap().iter().map(|cell| &cell["eval"]["value"]).collect();
+    assert_eq!(values, [&json!("\"Bob\""), &json!("2")]);
+}
+
+#[tokio::test]
 async fn a_task_that_others_end_is_cancelled_too() {
     let home = Home::of_tasks().await;
     let agent = home.tasks_agent().await;
