@@ -24,6 +24,11 @@ impl Draft<'_> {
     pub(super) fn built(&mut self, running: &RunningJob, report: BuildReport) {
         let BuildReport { built, diagnostics } = report;
         match built {
+            // Also where the build was done before it heard of it: who cancels it wants to keep what there is.
+            Ok(()) | Err(_) if running.cancel_requested => {
+                let by = CancelEnding::Yielded;
+                self.work_ended(running, Source::Worker, WorkEnding::Cancelled { by });
+            }
             Ok(()) => {
                 let value = serde_json::to_value(&diagnostics).unwrap_or_default();
                 let done = WorkEnding::Done { reason: YieldReason::EndTurn, value };
@@ -38,10 +43,6 @@ impl Draft<'_> {
                 self.record(metadata, EventBody::WarmUpStarted { reason });
                 self.effect(Effect::KillWorker);
                 self.effect(Effect::StartWorker { after: Duration::ZERO });
-            }
-            Err(_) if running.cancel_requested => {
-                let by = CancelEnding::Yielded;
-                self.work_ended(running, Source::Worker, WorkEnding::Cancelled { by });
             }
             Err(message) => {
                 self.work_ended(running, Source::Worker, WorkEnding::Failed { message, diagnostics });

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::losses::Loss;
 use super::{Draft, Effect, LastWords, Notice, RunnerInfo, RunnerNotice, milliseconds, of, of_job};
+use crate::agent::JobKind;
 use crate::eval::WorkerExit;
 use crate::event::{EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::Reference;
 use crate::id::JobId;
-use crate::session::Life;
+use crate::session::{Life, RunningJob};
 use crate::state::SessionState;
 
 impl Draft<'_> {
@@ -110,13 +111,22 @@ impl Draft<'_> {
                 self.job_asks(job, ask, question, timeout_ms);
             }
             RunnerNotice::Agent(notice) => self.agent_notice(notice),
+            // What is said of a job of another kind says nothing: only code runs to an end, and only a project is built.
             RunnerNotice::Finished { job, report } => {
-                if let Some(running) = self.running(job) {
+                if let Some(running) = self.running(job).filter(|running| running.kind == JobKind::Eval) {
                     self.finish(&running, report);
                 }
             }
             RunnerNotice::Built { job, report } => {
-                if let Some(running) = self.running(job) {
+                let is_build = |running: &RunningJob| match running.kind {
+                    JobKind::Build | JobKind::Rebuild => true,
+                    JobKind::Eval
+                    | JobKind::Turn
+                    | JobKind::Compaction
+                    | JobKind::Shell
+                    | JobKind::Setting => false,
+                };
+                if let Some(running) = self.running(job).filter(is_build) {
                     self.built(&running, report);
                 }
             }

@@ -11,7 +11,7 @@ use mainstay_model::{
     Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId,
     JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question,
     QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind,
-    SessionState, Source, Startup, Version, Work, decide,
+    SessionState, Source, Startup, Version, Work, WorkEnding, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -819,6 +819,23 @@ fn what_was_written_is_told_once_until_a_build_has_it() {
     assert_eq!(told, expected);
     let events = story.events.iter().filter(|event| event.body.kind() == "sourcesChanged").count();
     assert_eq!(events, 2);
+}
+
+#[test]
+fn a_build_that_was_cancelled_drops_nothing_also_where_it_was_done_by_then() {
+    for work in [Work::Rebuild, Work::Build] {
+        let report = BuildReport { built: Ok(()), diagnostics: Vec::new() };
+        let story = after(ready().into_iter().chain([
+            Step::Command(SessionCommand::Work(work)),
+            Step::Command(SessionCommand::Cancel { target: None }),
+            Step::Built { of_running: true, report },
+        ]));
+        assert_eq!(story.session.state(), SessionState::Ready);
+        let ended = story.events.last().unwrap();
+        let is_cancelled =
+            matches!(&ended.body, EventBody::JobEnded { ending: WorkEnding::Cancelled { .. }, .. });
+        assert!(is_cancelled, "{ended:?}");
+    }
 }
 
 #[test]
