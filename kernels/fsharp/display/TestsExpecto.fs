@@ -92,9 +92,11 @@ let private markOf (holder: Holder) (m: MemberInfo) (read: unit -> obj) : Marked
         |> Option.map (fun one -> match one.AttributeType.Name with "FTestsAttribute" -> Focused | "PTestsAttribute" -> Pending | _ -> Normal)
     mark (attributesOf m) |> Option.map (fun focus -> { Name = nameOf holder m; Assembly = holder.Assembly; Read = read; Outer = focus })
 
-let private markedValues (holder: Holder) : Marked list =
-    let read (property: PropertyInfo) () = property.GetValue(null, BindingFlags.DoNotWrapExceptions, null, null, null)
+let private markedProperties (read: PropertyInfo -> unit -> obj) (holder: Holder) : Marked list =
     holder.Properties |> List.choose (fun property -> markOf holder property (read property))
+
+let private markedValues: Holder -> Marked list =
+    markedProperties (fun property () -> property.GetValue(null, BindingFlags.DoNotWrapExceptions, null, null, null))
 
 let private markedMethods (holder: Holder) : Marked list =
     holder.Methods
@@ -132,13 +134,26 @@ let suites (holders: Holder list) : Suite list =
               Categories = []
               Skipped = None
               Cases = None
+              CaseName = None
               Expand = fun () -> casesOf one.Name once.Value |> onlyFocused once.Value }
         [ declared ]
     match List.collect declaredOf read with
     | [] -> []
     | some -> [ { Name = "Expecto"; Declared = some; Close = ignore } ]
 
+/// The field that a property only hands on; none where reading it runs any other code.
+let private fieldBehind (property: PropertyInfo) : FieldInfo option =
+    let getter = property.GetMethod
+    match getter.GetMethodBody().GetILAsByteArray() with
+    // ldsfld and its field, ret.
+    | [| 0x7Euy; _; _; _; _; 0x2Auy |] as code -> Some(getter.Module.ResolveField(BitConverter.ToInt32(code, 1)))
+    | _ -> None
+
 /// The tests in the values of a holder whose code has run already, told without running any; None where only running it tells them.
 let there (holder: Holder) : Case list option =
-    try Some(markedValues holder |> List.collect (fun one -> leaves isThere [] one.Outer (one.Read()) |> casesOf one.Name))
+    let read (property: PropertyInfo) () =
+        match fieldBehind property with
+        | Some field -> field.GetValue null
+        | None -> raise (NotRun "its value is made when it is asked for")
+    try Some(markedProperties read holder |> List.collect (fun one -> leaves isThere [] one.Outer (one.Read()) |> casesOf one.Name))
     with _ -> None

@@ -25,6 +25,8 @@ type Declared =
       Skipped: string option
       /// How many cases it has; None where only running the session's code tells.
       Cases: int option
+      /// What each case is called but for its arguments, where its categories are the test's and running code tells the arguments; else None.
+      CaseName: string option
       /// Its cases. This may run the session's code.
       Expand: unit -> Case list }
 
@@ -98,6 +100,24 @@ let private isLike (pattern: string) (name: string) =
     else name.IndexOf(pattern, StringComparison.OrdinalIgnoreCase) >= 0
 
 let private same (one: string) (other: string) = String.Equals(one, other, StringComparison.OrdinalIgnoreCase)
+
+/// Whether a case with this name may be called like that, whatever its arguments are. They count where the pattern names the bracket that they
+/// begin with, or is the whole name; whoever means a test is not to wait for the arguments of all others.
+let private mayBeLike (pattern: string) (name: string) =
+    let isBegun (longer: string) (shorter: string) = longer.StartsWith(shorter, StringComparison.OrdinalIgnoreCase)
+    match pattern.IndexOf '*' with
+    | -1 -> pattern.Contains "(" || isLike pattern name
+    | star ->
+        let beginning = pattern.Substring(0, star)
+        isBegun name beginning || isBegun beginning name
+
+/// Whether some of a test's cases may be meant, as far as it can be told without finding them out.
+let mayHoldMeant (filter: Filter) (declared: Declared) : bool =
+    match declared.CaseName with
+    | None -> true
+    | Some name ->
+        Option.forall (fun pattern -> mayBeLike pattern name) filter.Pattern
+        && Option.forall (fun category -> List.exists (same category) declared.Categories) filter.Category
 
 let selects (filter: Filter) (name: string) (categories: string list) : bool =
     Option.forall (fun pattern -> isLike pattern name) filter.Pattern

@@ -67,6 +67,7 @@ let private suiteOf (holder: Holder) : Suite =
                   Categories = categoriesOf (attributes @ ofHolder)
                   Skipped = skipped (attributes @ ofHolder)
                   Cases = None
+                  CaseName = None
                   Expand = fun () -> [] }
             let caseOf (name: string option) (reason: string option) (arguments: obj list) : Case =
                 { Name = (match name with Some name -> declared.Name + ": " + name | None -> named declared.Name arguments)
@@ -78,7 +79,7 @@ let private suiteOf (holder: Holder) : Suite =
             match ofKind [ named' "DataRow" ] attributes, ofKind [ named' "DynamicData" ] attributes with
             | [], [] -> alone { declared with Name = (match propertyText "DisplayName" test with Some name -> declared.Name + ": " + name | None -> declared.Name) } limit (run [])
             | rows, [] -> { declared with Cases = Some rows.Length; Expand = fun () -> List.map ofRow rows }
-            | rows, sources -> { declared with Expand = fun () -> List.map ofRow rows @ (sources |> List.collect (rowsOfSource holder) |> List.map (caseOf None None)) })
+            | rows, sources -> { declared with CaseName = (if List.isEmpty rows then Some declared.Name else None); Expand = fun () -> List.map ofRow rows @ (sources |> List.collect (rowsOfSource holder) |> List.map (caseOf None None)) })
     { Name = holder.Name; Declared = holder.Methods |> List.choose declaredOf; Close = close }
 
 /// The tests of the holders of one assembly. A class must be marked; what stands in a module of the session need not.

@@ -141,6 +141,7 @@ let private suiteOf (holder: Holder) (given: obj list) : Suite =
                   Categories = categoriesOf (attributes @ ofHolder)
                   Skipped = skipped (attributes @ ofHolder)
                   Cases = None
+                  CaseName = None
                   Expand = fun () -> [] }
             let caseOf (row: Row) : Case =
                 let place = declared.Name.Substring(0, declared.Name.Length - m.Name.Length)

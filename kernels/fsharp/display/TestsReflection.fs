@@ -77,6 +77,18 @@ let argumentsOf (attribute: CustomAttributeData) : obj list =
         | value -> [ value ])
     |> List.ofSeq
 
+/// The attribute itself, made anew of what it was made with: of several of a kind each is its own.
+let made (attribute: CustomAttributeData) : obj =
+    let arguments = attribute.ConstructorArguments |> Seq.map valueOf |> Array.ofSeq
+    let own = attribute.Constructor.Invoke(BindingFlags.DoNotWrapExceptions, null, arguments, CultureInfo.InvariantCulture)
+    for named in attribute.NamedArguments do
+        let value = valueOf named.TypedValue
+        match named.MemberInfo with
+        | :? PropertyInfo as property -> property.SetValue(own, value)
+        | :? FieldInfo as field -> field.SetValue(own, value)
+        | _ -> ()
+    own
+
 /// A property that an attribute was given.
 let propertyOf (name: string) (attribute: CustomAttributeData) : obj option =
     attribute.NamedArguments |> Seq.tryFind (fun one -> one.MemberName = name) |> Option.map (fun one -> valueOf one.TypedValue)

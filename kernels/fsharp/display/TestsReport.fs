@@ -29,9 +29,8 @@ let private seconds (time: TimeSpan) =
 let private mustRestart = "a test goes on although its time is over: a hard reset of the session ends it"
 
 let private told (run: Run) : Ran list =
-    let first, others = run.Ran |> List.partition (isPassed >> not)
-    let shown = set (Seq.truncate testLimit (first @ others) |> Seq.map (fun ran -> ran.Name))
-    run.Ran |> List.filter (fun ran -> shown.Contains ran.Name) |> List.truncate testLimit
+    let others, first = run.Ran |> List.indexed |> List.partition (snd >> isPassed)
+    first @ others |> List.truncate testLimit |> List.sortBy fst |> List.map snd
 
 let private indented (text: string) =
     let lines = text.Split '\n' |> Array.map (fun line -> line.TrimEnd()) |> Array.filter (fun line -> line <> "")

@@ -84,26 +84,39 @@ let private closed (limit: TimeSpan) (suite: Suite) (framework: string) : (Ran *
     | (Failed _ | TimedOut _) as outcome, goesOn ->
         [ { Name = suite.Name + " (ending)"; Framework = framework; Assembly = None; Categories = []; Outcome = outcome; Took = TimeSpan.Zero }, goesOn ]
 
-let private runSuite (filter: Filter) (limit: TimeSpan) (suite: Suite) : (Ran * bool) list * int =
-    let all = suite.Declared |> List.map (fun declared -> declared, expanded limit declared)
+/// What came of a suite.
+type private SuiteRun =
+    { Results: Ran list
+      /// How many tests it has, as far as that was found out.
+      Count: int
+      /// Whether something of it goes on, be it meant or not.
+      GoesOn: bool }
+
+let private runSuite (filter: Filter) (limit: TimeSpan) (suite: Suite) : SuiteRun =
+    let meant, others = suite.Declared |> List.partition (mayHoldMeant filter)
+    let all = meant |> List.map (fun declared -> declared, expanded limit declared)
     let count = all |> List.sumBy (function _, Ok cases -> List.length cases | _, Error _ -> 1)
     let run (declared: Declared, cases: Result<Case list, Ran * bool>) =
         match cases with
         | Ok cases -> cases |> List.filter (fun case -> selects filter case.Name case.Categories) |> List.map (fun case -> runCase limit (declared, case))
         | Error (ran, goesOn) -> if selects filter ran.Name ran.Categories then [ ran, goesOn ] else []
+    let goesOn = all |> List.exists (function _, Error (_, goesOn) -> goesOn | _, Ok _ -> false)
     let ran = all |> List.collect run
     let framework = match suite.Declared with first :: _ -> first.Framework | [] -> "xUnit"
-    ran @ closed limit suite framework, count
+    let results = ran @ closed limit suite framework
+    { Results = List.map fst results
+      Count = count + (others |> List.sumBy (fun declared -> defaultArg declared.Cases 1))
+      GoesOn = goesOn || List.exists snd results }
 
 /// Runs the tests that a filter selects, except those in assemblies that are as is said.
 let run (filter: Filter) (known: Map<string, string>) (limit: TimeSpan) : Run =
     let watch = Stopwatch.StartNew()
     let found = find known
     let ran = found.Suites |> List.map (runSuite filter limit)
-    let all = ran |> List.collect fst
-    { Ran = all |> List.map fst
+    let all = ran |> List.collect (fun suite -> suite.Results)
+    { Ran = all
       Took = watch.Elapsed
-      MustRestart = all |> List.exists snd
+      MustRestart = ran |> List.exists (fun suite -> suite.GoesOn)
       Assemblies = found.Assemblies
       Unchanged = found.Unchanged
-      Notes = found.Notes @ (if List.isEmpty all && List.isEmpty found.Unchanged then [ advice found (List.sumBy snd ran) ] else []) }
+      Notes = found.Notes @ (if List.isEmpty all && List.isEmpty found.Unchanged then [ advice found (ran |> List.sumBy (fun suite -> suite.Count)) ] else []) }

@@ -86,9 +86,7 @@ let private rowsOfData (holder: Holder) (m: MethodInfo) (attribute: CustomAttrib
     else
         match kind.GetMethod("GetData", [| typeof<MethodInfo> |]) with
         | null -> failwithf "what the attribute %s gives is not known here" kind.FullName
-        | getData ->
-            let own = m.GetCustomAttributes(kind, true) |> Array.head
-            getData.Invoke(own, [| box m |]) |> rowsOf |> List.map rowOf
+        | getData -> getData.Invoke(TestsReflection.made attribute, [| box m |]) |> rowsOf |> List.map rowOf
 
 let private isInline (attribute: CustomAttributeData) = isOf "Xunit.InlineDataAttribute" attribute.AttributeType
 
@@ -121,20 +119,23 @@ let private declaredOf (fixtures: Fixtures list) (holder: Holder) (m: MethodInfo
               Categories = categoriesOf (attributes @ holderAttributes holder)
               Skipped = propertyText "Skip" fact
               Cases = None
+              CaseName = None
               Expand = fun () -> [] }
         let limit = propertyOf "Timeout" fact |> Option.bind milliseconds
         let sources = ofKind data attributes
         let kind = fact.AttributeType
         if not (List.isEmpty sources) then
-            let name (arguments: obj list) = match propertyText "DisplayName" fact with Some name -> named name arguments | None -> named declared.Name arguments
+            let name = defaultArg (propertyText "DisplayName" fact) declared.Name
             let caseOf (source: CustomAttributeData) (arguments: obj list) : Case =
-                { Name = name arguments
+                { Name = named name arguments
                   Categories = declared.Categories
                   Skipped = declared.Skipped |> Option.orElse (propertyText "Skip" source)
                   TimeLimit = limit
                   Run = run arguments }
+            let areInline = List.forall isInline sources
             { declared with
-                Cases = (if List.forall isInline sources then Some sources.Length else None)
+                Cases = (if areInline then Some sources.Length else None)
+                CaseName = (if areInline then None else Some name)
                 Expand = fun () -> sources |> List.collect (fun source -> rowsOfData holder m source |> List.map (caseOf source)) }
         elif m.GetParameters().Length > 0 || not (isOwn kind) && givesValue m then
             let unknown (_: CancellationToken) =

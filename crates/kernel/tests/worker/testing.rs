@@ -291,6 +291,104 @@ let ``has less time`` () = System.Threading.Thread.Sleep -1",
 }
 
 #[tokio::test]
+async fn each_attribute_of_a_kind_gives_rows_of_its_own() {
+    let mut session = Session::start().await;
+    session.defines(&refer("xunit.core")).await;
+    session
+        .defines(
+            "[<System.AttributeUsage(System.AttributeTargets.Method, AllowMultiple = true)>]
+type RowAttribute(number: int) =
+    inherit Xunit.Sdk.DataAttribute()
+    member val Word = \"\" with get, set
+    override this.GetData _ = Seq.singleton [| box number; box this.Word |]",
+        )
+        .await;
+    session
+        .defines(
+            "[<Xunit.Theory; Row(1, Word = \"one\"); Row(2, Word = \"two\")>]
+let given (number: int, word: string) = ()",
+        )
+        .await;
+    insta::assert_snapshot!(lines(&session.test_all().await.run), @r#"
+    xUnit given(1, "one"): passed
+    xUnit given(2, "two"): passed
+    "#);
+}
+
+const SOURCED: &str = "
+let rows: seq<obj[]> = seq { printfn \"asked\"; yield [| box 1 |] }
+[<Xunit.Theory; Xunit.MemberData(\"rows\"); Xunit.Trait(\"Category\", \"slow\")>]
+let sourced (number: int) = ()
+[<Xunit.Fact; Xunit.Trait(\"Category\", \"fast\")>]
+let plain () = ()";
+
+#[tokio::test]
+async fn only_tests_that_may_be_meant_are_asked_for_their_arguments() {
+    let mut session = Session::start().await;
+    session.defines(&refer("xunit.core")).await;
+    session.defines(SOURCED).await;
+    let category = |name: &str| TestSelection { category: Some(name.to_owned()), ..TestSelection::default() };
+    for (selection, names, printed) in [
+        (pattern("plain"), &["plain"][..], ""),
+        (pattern("pl*"), &["plain"], ""),
+        (category("fast"), &["plain"], ""),
+        (pattern("nothing"), &[], ""),
+        (pattern("SOUR"), &["sourced(1)"], "asked\n"),
+        (pattern("sourced(*"), &["sourced(1)"], "asked\n"),
+        (pattern("(1)"), &["sourced(1)"], "asked\n"),
+        (category("slow"), &["sourced(1)"], "asked\n"),
+    ] {
+        let tested = session.test(&selection).await;
+        assert_eq!(
+            tested.run.tests.iter().map(|test| &*test.name).collect::<Vec<_>>(),
+            names,
+            "{selection:?}"
+        );
+        assert_eq!(tested.printed, printed, "{selection:?}");
+    }
+    let none = session.test(&pattern("nothing")).await.run.notes.join("\n");
+    assert!(none.starts_with("none of the 2 tests is meant"), "{none}");
+}
+
+#[tokio::test]
+async fn what_goes_on_is_told_also_where_it_is_not_meant() {
+    let mut session = Session::start().await;
+    session.defines(&refer("xunit.core")).await;
+    session
+        .defines(
+            "let mutable goesOn = true
+let rows: seq<obj[]> = seq { while goesOn do () }
+[<Xunit.Theory; Xunit.MemberData(\"rows\")>]
+let stuck (number: int) = ()",
+        )
+        .await;
+    let short = TestSelection { timeout_ms: TestTimeout::new(100), ..pattern("(1)") };
+    let run = session.test(&short).await.run;
+    assert_eq!((run.count(), run.must_restart), (0, true));
+    session.defines("goesOn <- false").await;
+}
+
+#[tokio::test]
+async fn of_many_tests_of_one_name_those_that_did_not_pass_are_told() {
+    let mut session = Session::start().await;
+    session.defines(&refer("xunit.core")).await;
+    session
+        .defines(
+            "let mutable count = 0
+let rows: seq<obj[]> = Seq.replicate 1005 [| box 1 |]
+[<Xunit.Theory; Xunit.MemberData(\"rows\")>]
+let counted (number: int) =
+    count <- count + 1
+    if count = 1005 then failwith \"the last\"",
+        )
+        .await;
+    let run = session.test_all().await.run;
+    assert_eq!((run.passed, run.failed, run.tests.len()), (1004, 1, 1000));
+    let failed = |test: &TestResult| matches!(test.outcome, TestOutcome::Failed { .. });
+    assert_eq!(run.tests.iter().position(failed), Some(999), "in the order in which they ran");
+}
+
+#[tokio::test]
 async fn a_run_of_tests_is_cancelled_like_any_eval() {
     let mut session = Session::start().await;
     session.defines(&nunit()).await;
@@ -363,6 +461,25 @@ async fn tests_are_listed_and_none_of_them_runs() {
         slow.items.iter().map(|test| &*test.name).collect::<Vec<_>>(),
         ["Shop.Tests.Prices.are those of the store"]
     );
+}
+
+#[tokio::test]
+async fn what_makes_tests_when_it_is_asked_for_them_is_not_asked_by_a_list() {
+    let mut session = Session::start().await;
+    session.defines(&refer("Expecto")).await;
+    session
+        .defines(
+            "let mutable asked = 0
+type Made() =
+    [<Expecto.Tests>]
+    static member All = asked <- asked + 1; Expecto.Tests.testCase \"one\" ignore",
+        )
+        .await;
+    let listed = session.tests(None, None).await;
+    let told: Vec<_> = listed.items.iter().map(|test| (&*test.name, test.cases)).collect();
+    assert_eq!(told, [("Made.All", None)]);
+    assert_eq!(session.value("asked").await, "0");
+    assert_eq!(lines(&session.test_all().await.run), "Expecto one: passed");
 }
 
 #[tokio::test]
