@@ -83,6 +83,11 @@ pub struct Limits {
     pub pi_turn_ms: u64,
     /// After how long a call over MCP goes on as a task where its client knows tasks, in milliseconds.
     pub task_after_ms: u64,
+    /// What is kept in memory of all that streams of MCP over HTTP told, for clients that lose a connection, in bytes.
+    /// Where it is too much, that goes first which is of the client of which most is kept.
+    pub mcp_kept_bytes: usize,
+    /// Streams up to which those are known too that nobody reads and of which nothing is kept.
+    pub mcp_streams: usize,
     /// How long running jobs may take to end when the daemon is stopped, in milliseconds.
     pub drain_ms: u64,
     /// How long it may take to get a kernel ready for its first worker, such as building it, in milliseconds.
@@ -146,6 +151,8 @@ impl Default for Limits {
             agent_silence_ms: 300_000,
             pi_turn_ms: 300_000,
             task_after_ms: 10_000,
+            mcp_kept_bytes: 16 * 1024 * 1024,
+            mcp_streams: 4_096,
             drain_ms: 5_000,
             prepare_ms: 600_000,
             worker_start_ms: 60_000,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::Stream;
 use futures::future::Either;
+use mainstay_model::Limits;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionConfig, SessionError,
@@ -27,8 +28,8 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(config: SessionConfig) -> Self {
-        let kept = Kept::default();
+    pub(super) fn new(config: SessionConfig, limits: &Limits) -> Self {
+        let kept = Kept::new(limits.mcp_kept_bytes, limits.mcp_streams);
         let mut inner = LocalSessionManager::default().with_event_store(Arc::new(kept.clone()));
         inner.session_config = config;
         Self { inner, kept }

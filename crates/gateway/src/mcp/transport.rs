@@ -71,7 +71,7 @@ pub fn http_service_of<H: ServerHandler>(
     let server = Server::for_all(daemon.clone());
     StreamableHttpService::new(
         move || Ok(handler(server.for_transport_session())),
-        Arc::new(Sessions::new(session)),
+        Arc::new(Sessions::new(session, daemon.engine.limits())),
         config,
     )
 }
