@@ -1,7 +1,7 @@
 //! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound, which tests
 //! there are.
 
-use mainstay_model::{Binding, Diagnostic, Error};
+use mainstay_model::{Action, Binding, Diagnostic, Error};
 use serde::{Deserialize, Serialize};
 
 /// How many symbols are told of where nobody says how many.
@@ -36,6 +36,17 @@ pub enum KernelQuery {
         /// The code.
         code: String,
     },
+}
+
+impl KernelQuery {
+    /// What a session must know and permit for it.
+    pub(crate) const fn action(&self) -> Action {
+        match self {
+            Self::Members { .. } | Self::Symbols { .. } | Self::Values => Action::Explore,
+            Self::Tests { .. } => Action::Test,
+            Self::Review { .. } => Action::Review,
+        }
+    }
 }
 
 /// The answer to one.

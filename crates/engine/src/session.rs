@@ -365,7 +365,7 @@ impl SessionTask {
                 });
             }
             Request::Query { query, reply } => {
-                self.query(Action::Explore, reply, |kernel| async move { kernel.query(query).await });
+                self.query(query.action(), reply, |kernel| async move { kernel.query(query).await });
             }
             Request::Question { question, reply } => self.ask_agent(question, reply),
             Request::Usage { reply } => {

@@ -18,6 +18,7 @@ pub mod http;
 pub mod mcp;
 mod memory;
 pub mod notebook;
+mod path;
 pub mod pi;
 pub mod port;
 pub mod rpc;

@@ -4,12 +4,13 @@
 //! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
 //!
 //! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
-//! it, in seven ways:
+//! it, in eight ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
 //! - Stop, Rename, Compact, Label and Delete, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
+//! - Test, which the seed does not know, is permitted where Explore is: finding tests is such a query. Running them is an Eval besides.
 //! - Complete and Explore are permitted before the session is Ready, once there is a worker: they know what has run again so
 //!   far. Check is not: it would call wrong what is only not there yet.
 //! - Refresh, which the seed does not know, and Rebuild, which is a hard reset to it, are permitted where the session is Ready.
@@ -43,6 +44,8 @@ pub enum Action {
     Complete,
     /// List the members of a namespace, module or type.
     Explore,
+    /// Find and run tests.
+    Test,
     /// Read the session's events.
     Events,
     /// Read the session's status.
@@ -89,7 +92,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Answer,
         Self::Cancel,
         Self::Steer,
@@ -98,6 +101,7 @@ impl Action {
         Self::Check,
         Self::Complete,
         Self::Explore,
+        Self::Test,
         Self::Events,
         Self::Status,
         Self::Reset,
@@ -124,6 +128,7 @@ impl Action {
             Self::Check => "check",
             Self::Complete => "complete",
             Self::Explore => "explore",
+            Self::Test => "test",
             Self::Events => "events",
             Self::Status => "status",
             Self::Reset => "reset",
@@ -144,12 +149,13 @@ impl Action {
 }
 
 impl Action {
-    /// Whether sessions of this kind know it: kernels run code, agents are spoken to.
+    /// Whether sessions of this kind know it: kernels run code, that of F# finds tests too, agents are spoken to.
     pub fn is_of(self, kind: &SessionKind) -> bool {
         match self {
             Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Rebuild | Self::Refresh => {
                 !kind.is_agent()
             }
+            Self::Test => kind.is_fsharp(),
             Self::Prompt | Self::Steer => kind.is_agent(),
             Self::Answer
             | Self::Cancel
@@ -219,8 +225,9 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         (S::Uninitialized | S::WarmingUp | S::Ready, A::Steer) => Permitted,
         (S::Faulted, A::Steer) => Refused,
 
-        (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore) => Permitted,
-        (S::Uninitialized | S::Faulted, A::Explore) => Refused,
+        (S::Ready, A::Test) => Permitted,
+        (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore | A::Test) => Permitted,
+        (S::Uninitialized | S::Faulted, A::Explore | A::Test) => Refused,
 
         (S::Ready | S::Evaluating | S::Waiting(_), A::Check | A::Complete) => Offered,
         (S::WarmingUp, A::Complete) => Permitted,
@@ -259,6 +266,10 @@ pub const fn remedy(state: SessionState, action: Action) -> &'static str {
         (SessionState::Uninitialized, _) => "Start the session first.",
         (SessionState::WarmingUp, _) => "Wait until the session is Ready.",
         (SessionState::Ready, _) => "It can be done now.",
+        (SessionState::Faulted, Action::Rebuild) => {
+            "Hard reset the session, then build: either drops its definitions. Where what it loads breaks it again, build the \
+             project outside of Mainstay first."
+        }
         (SessionState::Evaluating, _) => "Wait for the running job to end, or cancel it.",
         (SessionState::Waiting(_), _) => "Answer what the running job asks, or cancel it.",
         (SessionState::Faulted, _) => {
@@ -305,6 +316,12 @@ mod tests {
             assert_ne!(availability(state, A::HardReset), Availability::Refused, "{state}");
             assert_ne!(availability(state, A::Stop), Availability::Refused, "{state}");
         }
+    }
+
+    #[test]
+    fn only_fsharp_finds_tests() {
+        let kinds = [SessionKind::fsharp(), SessionKind::new("python").unwrap(), SessionKind::agent()];
+        assert_eq!(kinds.map(|kind| A::Test.is_of(&kind)), [true, false, false]);
     }
 
     #[test]

@@ -170,14 +170,16 @@ impl LoadedProject {
         self.assemblies.iter().filter(|assembly| assembly.error.is_none()).count()
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether all of it is there that was meant to be.
+    pub fn is_whole(&self) -> bool {
         let mut assemblies = self.assemblies.iter().chain(&self.missing);
         self.loaded() > 0
             && assemblies.all(|assembly| assembly.error.is_none())
             && self.unopened.iter().all(|one| one.is_meant)
     }
 
-    fn faults(&self) -> Vec<String> {
+    /// What did not go as it was meant to, and what is to be known of it, a line each.
+    pub fn faults(&self) -> Vec<String> {
         let problem = self.problem.iter().map(|problem| format!("{}: {problem}", self.name()));
         let assembly = |assembly: &LoadedAssembly| {
             let error = assembly.error.as_ref()?;
@@ -192,7 +194,8 @@ impl LoadedProject {
 }
 
 impl ProfileRun {
-    fn fault(&self) -> Option<String> {
+    /// Why it did not run to its end, where it did not.
+    pub fn fault(&self) -> Option<String> {
         let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
         let reason = match (&self.error, self.diagnostics.iter().find(is_error)) {
             (Some(error), _) => error,

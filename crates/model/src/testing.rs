@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::affordance::Action;
 use crate::display::{Display, Form, TESTS};
+use crate::error::Error;
+use crate::id::SessionKind;
 
 /// Which tests to run, and how long each may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +54,17 @@ impl TestSelection {
         ];
         let arguments: Vec<_> = arguments.into_iter().flatten().collect();
         format!("{RUN}({})", arguments.join(", "))
+    }
+
+    /// Whether sessions of this kind run tests.
+    ///
+    /// # Errors
+    /// [`Error::NotOfKind`].
+    pub fn is_known_to(kind: &SessionKind) -> Result<(), Error> {
+        match Action::Test.is_of(kind) {
+            true => Ok(()),
+            false => Err(Error::NotOfKind { action: Action::Test, kind: kind.clone() }),
+        }
     }
 
     /// Whether this is code that runs tests.

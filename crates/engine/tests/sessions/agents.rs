@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use mainstay_engine::Live;
+use mainstay_engine::query::KernelQuery;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Action, Admission, AgentNotice, AskId, Error, ForkSession, Hears, Outcome, Part, PartRole, Prompt,
@@ -325,6 +326,9 @@ async fn kernels_are_not_spoken_to_and_agents_run_no_code() {
     let (talk, repl) = (daemon.agent_session().await, daemon.session().await);
     let refused = |action, kind| Err(Error::NotOfKind { action, kind });
     assert_eq!(talk.submit(eval("1")).await, refused(Action::Eval, SessionKind::pi()));
+    let tests = KernelQuery::Tests { pattern: None, category: None };
+    let listed = daemon.local.query(talk.id, tests).await;
+    assert_eq!(listed, Err(Error::NotOfKind { action: Action::Test, kind: SessionKind::pi() }));
     assert_eq!(repl.submit(prompt("hello")).await, refused(Action::Prompt, SessionKind::fsharp()));
     assert_eq!(repl.submit(steer("no", Hears::Next)).await, refused(Action::Steer, SessionKind::fsharp()));
     let offered = |client: &Client| {

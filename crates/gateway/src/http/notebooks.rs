@@ -12,6 +12,7 @@ use super::body::Said;
 use super::caller::Caller;
 use super::problem::Problem;
 use crate::notebook::{CellRun, Evaluate, NotebookView, Opened, Wanted};
+use crate::path::absolute;
 use crate::view::EvalView;
 
 /// Runs a notebook, or a script in cells, up to the first cell that fails.
@@ -36,7 +37,8 @@ record!(RunNotebook { path, from, cell, again });
 pub(super) async fn run(caller: Caller, Said(run): Said<RunNotebook>) -> Result<Json<NotebookView>, Problem> {
     let RunNotebook { path, from, cell, again } = run;
     caller.client.require_all("read files")?;
-    let opened = Opened::read(path.as_ref(), caller.daemon.engine.limits().message_bytes).await?;
+    let path = absolute(&path)?;
+    let opened = Opened::read(&path, caller.daemon.engine.limits().message_bytes).await?;
     let session = caller.session(Some(Action::Eval)).await?;
     let kind = caller.client.status(session).await?.session.kind;
     let client = caller.client.clone();

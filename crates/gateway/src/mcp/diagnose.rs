@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::SessionStatus;
 use mainstay_model::breaker::BreakerState;
+use mainstay_model::startup::Startup;
 use mainstay_model::{
     Action, Error, Event, EventBody, PendingAsk, RunningJob, Seq, Session, SessionKind, SessionState,
     Timestamp, ValidityCounts,
@@ -105,19 +106,34 @@ fn wrong_with(session: &Session, events: &[Event], stale: ValidityCounts, now: T
     }));
     problems.extend(brought_in(session, names));
     problems.extend(changed(stale, names));
-    problems.extend(session.unbuilt_words().map(|what| Problem { what, next_step: rebuild(names) }));
+    problems.extend(session.unbuilt_words().map(|what| Problem { what, next_step: rebuild(session, names) }));
     problems
 }
 
 /// What of its project and its user's scripts is not there.
-fn brought_in(session: &Session, names: Names) -> Option<Problem> {
-    let startup = session.startup.as_ref().filter(|startup| !startup.is_whole())?;
-    let what = beginning(&startup.faults().join("; "), TEXT_BYTES);
-    Some(Problem { what, next_step: rebuild(names) })
+fn brought_in(session: &Session, names: Names) -> Vec<Problem> {
+    let Some(Startup { project, profiles }) = session.startup.as_deref() else { return Vec::new() };
+    let project = project.iter().filter(|project| !project.is_whole()).map(|project| Problem {
+        what: beginning(&project.faults().join("; "), TEXT_BYTES),
+        next_step: rebuild(session, names),
+    });
+    let scripts = profiles.iter().filter_map(|script| {
+        let what = beginning(&script.fault()?, TEXT_BYTES);
+        let next_step = format!("Mend {}, then call {}.", script.path, names.of::<HardResetFsiSession>());
+        Some(Problem { what, next_step })
+    });
+    project.chain(scripts).collect()
 }
 
-fn rebuild(names: Names) -> String {
-    format!("Call {} with rebuild.", names.of::<HardResetFsiSession>())
+/// How its project is built, where that can be done as the session is.
+fn rebuild(session: &Session, names: Names) -> String {
+    let call = format!("all {} with rebuild.", names.of::<HardResetFsiSession>());
+    match session.state() {
+        // It starts, or gets ready, first.
+        SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Ready => format!("C{call}"),
+        SessionState::Evaluating | SessionState::Waiting(_) => format!("Once what runs has ended, c{call}"),
+        SessionState::Faulted => format!("Once the session is Ready again, c{call}"),
+    }
 }
 
 fn faulted(message: &str, names: Names) -> Problem {

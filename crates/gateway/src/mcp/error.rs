@@ -15,6 +15,7 @@ use super::call::Call;
 use super::eval::SendFsharpCode;
 use super::lifecycle::ResetFsiSession;
 use super::names::{Names, tools_for};
+use super::rebuild::HardResetFsiSession;
 use super::status::GetFsiStatus;
 use crate::http::problem::status_of;
 use crate::view::fault;
@@ -115,11 +116,18 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
             "Take an id from list_sessions.".into()
         }
         Error::NotOffered { kind, .. } if kind.is_agent() => error.next_step(),
-        Error::NotOffered { state, .. } => match state {
+        Error::NotOffered { action, state, .. } => match state {
             SessionState::Uninitialized => format!("Call {send}: it starts the session."),
             SessionState::WarmingUp => format!("Call {status} with waitSeconds until it is Ready."),
             SessionState::Evaluating => {
                 format!("Call {status} with waitSeconds until the code has ended, or cancel_eval.")
+            }
+            SessionState::Faulted if *action == Action::Rebuild => {
+                let reset = names.of::<HardResetFsiSession>();
+                format!(
+                    "Call {reset} without rebuild, then with it: either drops its definitions. Where that faults it again, \
+                     build the project outside of Mainstay first."
+                )
             }
             SessionState::Faulted => format!(
                 "Call stop_session, then {send}: that keeps its definitions. {} drops them.",

@@ -5,7 +5,7 @@ use std::fmt::{Display, Formatter};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mainstay_engine::ExportCursor;
 use mainstay_model::exchange::{self, Format, Header, Item, SessionFile};
@@ -19,6 +19,7 @@ use super::lifecycle::SessionAnswer;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use crate::command::anonymous;
+use crate::path::absolute;
 
 /// Bytes of a part of an export.
 const PART_BYTES: usize = 1024 * 1024;
@@ -183,15 +184,6 @@ impl Display for ImportAnswer {
         write!(f, "{session}, {entries} entries of {format}")?;
         left_out.iter().try_for_each(|(what, count)| write!(f, "; left out: {count} {what}"))
     }
-}
-
-/// A path as a client gives it.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] where it is relative.
-pub(super) fn absolute(path: &str) -> Result<PathBuf, Error> {
-    let file = PathBuf::from(path);
-    if file.is_absolute() { Ok(file) } else { Err(unusable(path, &"it must be absolute")) }
 }
 
 /// That nothing can be done with what is at a path.

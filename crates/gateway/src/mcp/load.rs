@@ -11,9 +11,10 @@ use tokio::io::AsyncReadExt;
 
 use super::call::Call;
 use super::eval::{Code, EvalAnswer, run};
-use super::exchange::{absolute, unusable};
+use super::exchange::unusable;
 use super::names::Plain;
 use super::tool::{Effect, Tool};
+use crate::path::absolute;
 
 /// Runs a file.
 #[derive(Deserialize, JsonSchema)]

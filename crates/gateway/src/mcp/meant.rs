@@ -19,10 +19,14 @@ pub(super) struct Meant {
 }
 
 impl Meant {
+    /// The session that the connection used last.
+    pub(super) fn used(&self) -> Option<SessionId> {
+        *self.last_used.borrow()
+    }
+
     /// The session, where there is one.
     pub(super) async fn find(&self) -> Result<Option<SessionId>, Error> {
-        let last_used = *self.last_used.borrow();
-        match last_used {
+        match self.used() {
             Some(session) => Ok(Some(session)),
             None => self.most_recent().await,
         }

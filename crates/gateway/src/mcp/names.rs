@@ -11,6 +11,7 @@ use super::lifecycle::{ResetFsiSession, StopSession};
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::rebuild::HardResetFsiSession;
 use super::status::GetFsiStatus;
+use super::tests::RunTests;
 use super::tool::Tool;
 
 /// Which names fit a session. Calls take both.
@@ -72,6 +73,7 @@ impl Names {
             Action::Stop => Some(self.of::<StopSession>()),
             Action::Answer => Some(self.of::<AnswerAsk>()),
             Action::Explore => Some(self.of::<ExploreType>()),
+            Action::Test => Some(self.of::<RunTests>()),
             Action::Prompt
             | Action::Steer
             | Action::Refresh

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::eval::{EvalAnswer, view_of};
-use super::exchange::absolute;
 use super::running::{Running, carried_out_among};
 use super::tool::{Answer, Effect, PictureBlock, Tool};
 use crate::notebook::{CellRun, CellView, Evaluate, NotebookView, Opened, Wanted};
+use crate::path::absolute;
 use crate::view::EvalView;
 
 /// Runs a file.

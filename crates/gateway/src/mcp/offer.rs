@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mainstay_engine::{Client, Cursor, Followed};
 use mainstay_model::affordance::availability;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, EventFilter, Session, SessionKind, SessionState,
+    Action, Availability, Error, EventBody, EventFilter, Session, SessionId, SessionKind, SessionState,
 };
 
 use super::followers::Tell;
@@ -78,6 +78,7 @@ const fn is_read(action: Action) -> bool {
         | Action::Check
         | Action::Complete
         | Action::Explore
+        | Action::Test
         | Action::Reset
         | Action::HardReset
         | Action::Rebuild
@@ -107,6 +108,8 @@ pub(super) type Told = Arc<Mutex<Lasting>>;
 /// The list of tools, from where it was found on.
 pub(super) struct FollowedList {
     meant: Meant,
+    /// The session that it was when it was looked for last.
+    found: Option<SessionId>,
     events: Followed,
     told: Told,
 }
@@ -119,8 +122,8 @@ impl FollowedList {
     pub(super) async fn begin(meant: Meant) -> Result<Self, Error> {
         let after = meant.client.last_position().await?;
         let events = meant.client.follow(Cursor::Log { after }, EventFilter::default()).await?;
-        let told = Arc::new(Mutex::new(of_meant(&meant).await?));
-        Ok(Self { meant, events, told })
+        let (found, lasting) = look(&meant).await?;
+        Ok(Self { meant, found, events, told: Arc::new(Mutex::new(lasting)) })
     }
 
     /// What the client was told last; who lists the tools anew tells it.
@@ -134,12 +137,13 @@ impl FollowedList {
             tokio::select! {
                 () = self.meant.is_another() => {}
                 event = self.events.next() => match event {
-                    Ok(event) if concerns(&event.body) => {}
+                    Ok(event) if concerns(&event.body, event.session, self.meant.used(), self.found) => {}
                     Ok(_) => continue,
                     Err(_) => return,
                 },
             }
-            let Ok(now) = of_meant(&self.meant).await else { continue };
+            let Ok((found, now)) = look(&self.meant).await else { continue };
+            self.found = found;
             if is_news(&self.told, now) && !tell().await {
                 return;
             }
@@ -152,7 +156,14 @@ impl FollowedList {
 /// # Errors
 /// [`Error::StoreFailed`].
 pub(super) async fn of_meant(meant: &Meant) -> Result<Lasting, Error> {
-    Ok(Lasting::of(&meant.client, meant.session().await?.as_ref()))
+    look(meant).await.map(|(_, lasting)| lasting)
+}
+
+/// The session that is meant, and what lasts of it.
+async fn look(meant: &Meant) -> Result<(Option<SessionId>, Lasting), Error> {
+    let session = meant.session().await?;
+    let lasting = Lasting::of(&meant.client, session.as_ref());
+    Ok((session.map(|session| session.id), lasting))
 }
 
 /// Notes what the list is for now; whether that makes another list of it.
@@ -162,18 +173,21 @@ pub(super) fn is_news(told: &Told, now: Lasting) -> bool {
     before != *told && listed(&before) != listed(&told)
 }
 
-/// Whether an event may change which tools there are: of the session that is meant, or which one that is.
-fn concerns(body: &EventBody) -> bool {
-    matches!(
-        body,
+/// Whether an event of a session may change which tools there are: of the session that is meant, or which one that is. It is the one that
+/// the connection `used`, else the most recently active one, which was the one `found` so far.
+fn concerns(body: &EventBody, of: SessionId, used: Option<SessionId>, found: Option<SessionId>) -> bool {
+    let may_be_another = match body {
+        // It makes its session the most recently active one.
+        EventBody::EvalRequested { .. } => return used.is_none() && found != Some(of),
         EventBody::SessionCreated { .. }
-            | EventBody::SessionRenamed { .. }
-            | EventBody::SessionFaulted { .. }
-            | EventBody::SessionStopped
-            | EventBody::SessionDeleted
-            | EventBody::WarmUpStarted { .. }
-            | EventBody::EvalRequested { .. }
-    )
+        | EventBody::SessionRenamed { .. }
+        | EventBody::SessionFaulted { .. }
+        | EventBody::SessionStopped
+        | EventBody::SessionDeleted
+        | EventBody::WarmUpStarted { .. } => true,
+        _ => false,
+    };
+    may_be_another && used.is_none_or(|used| used == of)
 }
 
 #[cfg(test)]
@@ -254,6 +268,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn only_an_eval_that_makes_another_session_the_one_that_is_meant_is_looked_at() {
+        let [own, other] = [1, 2].map(|number| SessionId::from_uuid(uuid::Uuid::from_u128(number)));
+        let fingerprint = mainstay_model::CommandFingerprint::of("s", &mainstay_model::SessionCommand::Stop);
+        let eval: EventBody = serde_json::from_value(serde_json::json!({
+            "kind": "evalRequested",
+            "body": { "job": uuid::Uuid::from_u128(3), "command": "c", "fingerprint": fingerprint, "code": "1" },
+        }))
+        .unwrap();
+        let looks = |body: &EventBody, of, used| concerns(body, of, used, Some(own));
+        let looked = |body, of| [looks(body, of, None), looks(body, of, Some(own))];
+        assert_eq!([looked(&eval, own), looked(&eval, other)], [[false, false], [true, false]]);
+        let stopped = EventBody::SessionStopped;
+        assert_eq!([looked(&stopped, own), looked(&stopped, other)], [[true, true], [true, false]]);
     }
 
     /// The list is wider than the table at every moment, and not wider than over time.

@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 
 use super::call::Call;
-use super::exchange::{absolute, unusable};
+use super::exchange::unusable;
 use super::tool::{Answer, Effect, Tool};
+use crate::path::absolute;
 
 /// Endings of files that are listed.
 const KINDS: [&str; 3] = ["fsproj", "sln", "slnx"];

@@ -28,7 +28,7 @@ const ITEMS: usize = 100;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct HardResetFsiSession {
     session_id: Option<String>,
-    /// Build its project first; a build that fails changes nothing.
+    /// Build its project first, in a session that runs nothing and is not Faulted; a build that fails changes nothing.
     rebuild: Option<bool>,
 }
 

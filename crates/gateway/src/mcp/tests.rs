@@ -98,7 +98,7 @@ impl Tool for RunTests {
     const DESCRIPTION: &'static str =
         "Run xUnit, NUnit, MSTest and Expecto tests of a session's code and the assemblies it refers to.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
-    const ACTION: Option<Action> = Some(Action::Eval);
+    const ACTION: Option<Action> = Some(Action::Test);
     // Its words say all of it that matters.
     const SAYS_ANSWER: bool = false;
     type Answer = RunAnswer;
@@ -106,7 +106,7 @@ impl Tool for RunTests {
     async fn carry_out(self, call: &Call<'_>) -> Result<RunAnswer, Error> {
         let Self { session_id, pattern, category, timeout_ms } = self;
         let timeout_ms = timeout_ms.map(timeout).transpose()?;
-        let session = call.workplace(session_id.as_deref(), Action::Eval).await?;
+        let session = call.workplace(session_id.as_deref(), Action::Test).await?;
         let ready = call.bring_up(session).await?;
         let command = call.command(SessionCommand::Eval {
             code: TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code(),
@@ -301,12 +301,12 @@ impl Tool for ListTests {
     const NAME: &'static str = "list_tests";
     const DESCRIPTION: &'static str = "List the tests that `run_tests` would run; nothing runs.";
     const EFFECT: Effect = Effect::Reads;
-    const ACTION: Option<Action> = Some(Action::Explore);
+    const ACTION: Option<Action> = Some(Action::Test);
     type Answer = TestsAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<TestsAnswer, Error> {
         let Self { session_id, pattern, category } = self;
-        let session = call.workplace(session_id.as_deref(), Action::Explore).await?;
+        let session = call.workplace(session_id.as_deref(), Action::Test).await?;
         call.bring_up(session).await?;
         let query = KernelQuery::Tests { pattern, category };
         let Tests { items, found, notes } = call.client().query(session, query).await?.tests()?;

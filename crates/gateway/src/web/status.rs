@@ -178,6 +178,7 @@ impl May {
             | Action::Check
             | Action::Complete
             | Action::Explore
+            | Action::Test
             | Action::Reset
             | Action::HardReset
             | Action::Rebuild
@@ -227,6 +228,7 @@ fn button(action: Action, session: &Session) -> Option<Markup> {
         | Action::Check
         | Action::Complete
         | Action::Explore
+        | Action::Test
         | Action::Rebuild
         | Action::Refresh
         | Action::Events

@@ -27,9 +27,16 @@ async fn what_is_no_notebook_is_refused() {
     home.session("demo").await;
     let file = std::path::Path::new(&home.folder()).join("broken.ipynb");
     std::fs::write(&file, "{").unwrap();
+    let script = std::path::Path::new(&home.folder()).join("steps.fsx");
+    std::fs::write(&script, "1 + 1").unwrap();
+    // From the folder that the daemon is in.
+    let up = "../".repeat(std::env::current_dir().unwrap().components().count() - 1);
+    let relative = format!("{up}{}", script.display().to_string().trim_start_matches('/'));
+    assert!(std::path::Path::new(&relative).is_file(), "{relative}");
     for (body, code) in [
         (json!({ "path": "/nowhere/a.fsx" }), "invalid_argument"),
         (json!({ "path": home.folder() }), "invalid_argument"),
+        (json!({ "path": relative }), "invalid_argument"),
         (json!({ "path": file }), "notebook_invalid"),
     ] {
         let (status, refused) = answer(home.post("/sessions/demo/notebooks", &body)).await;

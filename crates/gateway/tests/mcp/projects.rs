@@ -69,6 +69,48 @@ async fn a_session_without_a_project_has_nothing_to_build() {
 }
 
 #[tokio::test]
+async fn what_does_not_load_is_rebuilt_and_a_script_that_fails_is_mended() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    session_of(&agent, &home, "/code/Shop.fsproj").await;
+    let problems = agent.call("diagnose", json!({})).await.structured["problems"].clone();
+    let problem = |what: &str, next_step: &str| json!({ "what": what, "nextStep": next_step });
+    let lost = "/code/bin/Gone.dll was not loaded: it is not there; Shop.Odd was not opened: it raised";
+    let failed = "/home/init.fsx did not run to its end: System.Exception: boom";
+    let expected = [
+        problem(lost, "Call hard_reset_fsi_session with rebuild."),
+        problem(failed, "Mend /home/init.fsx, then call hard_reset_fsi_session."),
+    ];
+    assert_eq!(problems, json!(expected));
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    let problems = agent.call("diagnose", json!({})).await.structured["problems"].clone();
+    let later = "Once what runs has ended, call hard_reset_fsi_session with rebuild.";
+    assert_eq!(problems, json!([problem(lost, later), expected[1]]));
+    agent.call("cancel_eval", json!({})).await;
+    running.await_response().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_rebuild_that_is_refused_says_what_makes_it_possible() {
+    let home = Home::new().await;
+    let agent = home.agent_in("no-sdk").await;
+    let folder = home.folder("no-sdk");
+    let create = json!({ "workingDirectory": folder, "project": "/code/Shop.fsproj" });
+    agent.call("create_session", create).await;
+    let refused = rebuild(&agent).await.structured;
+    assert_eq!(refused["code"], json!("not_offered"), "{refused}");
+    assert_eq!(
+        refused["nextStep"],
+        json!(
+            "Call hard_reset_fsi_session without rebuild, then with it: either drops its definitions. Where that faults it \
+             again, build the project outside of Mainstay first."
+        )
+    );
+    assert_eq!(refused["remedy"]["states"], json!(["Ready"]));
+}
+
+#[tokio::test]
 async fn the_startup_profile_tells_what_was_brought_in_and_what_was_not() {
     let home = Home::new().await;
     let agent = home.agent().await;

@@ -325,7 +325,8 @@ impl Repl {
 
     /// Runs a file cell by cell, up to the first that fails.
     async fn run_file(&mut self, file: &str) -> Result<(), Error> {
-        let opened = Opened::read(Path::new(file), usize::MAX).await?;
+        let limit = self.link.client.call(GetStatus {}).await?.limits.message_bytes;
+        let opened = Opened::read(Path::new(file), limit).await?;
         let kind = self.link.session.kind.clone();
         let (path, cells) = opened.into_parts();
         let path = path.display().to_string();
@@ -352,6 +353,7 @@ impl Repl {
     }
 
     async fn test(&mut self, pattern: Option<String>) -> Result<(), Error> {
+        TestSelection::is_known_to(&self.link.session.kind)?;
         let selection = TestSelection { pattern, ..TestSelection::default() };
         self.evaluate(Submission::new(selection.code(), None)).await
     }

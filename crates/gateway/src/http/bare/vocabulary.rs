@@ -131,6 +131,7 @@ choice!(Action {
     Ask,
     Answer,
     Rebuild,
+    Test,
 });
 
 /// What is JSON also here.

@@ -79,6 +79,7 @@ impl Test {
         let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
         let client = connect_or_start(home, "cli").await?.client;
         let session = target.find_or_create(home, &client).await?;
+        TestSelection::is_known_to(&session.kind)?;
         let session = settle(&client, session).await?;
         let shape = if json { Shape::JsonLine } else { Shape::Text };
         Watching::new(home, session, selection, shape)?.run().await
@@ -103,6 +104,10 @@ impl Test {
     async fn run_tests(self, home: &Home) -> Result<ExitCode, Error> {
         let Self { pattern, category, timeout, target, json, .. } = self;
         let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
+        let client = connect_or_start(home, "cli").await?.client;
+        let session = target.find_or_create(home, &client).await?;
+        TestSelection::is_known_to(&session.kind)?;
+        let target = Target { session: Some(session.session.to_string()), ..Target::default() };
         let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
         let run = Run::new(source, if json { Show::Nothing } else { Show::Output });
         let Some(answer) = run.awaited(home, target, SentArgs::default()).await? else {
