@@ -3,6 +3,7 @@
 module Mainstay.Worker.Review
 
 open System
+open System.Collections.Generic
 open System.Text.RegularExpressions
 open Mainstay.Worker.Compat
 open Mainstay.Worker.Protocol
@@ -14,10 +15,12 @@ let private limit = 200
 /// What a rule says of a place.
 type private Suggestion = { Code: string; Says: string; Place: Place }
 
-/// The code under review, for what the tree leaves out: the text of a place.
-type private Text(code: string) =
+/// The code under review, for what the tree leaves out: the text of a place, and what may be a named argument, `Visible = true`.
+type private Text(code: string, arguments: HashSet<Place>) =
     let starts = [| yield 0; for index in 0 .. code.Length - 1 do if code.[index] = '\n' then yield index + 1 |]
     let index (line: int) (column: int) = if line > starts.Length then code.Length else min code.Length (starts.[line - 1] + column)
+
+    member _.MayBeNamed(tree: Placed) : bool = arguments.Contains tree.Place
 
     member _.At(place: Place) : string =
         let start = index place.Line place.Column
@@ -129,6 +132,7 @@ let private rules: (string * (Text -> Placed -> string option)) list =
         | _ -> None
       "FSR002", fun text tree ->
         match tree with
+        | _ when text.MayBeNamed tree -> None
         | Operator ("op_Equality", other, Truth true)
         | Operator ("op_Inequality", other, Truth false) -> Some(sprintf "a comparison with a truth value says nothing: `%s`" (text.At other.Place))
         | Operator ("op_Equality", other, Truth false)
@@ -262,6 +266,7 @@ let private rules: (string * (Text -> Placed -> string option)) list =
         | _ -> None
       "FSR015", fun text tree ->
         match tree with
+        | _ when text.MayBeNamed tree -> None
         | Operator ("op_Equality", other, null') when text.At null'.Place = "null" -> Some(sprintf "`isNull` asks no equality of the type: `isNull %s`" (text.At other.Place))
         | Operator ("op_Inequality", other, null') when text.At null'.Place = "null" -> Some(sprintf "`isNull` asks no equality of the type: `not (isNull %s)`" (text.At other.Place))
         | _ -> None
@@ -284,7 +289,7 @@ let private rules: (string * (Text -> Placed -> string option)) list =
             Some(sprintf "there is nothing to fill in: `%s`" (text.At format.Place))
         | Named ("failwith", [ Named ("sprintf", arguments) ]) ->
             Some(sprintf "one function does both: `failwithf %s`" (arguments |> List.map (fun argument -> text.At argument.Place) |> String.concat " "))
-        | Named ("raise", [ Call (Path path, [ message ]) ]) when path = [ "Exception" ] || path = [ "System"; "Exception" ] ->
+        | Named ("raise", [ Call (Path path, [ message ]) ]) when (path = [ "Exception" ] || path = [ "System"; "Exception" ]) && (bare message).Case <> "Tuple" ->
             Some(sprintf "`failwith` raises such a one: `failwith %s`" (text.At (bare message).Place))
         | _ -> None
       "FSR018", fun text tree ->
@@ -295,6 +300,19 @@ let private rules: (string * (Text -> Placed -> string option)) list =
             if found.Success then Some(sprintf "the computation only passes on what it has: `%s`" found.Groups.[1].Value) else None
         | _ -> None ]
 
+/// What stands in parentheses behind a function: there an equation may name an argument.
+let private argumentsIn (parts: Placed seq) : HashSet<Place> =
+    let found = HashSet<Place>()
+    for part in parts do
+        match part with
+        | Call (_, arguments) ->
+            for argument in arguments do
+                let inner = bare argument
+                if argument.Case = "Paren" then
+                    for one in (if inner.Case = "Tuple" then inner.Parts else [ inner ]) do found.Add one.Place |> ignore
+        | _ -> ()
+    found
+
 /// What the rules say of the code, in the order of their places, and how many more there are; None where it cannot be
 /// parsed.
 let review (session: Session) (code: string) : (Diagnostic list * int) option =
@@ -302,10 +320,10 @@ let review (session: Session) (code: string) : (Diagnostic list * int) option =
     match parse session awaiting.Code with
     | None -> None
     | Some tree ->
-        let text = Text awaiting.Code
+        let parts = readPlaced tree |> Seq.collect all |> Array.ofSeq
+        let text = Text(awaiting.Code, argumentsIn parts)
         let told =
-            readPlaced tree
-            |> Seq.collect all
+            parts
             |> Seq.collect (fun part ->
                 if not (isExpression part) then Seq.empty
                 else rules |> Seq.choose (fun (code, rule) -> rule text part |> Option.map (fun says -> { Code = code; Says = says; Place = part.Place })))

@@ -10,7 +10,8 @@
 //! - Stop, Rename, Compact, Label and Delete, which the seed does not know, are permitted everywhere.
 //! - Events may be read before the session is Ready: that is how one watches it warm up.
 //! - Explore, a query as check and complete are, is permitted while a job runs.
-//! - Test, which the seed does not know, is permitted where Explore is: finding tests is such a query. Running them is an Eval besides.
+//! - Test and Review, which the seed does not know, are permitted where Explore is: finding tests is such a query, and so is looking at the
+//!   syntax of code. Running tests is an Eval besides.
 //! - Complete and Explore are permitted before the session is Ready, once there is a worker: they know what has run again so
 //!   far. Check is not: it would call wrong what is only not there yet.
 //! - Refresh, which the seed does not know, and Rebuild, which is a hard reset to it, are permitted where the session is Ready.
@@ -46,6 +47,8 @@ pub enum Action {
     Explore,
     /// Find and run tests.
     Test,
+    /// Say what in code could be written more plainly.
+    Review,
     /// Read the session's events.
     Events,
     /// Read the session's status.
@@ -92,7 +95,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Answer,
         Self::Cancel,
         Self::Steer,
@@ -102,6 +105,7 @@ impl Action {
         Self::Complete,
         Self::Explore,
         Self::Test,
+        Self::Review,
         Self::Events,
         Self::Status,
         Self::Reset,
@@ -129,6 +133,7 @@ impl Action {
             Self::Complete => "complete",
             Self::Explore => "explore",
             Self::Test => "test",
+            Self::Review => "review",
             Self::Events => "events",
             Self::Status => "status",
             Self::Reset => "reset",
@@ -155,7 +160,7 @@ impl Action {
             Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Rebuild | Self::Refresh => {
                 !kind.is_agent()
             }
-            Self::Test => kind.is_fsharp(),
+            Self::Test | Self::Review => kind.is_fsharp(),
             Self::Prompt | Self::Steer => kind.is_agent(),
             Self::Answer
             | Self::Cancel
@@ -225,9 +230,9 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         (S::Uninitialized | S::WarmingUp | S::Ready, A::Steer) => Permitted,
         (S::Faulted, A::Steer) => Refused,
 
-        (S::Ready, A::Test) => Permitted,
-        (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore | A::Test) => Permitted,
-        (S::Uninitialized | S::Faulted, A::Explore | A::Test) => Refused,
+        (S::Ready, A::Test | A::Review) => Permitted,
+        (S::WarmingUp | S::Evaluating | S::Waiting(_), A::Explore | A::Test | A::Review) => Permitted,
+        (S::Uninitialized | S::Faulted, A::Explore | A::Test | A::Review) => Refused,
 
         (S::Ready | S::Evaluating | S::Waiting(_), A::Check | A::Complete) => Offered,
         (S::WarmingUp, A::Complete) => Permitted,
@@ -319,9 +324,11 @@ mod tests {
     }
 
     #[test]
-    fn only_fsharp_finds_tests() {
+    fn only_fsharp_finds_tests_and_is_reviewed() {
         let kinds = [SessionKind::fsharp(), SessionKind::new("python").unwrap(), SessionKind::agent()];
-        assert_eq!(kinds.map(|kind| A::Test.is_of(&kind)), [true, false, false]);
+        for action in [A::Test, A::Review] {
+            assert_eq!(kinds.clone().map(|kind| action.is_of(&kind)), [true, false, false]);
+        }
     }
 
     #[test]

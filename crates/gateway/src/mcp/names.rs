@@ -10,6 +10,7 @@ use super::explore::ExploreType;
 use super::lifecycle::{ResetFsiSession, StopSession};
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::rebuild::HardResetFsiSession;
+use super::review::ReviewFsharpCode;
 use super::status::GetFsiStatus;
 use super::tests::RunTests;
 use super::tool::Tool;
@@ -74,6 +75,7 @@ impl Names {
             Action::Answer => Some(self.of::<AnswerAsk>()),
             Action::Explore => Some(self.of::<ExploreType>()),
             Action::Test => Some(self.of::<RunTests>()),
+            Action::Review => Some(self.of::<ReviewFsharpCode>()),
             Action::Prompt
             | Action::Steer
             | Action::Refresh

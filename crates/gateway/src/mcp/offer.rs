@@ -79,6 +79,7 @@ const fn is_read(action: Action) -> bool {
         | Action::Complete
         | Action::Explore
         | Action::Test
+        | Action::Review
         | Action::Reset
         | Action::HardReset
         | Action::Rebuild

@@ -40,11 +40,11 @@ impl Tool for ReviewFsharpCode {
     const DESCRIPTION: &'static str =
         "What in F# code could be written more plainly, by its syntax tree. Runs nothing.";
     const EFFECT: Effect = Effect::Reads;
-    const ACTION: Option<Action> = Some(Action::Explore);
+    const ACTION: Option<Action> = Some(Action::Review);
     type Answer = ReviewAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ReviewAnswer, Error> {
-        let session = call.workplace(self.session_id.as_deref(), Action::Explore).await?;
+        let session = call.workplace(self.session_id.as_deref(), Action::Review).await?;
         call.bring_up(session).await?;
         let query = KernelQuery::Review { code: self.code };
         let Review { is_parsed, remarks, left_out } = call.client().query(session, query).await?.review()?;

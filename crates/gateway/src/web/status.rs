@@ -179,6 +179,7 @@ impl May {
             | Action::Complete
             | Action::Explore
             | Action::Test
+            | Action::Review
             | Action::Reset
             | Action::HardReset
             | Action::Rebuild
@@ -229,6 +230,7 @@ fn button(action: Action, session: &Session) -> Option<Markup> {
         | Action::Complete
         | Action::Explore
         | Action::Test
+        | Action::Review
         | Action::Rebuild
         | Action::Refresh
         | Action::Events

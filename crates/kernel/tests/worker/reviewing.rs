@@ -56,6 +56,14 @@ async fn each_rule_speaks_of_what_its_documentation_shows_and_not_of_what_it_wou
 }
 
 #[tokio::test]
+async fn an_argument_that_is_named_is_no_comparison() {
+    let session = Session::start().await;
+    let code =
+        "let t = System.Threading.Thread((fun () -> ()), IsBackground = true)\nlet b = new Box(Text = null)";
+    assert_eq!(lines(&session.review(code).await), "");
+}
+
+#[tokio::test]
 async fn every_rule_is_documented() {
     let source = fs::read_to_string(repository().join("kernels/fsharp/Review.fs")).unwrap();
     let documented = rules();

@@ -132,6 +132,7 @@ choice!(Action {
     Answer,
     Rebuild,
     Test,
+    Review,
 });
 
 /// What is JSON also here.
