@@ -37,7 +37,8 @@ pub(super) async fn loadable(file: &Path, sdk: &Sdk, copies: &Path, report: &Rep
 }
 
 fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
-    let made_of: Vec<&PathBuf> = resolved.sources.iter().chain(&resolved.projects).collect();
+    // Of too many the last are not kept: what each of the projects is made of says more than any one source.
+    let made_of: Vec<&PathBuf> = resolved.projects.iter().chain(&resolved.sources).collect();
     let texts = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| path.display().to_string()).collect();
     let known = LoadedProject {
         path,
@@ -124,6 +125,8 @@ fn report(built: Built) -> BuildReport {
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::Startup;
+
     use super::*;
 
     #[test]
@@ -136,6 +139,23 @@ mod tests {
         std::fs::write(&rc, "()").unwrap();
         assert_eq!(profiles(home.path(), None), [init.as_path()]);
         assert_eq!(profiles(home.path(), Some(&project)), [init, rc]);
+    }
+
+    #[test]
+    fn of_too_many_files_those_of_the_projects_are_kept() {
+        let resolved = Resolved {
+            assemblies: Vec::new(),
+            references: Vec::new(),
+            sources: (0..1_000).map(|number| PathBuf::from(format!("/code/{number}.fs"))).collect(),
+            defines: Vec::new(),
+            projects: vec![PathBuf::from("/code/Shop.fsproj")],
+            framework: None,
+            road: Road::Msbuild,
+            notes: Vec::new(),
+        };
+        let known = of("/code/Shop.fsproj".to_owned(), resolved.clone(), &resolved).known;
+        let kept = Startup { project: Some(known), profiles: Vec::new() }.cut().project.unwrap();
+        assert!(kept.sources.contains(&"/code/Shop.fsproj".to_owned()));
     }
 
     #[test]
