@@ -177,18 +177,21 @@ pub(super) fn is_news(told: &Told, now: Lasting) -> bool {
 /// Whether an event of a session may change which tools there are: of the session that is meant, or which one that is. It is the one that
 /// the connection `used`, else the most recently active one, which was the one `found` so far.
 fn concerns(body: &EventBody, of: SessionId, used: Option<SessionId>, found: Option<SessionId>) -> bool {
-    let may_be_another = match body {
-        // It makes its session the most recently active one.
-        EventBody::EvalRequested { .. } => return used.is_none() && found != Some(of),
+    // It makes its session the most recently active one.
+    let makes_active = matches!(body, EventBody::EvalRequested { .. });
+    let changes = matches!(
+        body,
         EventBody::SessionCreated { .. }
-        | EventBody::SessionRenamed { .. }
-        | EventBody::SessionFaulted { .. }
-        | EventBody::SessionStopped
-        | EventBody::SessionDeleted
-        | EventBody::WarmUpStarted { .. } => true,
-        _ => false,
-    };
-    may_be_another && used.is_none_or(|used| used == of)
+            | EventBody::SessionRenamed { .. }
+            | EventBody::SessionFaulted { .. }
+            | EventBody::SessionStopped
+            | EventBody::SessionDeleted
+            | EventBody::WarmUpStarted { .. }
+    );
+    match used {
+        Some(used) => changes && used == of,
+        None => changes || makes_active && found != Some(of),
+    }
 }
 
 #[cfg(test)]
