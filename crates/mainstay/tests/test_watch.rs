@@ -111,10 +111,121 @@ fn a_project_is_built_and_reloaded_where_settings_say_so() {
 }
 
 #[test]
-fn a_daemon_can_be_told_not_to_watch() {
+fn what_is_saved_while_a_project_is_built_is_built_after_it() {
     let world = World::new();
-    ok(world.run(["-d", "--no-watch"]));
+    configure(&world, "[fsharp]\nwatch = \"reload\"\n[limits]\nwatch-quiet-ms = 20\n");
+    open_shop(&world);
+    let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    let building = world.command().args(["session", "rebuild", "--keep"]).spawn().unwrap();
+    follower.wait_for("outputProduced");
+    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    follower.wait_for("sourcesChanged");
+    assert!(building.wait_with_output().unwrap().status.success());
+    let built = follower
+        .wait_until(|event| event["kind"] == "jobRequested" && event["source"]["client"]["name"] == "watch");
+    assert_eq!(built["body"]["work"]["work"], "build", "{built}");
+    follower.wait_for("jobEnded");
+    follower.wait_for("warmUpCompleted");
+    assert_eq!(world.eval("price")["value"], "2");
+    let requested = |event: &&serde_json::Value| event["kind"] == "jobRequested";
+    assert_eq!(
+        world.events().iter().filter(requested).count(),
+        3,
+        "the first, the one asked for, and one after it"
+    );
+}
+
+#[test]
+fn one_command_waits_however_often_files_are_saved_while_code_runs() {
+    let world = World::new();
+    configure(&world, "[fsharp]\nwatch = \"reload\"\n[limits]\nwatch-quiet-ms = 20\n");
+    open_shop(&world);
+    let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    let running = run_until_released(&world);
+    follower.wait_for("outputProduced");
+    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    follower.wait_for("commandQueued");
+    let project = std::fs::read_to_string(world.work().join("Shop.fsproj")).unwrap();
+    write(&world, "Shop.fsproj", &project);
+    follower.wait_for("sourcesChanged");
+    release(&world, running);
+    follower.wait_for("warmUpCompleted");
+    assert_eq!(world.eval("price")["value"], "2");
+    let queued = |event: &&serde_json::Value| event["kind"] == "commandQueued";
+    assert_eq!(world.events().iter().filter(queued).count(), 1);
+}
+
+#[test]
+fn a_folder_that_was_removed_and_made_again_is_watched_again() {
+    let world = World::new();
+    let folder = world.work().join("rates");
+    let save = |rate: &str| {
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("tax.fsx"), format!("let rate = {rate}")).unwrap();
+    };
+    save("0.2");
+    assert_eq!(world.eval("#load \"rates/tax.fsx\"")["success"], true);
+    assert_eq!(world.eval("let price = 100.0 * Tax.rate")["success"], true);
+    let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    std::fs::remove_dir_all(&folder).unwrap();
+    follower.wait_for("assembliesChanged");
+    save("0.3");
+    let found = |event: &serde_json::Value| event["kind"] == "assembliesChanged" && !hash(event).is_null();
+    let first = follower.wait_until(found);
+    save("0.4");
+    let second = follower.wait_until(found);
+    assert_ne!(hash(&first), hash(&second));
+}
+
+/// How the script is that the event tells of.
+fn hash(event: &serde_json::Value) -> &serde_json::Value {
+    &event["body"]["new"]["tax.fsx"]["hash"]
+}
+
+/// Starts code that prints something, and runs until it is released.
+fn run_until_released(world: &World) -> std::process::Child {
+    let file = world.work().join("release");
+    world.start_eval(&format!(
+        "printfn \"runs\"\nwhile not (System.IO.File.Exists {file:?}) do System.Threading.Thread.Sleep 20"
+    ))
+}
+
+fn release(world: &World, running: std::process::Child) {
+    std::fs::write(world.work().join("release"), "").unwrap();
+    assert!(running.wait_with_output().unwrap().status.success());
+}
+
+/// Whether it is told while code runs that a script has changed; an eval that ends looks itself.
+fn hears_while_code_runs(arguments: &[&str]) -> bool {
+    let world = World::new();
+    configure(&world, "[limits]\nwatch-quiet-ms = 20\n");
+    ok(world.run(arguments));
     write(&world, "tax.fsx", "let rate = 0.2");
     assert_eq!(world.eval("#load \"tax.fsx\"")["success"], true);
-    assert_eq!(world.eval("Tax.rate")["value"], "0.2");
+    let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    let file = world.work().join("release");
+    let running = world.start_eval(&format!(
+        "printfn \"begins\"
+while not (System.IO.File.Exists {file:?}) do System.Threading.Thread.Sleep 20
+System.Threading.Thread.Sleep 1500
+printfn \"marker\"
+System.IO.File.Delete {file:?}
+while not (System.IO.File.Exists {file:?}) do System.Threading.Thread.Sleep 20"
+    ));
+    follower.wait_for("outputProduced");
+    write(&world, "tax.fsx", "let rate = 0.3");
+    std::fs::write(&file, "").unwrap();
+    let first = follower.wait_until(|event| {
+        ["assembliesChanged", "outputProduced"].iter().any(|kind| event["kind"] == *kind)
+    });
+    let is_told = first["kind"] == "assembliesChanged";
+    support::within(std::time::Duration::from_secs(20), || !file.exists());
+    release(&world, running);
+    is_told
+}
+
+#[test]
+fn a_daemon_can_be_told_not_to_watch() {
+    assert!(hears_while_code_runs(&["-d"]));
+    assert!(!hears_while_code_runs(&["-d", "--no-watch"]));
 }

@@ -98,6 +98,12 @@ pub struct Limits {
     pub replay_ms: u64,
     /// How long a check, completion or exploration may take, in milliseconds.
     pub query_ms: u64,
+    /// How long files must be left alone before what changed is looked at, in milliseconds: a build writes many.
+    pub watch_quiet_ms: u64,
+    /// How long that may be put off by files that go on changing, in milliseconds.
+    pub watch_longest_ms: u64,
+    /// How many folders are watched.
+    pub watch_folders: usize,
     /// How long to wait before the first replacement of a lost worker, in milliseconds; doubled for each further one.
     pub restart_first_ms: u64,
     /// The longest such wait, in milliseconds.
@@ -158,6 +164,9 @@ impl Default for Limits {
             worker_start_ms: 60_000,
             replay_ms: 600_000,
             query_ms: 30_000,
+            watch_quiet_ms: 300,
+            watch_longest_ms: 5_000,
+            watch_folders: 1_024,
             restart_first_ms: 1_000,
             restart_longest_ms: 30_000,
             restart_budget: 5,

@@ -113,10 +113,10 @@ async fn run(
         http::record_also(telemetry.recorder());
     }
     let shared = http::Shared::new(&config.limits);
-    let engine = Engine::open(Arc::new(log), runners, config.limits).await?;
+    let engine = Engine::open(Arc::new(log), runners, config.limits.clone()).await?;
     let watch = if options.no_watch { Watch::Off } else { config.fsharp.watch };
     let mut doors = JoinSet::new();
-    doors.spawn(watcher::watch(engine.clone(), watch));
+    doors.spawn(watcher::watch(engine.clone(), watch, config.limits));
     let record = DaemonRecord {
         pid: std::process::id(),
         port,

@@ -1,66 +1,90 @@
 //! Watches the files that live sessions rest on: assemblies, scripts they loaded, and what their projects are made of. Where one changes,
 //! its sessions are looked at, so that everybody hears at once what is out of date; and where settings say so, they are brought up to date.
 //!
-//! Folders are watched and not files: editors and builds replace files.
+//! Folders are watched (`folders`) and not files: editors and builds replace files. `files` says what a change means for whom, `held` keeps
+//! what cannot be done while a session builds.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+mod files;
+mod folders;
+mod held;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use mainstay_engine::{Client, Engine};
 use mainstay_log::SessionFilter;
 use mainstay_model::{
-    Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, Session, SessionCommand,
-    SessionId, SessionState, Source, Work,
+    Access, Admission, Command, CommandId, Error, EventFilter, EventKind, JobKind, Limits, Session,
+    SessionCommand, SessionId, SessionState, Source, Work,
 };
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
+use self::files::{Due, Files};
+use self::folders::{Folders, Told};
+use self::held::Held;
 use crate::config::Watch;
 
-/// How long files must be left alone before what changed is looked at: a build writes many.
-const QUIET: Duration = Duration::from_millis(300);
-/// How long that may be put off by files that go on changing.
-const LONGEST: Duration = Duration::from_secs(5);
-/// How many folders are watched at most.
-const FOLDERS: usize = 1024;
+/// How long after an error files are watched again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Its name as a client.
 const NAME: &str = "watch";
 
-/// The events after which other files may matter.
-const KINDS: [&str; 5] =
-    ["warmUpCompleted", "environmentChanged", "sessionStopped", "sessionDeleted", "sessionFaulted"];
+/// The events after which other files may matter, or after which what waits can be done.
+const KINDS: [&str; 6] = [
+    "warmUpCompleted",
+    "environmentChanged",
+    "jobEnded",
+    "sessionStopped",
+    "sessionDeleted",
+    "sessionFaulted",
+];
 
 /// Watches until the daemon ends.
-pub(super) async fn watch(engine: Engine, how: Watch) {
+pub(super) async fn watch(engine: Engine, how: Watch, limits: Limits) {
     let reloads = match how {
         Watch::Off => return,
         Watch::Mark => false,
         Watch::Reload => true,
     };
-    let (changed_in, changed) = mpsc::unbounded_channel();
+    let (told_in, mut told) = mpsc::unbounded_channel();
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if let Ok(event) = event.inspect_err(|error| tracing::debug!(%error, "a change is missed"))
             && !event.kind.is_access()
         {
             // Who listens ends with the daemon.
-            changed_in.send(event.paths).ok();
+            told_in.send(Told::of(event)).ok();
         }
     });
-    match watcher {
-        Ok(watcher) => {
-            let folders = Folders { watcher, watched: BTreeSet::new() };
-            if let Err(error) =
-                (Watching { engine, reloads, folders, files: Files::default() }).run(changed).await
-            {
-                tracing::warn!(%error, "files are watched no more");
-            }
-        }
+    let watcher = match watcher {
+        Ok(watcher) => watcher,
         Err(error) => {
-            tracing::warn!(%error, "files cannot be watched; what changes is seen at the next look")
+            return tracing::warn!(%error, "files cannot be watched; what changes is seen at the next look");
         }
+    };
+    let mut watching = Watching {
+        engine,
+        reloads,
+        folders: Folders::new(watcher, limits.watch_folders),
+        files: Files::default(),
+        changes: Changes::new(&limits),
+        held: Held::default(),
+        submitted: BTreeMap::new(),
+    };
+    while let Err(error) = watching.run(&mut told).await
+        && goes_on(&error, AGAIN).await
+    {}
+}
+
+/// Whether files are watched again after an error, once some time has passed. The daemon's end is the only one that ends it.
+async fn goes_on(error: &Error, after: Duration) -> bool {
+    if *error == Error::DaemonStopping {
+        return false;
     }
+    tracing::warn!(%error, "files are not watched for a moment");
+    sleep(after).await;
+    true
 }
 
 struct Watching {
@@ -68,103 +92,83 @@ struct Watching {
     reloads: bool,
     folders: Folders,
     files: Files,
+    changes: Changes,
+    held: Held,
+    /// What each session was given last.
+    submitted: BTreeMap<SessionId, Submitted>,
 }
 
-/// The folders that are watched.
-struct Folders {
-    watcher: RecommendedWatcher,
-    watched: BTreeSet<PathBuf>,
+/// The files that have changed and were not looked at yet.
+struct Changes {
+    files: HashSet<PathBuf>,
+    /// When they are looked at.
+    due: Option<Instant>,
+    /// When they are at the latest.
+    latest: Option<Instant>,
+    quiet: Duration,
+    longest: Duration,
 }
 
-/// The files that matter, by session.
-#[derive(Default, PartialEq, Eq, Debug)]
-struct Files(BTreeMap<SessionId, FilesOf>);
-
-/// Those of one session.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-struct FilesOf {
-    /// What its worker has of them.
-    loaded: BTreeSet<PathBuf>,
-    /// What its project is made of.
-    sources: BTreeSet<PathBuf>,
+/// A command that brings a session up to date.
+struct Submitted {
+    command: CommandId,
+    builds: bool,
 }
 
-/// What is to be done for a session.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-struct Due {
-    /// What its worker has may be another.
-    look: bool,
-    /// What its project is made of and was written.
-    written: Vec<String>,
+/// What a session does, for who would bring it up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    /// It takes commands.
+    Other,
+    /// It builds or warms up, with what was there when it began that.
+    Renews,
+    /// It has no worker, and the next one has all that is there then.
+    Nothing,
 }
 
-impl FilesOf {
-    fn new(session: &Session) -> Self {
-        let paths = session.surroundings.iter().flat_map(|known| known.present.values());
-        let project = session.startup.as_ref().and_then(|startup| startup.project.as_ref());
+impl Changes {
+    fn new(limits: &Limits) -> Self {
         Self {
-            loaded: paths.filter_map(|reference| reference.path.as_ref().map(PathBuf::from)).collect(),
-            sources: project.iter().flat_map(|project| &project.sources).map(PathBuf::from).collect(),
+            files: HashSet::new(),
+            due: None,
+            latest: None,
+            quiet: Duration::from_millis(limits.watch_quiet_ms),
+            longest: Duration::from_millis(limits.watch_longest_ms),
         }
     }
-}
 
-impl Files {
-    fn folders(&self) -> BTreeSet<PathBuf> {
-        let all = self.0.values().flat_map(|files| files.loaded.iter().chain(&files.sources));
-        all.filter_map(|file| file.parent().map(Path::to_owned)).take(FOLDERS).collect()
+    fn add(&mut self, files: impl IntoIterator<Item = PathBuf>, now: Instant) {
+        self.files.extend(files);
+        let latest = *self.latest.get_or_insert(now + self.longest);
+        self.due = Some((now + self.quiet).min(latest));
     }
 
-    /// What is to be done once these have changed.
-    fn due(&self, changed: &HashSet<PathBuf>) -> Vec<(SessionId, Due)> {
-        let has_changed = |files: &BTreeSet<PathBuf>| files.iter().any(|file| changed.contains(file));
-        let written = |files: &FilesOf| -> Vec<String> {
-            let written = files.sources.iter().filter(|file| changed.contains(*file));
-            written.map(|file| file.to_string_lossy().into_owned()).collect()
-        };
-        let due = |files: &FilesOf| Due { look: has_changed(&files.loaded), written: written(files) };
-        let all = self.0.iter().map(|(session, files)| (*session, due(files)));
-        all.filter(|(_, due)| *due != Due::default()).collect()
-    }
-}
-
-impl Folders {
-    /// Watches these, and no others.
-    fn set(&mut self, wanted: BTreeSet<PathBuf>) {
-        for gone in self.watched.difference(&wanted) {
-            // One that is gone has taken its watch with it.
-            self.watcher.unwatch(gone).ok();
-        }
-        let watched = wanted.into_iter().filter(|folder| {
-            let is_watched = self.watched.contains(folder);
-            is_watched || self.watcher.watch(folder, RecursiveMode::NonRecursive).is_ok()
-        });
-        self.watched = watched.collect();
+    fn take(&mut self) -> HashSet<PathBuf> {
+        (self.due, self.latest) = (None, None);
+        std::mem::take(&mut self.files)
     }
 }
 
 impl Watching {
-    async fn run(mut self, mut changes: mpsc::UnboundedReceiver<Vec<PathBuf>>) -> Result<(), Error> {
+    async fn run(&mut self, told: &mut mpsc::UnboundedReceiver<Told>) -> Result<(), Error> {
         let kinds = KINDS.iter().map(|kind| kind.parse::<EventKind>()).collect::<Result<_, _>>()?;
         let filter = EventFilter { kinds, ..EventFilter::default() };
         let mut events = self.engine.happenings(filter).await?;
-        self.refresh_files().await?;
-        let (mut changed, mut due, mut latest) = (HashSet::new(), None, None);
+        self.take_in().await?;
         loop {
+            let due = self.changes.due;
             tokio::select! {
                 event = events.next() => {
                     event?;
-                    self.refresh_files().await?;
+                    self.take_in().await?;
                 }
-                Some(paths) = changes.recv() => {
-                    changed.extend(paths);
-                    let now = Instant::now();
-                    let until = *latest.get_or_insert(now + LONGEST);
-                    due = Some((now + QUIET).min(until));
+                Some(told) = told.recv() => {
+                    let anew = self.folders.hear(&told);
+                    let missed = anew.iter().flat_map(|folder| self.files.within(folder)).cloned();
+                    self.changes.add(told.paths.into_iter().chain(missed), Instant::now());
                 }
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    (due, latest) = (None, None);
-                    let changed = std::mem::take(&mut changed);
+                    let changed = self.changes.take();
                     for (session, due) in self.files.due(&changed) {
                         self.attend_to(session, due).await;
                     }
@@ -177,51 +181,94 @@ impl Watching {
         self.engine.attach(Access::local(), NAME)
     }
 
-    async fn refresh_files(&mut self) -> Result<(), Error> {
+    /// Takes in what has happened in sessions: other files may matter, and what waited may be done.
+    async fn take_in(&mut self) -> Result<(), Error> {
         let live = SessionFilter { live: true, ..SessionFilter::default() };
         let sessions = self.client().sessions(live).await?;
-        let files = sessions.iter().filter(|session| !session.kind.is_agent());
-        self.files = Files(files.map(|session| (session.id, FilesOf::new(session))).collect());
+        self.files = Files::of(sessions.iter().filter(|session| !session.kind.is_agent()));
         self.folders.set(self.files.folders());
+        let is_live = |session| sessions.iter().any(|live| live.id == session);
+        self.held.retain(is_live);
+        self.submitted.retain(|session, _| is_live(*session));
+        for session in self.held.sessions() {
+            let brought = self.bring_held(session).await;
+            told(session, brought);
+        }
         Ok(())
     }
 
-    async fn attend_to(&self, session: SessionId, due: Due) {
-        if let Err(error) = self.bring_up_to_date(session, due).await {
-            tracing::debug!(%session, %error, "a change of a session's files came to nothing");
+    async fn attend_to(&mut self, session: SessionId, due: Due) {
+        let attended = self.attend(session, due).await;
+        told(session, attended);
+    }
+
+    async fn attend(&mut self, session: SessionId, due: Due) -> Result<(), Error> {
+        if !due.written.is_empty() {
+            self.engine.files_written(session, due.written.iter().cloned().collect()).await?;
+        }
+        if !self.reloads {
+            return match due.look {
+                true => self.client().validity(session).await.map(drop),
+                false => Ok(()),
+            };
+        }
+        match self.doing(session).await? {
+            Doing::Other => {
+                self.held.written_at_rest(session, &due.written);
+                self.bring_up_to_date(session, &due).await
+            }
+            Doing::Renews => {
+                self.held.keep(session, due);
+                Ok(())
+            }
+            Doing::Nothing => Ok(()),
         }
     }
 
-    async fn bring_up_to_date(&self, session: SessionId, Due { look, written }: Due) -> Result<(), Error> {
-        let builds = self.reloads && !written.is_empty();
-        if !written.is_empty() {
-            self.engine.files_written(session, written).await?;
-        }
-        match (look, self.reloads) {
-            _ if builds => self.submit(session, SessionCommand::Work(Work::Build)).await,
-            (true, true) => self.refresh(session).await,
-            (true, false) => self.client().validity(session).await.map(drop),
-            (false, _) => Ok(()),
+    async fn bring_held(&mut self, session: SessionId) -> Result<(), Error> {
+        match self.doing(session).await? {
+            Doing::Other => {
+                let due = self.held.take(session);
+                self.bring_up_to_date(session, &due).await
+            }
+            Doing::Renews => Ok(()),
+            Doing::Nothing => {
+                self.held.take(session);
+                Ok(())
+            }
         }
     }
 
-    /// Runs the definitions again, where that brings anything up to date.
-    async fn refresh(&self, session: SessionId) -> Result<(), Error> {
+    async fn doing(&self, session: SessionId) -> Result<Doing, Error> {
+        Ok(Doing::of(&self.client().status(session).await?.session))
+    }
+
+    async fn bring_up_to_date(&mut self, session: SessionId, due: &Due) -> Result<(), Error> {
+        if !due.written.is_empty() {
+            return self.submit(session, SessionCommand::Work(Work::Build)).await;
+        }
         let outlook = self.client().outlook(session).await?;
+        // Nothing runs where nothing would be brought up to date by it.
         match outlook.gone.is_empty() && outlook.is_due() {
             true => self.submit(session, SessionCommand::Refresh).await,
             false => Ok(()),
         }
     }
 
-    /// Has it carried out once its turn has come; what comes of it is in the session's events.
-    async fn submit(&self, session: SessionId, body: SessionCommand) -> Result<(), Error> {
+    /// Has it carried out once its turn has come, unless one that does as much waits for that; what comes of it is in the session's events.
+    async fn submit(&mut self, session: SessionId, body: SessionCommand) -> Result<(), Error> {
         let client = self.client();
-        if !is_waiting_for_it(&client.status(session).await?.session) {
+        let builds = matches!(body, SessionCommand::Work(_));
+        let lane = client.status(session).await?.session.lane;
+        let waits = |submitted: &Submitted| {
+            (submitted.builds || !builds) && lane.iter().any(|waiting| waiting.command == submitted.command)
+        };
+        if self.submitted.get(&session).is_some_and(waits) {
             return Ok(());
         }
         let source = Source::Client { principal: Access::local().principal, name: NAME.to_owned() };
         let id = CommandId::from_uuid(uuid::Uuid::now_v7());
+        self.submitted.insert(session, Submitted { command: id.clone(), builds });
         let command = Command { admission: Admission::Queue, ..Command::new(id, source, body) };
         tokio::spawn(async move {
             if let Err(error) = client.submit(session, command).await {
@@ -232,15 +279,26 @@ impl Watching {
     }
 }
 
-/// Whether a session would not be brought up to date anyway by what it does now.
-fn is_waiting_for_it(session: &Session) -> bool {
-    let builds = session.running().is_some_and(|running| match running.kind {
-        JobKind::Build | JobKind::Rebuild => true,
-        JobKind::Eval | JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting => false,
-    });
-    match session.state() {
-        SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => !builds,
-        SessionState::Uninitialized | SessionState::WarmingUp | SessionState::Faulted => false,
+fn told(session: SessionId, attended: Result<(), Error>) {
+    if let Err(error) = attended {
+        tracing::debug!(%session, %error, "a change of a session's files came to nothing");
+    }
+}
+
+impl Doing {
+    fn of(session: &Session) -> Self {
+        let builds = session.running().is_some_and(|running| match running.kind {
+            JobKind::Build | JobKind::Rebuild => true,
+            JobKind::Eval | JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting => false,
+        });
+        match session.state() {
+            SessionState::WarmingUp => Self::Renews,
+            SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) if builds => {
+                Self::Renews
+            }
+            SessionState::Ready | SessionState::Evaluating | SessionState::Waiting(_) => Self::Other,
+            SessionState::Uninitialized | SessionState::Faulted => Self::Nothing,
+        }
     }
 }
 
@@ -248,26 +306,26 @@ fn is_waiting_for_it(session: &Session) -> bool {
 mod tests {
     use super::*;
 
-    fn files(loaded: &[&str], sources: &[&str]) -> FilesOf {
-        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
-        FilesOf { loaded: paths(loaded), sources: paths(sources) }
+    #[tokio::test]
+    async fn an_error_of_the_store_ends_watching_for_a_moment_only() {
+        let failed = Error::StoreFailed { reason: "the disk cannot be read".to_owned() };
+        assert!(goes_on(&failed, Duration::ZERO).await);
+        assert!(!goes_on(&Error::DaemonStopping, Duration::ZERO).await);
     }
 
     #[test]
-    fn what_is_due_is_told_by_session() {
-        let session = |number: u128| SessionId::from_uuid(uuid::Uuid::from_u128(number));
-        let all = Files(BTreeMap::from([
-            (session(1), files(&["/p/bin/a.dll"], &["/p/a.fs"])),
-            (session(2), files(&["/p/bin/a.dll", "/q/b.fsx"], &[])),
-            (session(3), files(&[], &[])),
-        ]));
-        let due = |changed: &[&str]| all.due(&changed.iter().map(PathBuf::from).collect());
-        let look = Due { look: true, written: Vec::new() };
-        let written = Due { look: false, written: vec!["/p/a.fs".to_owned()] };
-        assert_eq!(due(&["/p/bin/a.dll"]), [(session(1), look.clone()), (session(2), look)]);
-        assert_eq!(due(&["/p/a.fs", "/p/other.fs"]), [(session(1), written)]);
-        assert_eq!(due(&["/q"]), []);
-        let folders: Vec<_> = all.folders().into_iter().collect();
-        assert_eq!(folders, ["/p", "/p/bin", "/q"].map(PathBuf::from));
+    fn changes_wait_until_files_are_left_alone_but_not_for_ever() {
+        let limits = Limits { watch_quiet_ms: 300, watch_longest_ms: 1_000, ..Limits::default() };
+        let mut changes = Changes::new(&limits);
+        let began = Instant::now();
+        let after = |ms| began + Duration::from_millis(ms);
+        changes.add([PathBuf::from("/a")], began);
+        assert_eq!(changes.due, Some(after(300)));
+        changes.add([PathBuf::from("/a")], after(250));
+        assert_eq!(changes.due, Some(after(550)));
+        changes.add([PathBuf::from("/b")], after(900));
+        assert_eq!(changes.due, Some(after(1_000)));
+        assert_eq!(changes.take().len(), 2);
+        assert_eq!(changes.due, None);
     }
 }
