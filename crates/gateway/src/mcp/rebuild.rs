@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::{
-    Action, Diagnostic, Error, EventBody, Response, Session, SessionCommand, SessionId, Work, WorkEnding,
-    WorkOutcome,
+    Action, Diagnostic, Error, EventBody, Response, Session, SessionCommand, SessionId, Severity, Work,
+    WorkEnding, WorkOutcome,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,13 +143,19 @@ impl BuildLine {
             Some(_) => printed(call, session, (requested, completed)).await?,
             None => String::new(),
         };
-        let diagnostics: Vec<Diagnostic> = diagnostics;
-        let mut diagnostics: Vec<_> = diagnostics.into_iter().filter(wants_change).collect();
-        let left_out = Some(diagnostics.len().saturating_sub(ITEMS)).filter(|count| *count > 0);
-        diagnostics.truncate(ITEMS);
+        let (diagnostics, left_out) = bounded(diagnostics);
         let diagnostics = diagnostics.into_iter().map(DiagnosticLine::from).collect();
         Ok(Self { success: message.is_none(), message, diagnostics, left_out, output })
     }
+}
+
+/// What is told of diagnostics, and how many more there are: the errors first, so that many warnings leave none of them out.
+fn bounded(diagnostics: Vec<Diagnostic>) -> (Vec<Diagnostic>, Option<usize>) {
+    let mut told: Vec<_> = diagnostics.into_iter().filter(wants_change).collect();
+    told.sort_by_key(|diagnostic| diagnostic.severity != Severity::Error);
+    let left_out = Some(told.len().saturating_sub(ITEMS)).filter(|count| *count > 0);
+    told.truncate(ITEMS);
+    (told, left_out)
 }
 
 /// The last lines that a job printed.
@@ -209,5 +215,28 @@ impl Display for ResetAnswer {
             Some(fault) => write!(f, "{state}: {fault} [session {session_id}]"),
             None => write!(f, "{state} [session {session_id}]"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mainstay_model::TextPosition;
+
+    use super::*;
+
+    #[test]
+    fn many_warnings_leave_no_error_out() {
+        let start = TextPosition { line: 1, column: 1 };
+        let of = |severity| Diagnostic {
+            severity,
+            code: "FS0039".to_owned(),
+            message: String::new(),
+            file: None,
+            start,
+            end: start,
+        };
+        let printed = std::iter::repeat_n(of(Severity::Warning), ITEMS + 1).chain([of(Severity::Error)]);
+        let (told, left_out) = bounded(printed.collect());
+        assert_eq!((told[0].severity, told.len(), left_out), (Severity::Error, ITEMS, Some(2)));
     }
 }

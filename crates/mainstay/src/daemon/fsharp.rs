@@ -11,6 +11,7 @@ use mainstay_kernel::fsharp::{PrepareError, Sdk, Search, WorkerProgram, choose, 
 use mainstay_kernel::{Beginning, Builder, Launch, Project, worker};
 use mainstay_model::{Error, SessionId, SessionKind};
 
+use super::builds::Builds;
 use super::projects::{ProjectBuilder, loadable, profiles};
 use crate::home::Home;
 
@@ -23,6 +24,7 @@ pub(super) struct FsharpKernel {
     copies: PathBuf,
     /// The folder of the workers' sockets.
     sockets: PathBuf,
+    builds: Arc<Builds>,
 }
 
 impl FsharpKernel {
@@ -32,6 +34,7 @@ impl FsharpKernel {
             home: home.folder().to_owned(),
             copies: home.copies(),
             sockets,
+            builds: Arc::default(),
         }
     }
 
@@ -60,7 +63,8 @@ impl FsharpKernel {
         let WorkerProgram { program, arguments, environment, .. } = self.program().await?;
         let launch = Launch { program, arguments, environment };
         let builder = spec.project.clone().map(|project| {
-            Arc::new(ProjectBuilder { project, search: self.search.clone() }) as Arc<dyn Builder>
+            let (search, builds) = (self.search.clone(), Arc::clone(&self.builds));
+            Arc::new(ProjectBuilder { project, search, builds }) as Arc<dyn Builder>
         });
         worker::launch(&launch, beginning, builder, &self.sockets).await
     }

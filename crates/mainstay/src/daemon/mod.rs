@@ -4,6 +4,7 @@
 //! joins the F# kernel to the engine,
 //! [`pi`] the coding agent. [`telemetry`] is what a collector is told.
 
+mod builds;
 mod fsharp;
 mod logging;
 mod pi;

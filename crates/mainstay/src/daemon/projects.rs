@@ -1,7 +1,7 @@
 //! The projects of F# sessions: what of one a worker loads, the scripts that run beside it, and how it is built.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
@@ -10,12 +10,14 @@ use mainstay_kernel::fsharp::{Sdk, Search, choose};
 use mainstay_kernel::{Builder, Copied, Project};
 use mainstay_model::{BuildReport, Diagnostic, Error, LoadedProject, ProjectRoad, Severity};
 
+use super::builds::Builds;
+
 /// The script of a user's that runs in every session, in Mainstay's home.
 const PROFILE: &str = "init.fsx";
 /// The one of a project, beside its file.
 const PROJECT_PROFILE: &str = ".mainstayrc.fsx";
-/// How often a build that prints nothing says that it goes on.
-const STILL_BUILDING: Duration = Duration::from_secs(5);
+/// How many lines are told of what a build printed that did not succeed: its last.
+const LINES: usize = 100;
 
 /// What is there of a project to load. One that cannot be found out is told of, and nothing of it is loaded.
 pub(super) async fn loadable(file: &Path, sdk: &Sdk, copies: &Path, report: &Report) -> Project {
@@ -80,10 +82,11 @@ pub(super) fn profiles(home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
     std::iter::once(home.join(PROFILE)).chain(of_project).filter(|path| path.is_file()).collect()
 }
 
-/// Builds one project with the SDK that is preferred by then.
+/// Builds one project with the SDK that is preferred by then, once no other session builds it.
 pub(super) struct ProjectBuilder {
     pub(super) project: PathBuf,
     pub(super) search: Search,
+    pub(super) builds: Arc<Builds>,
 }
 
 #[async_trait]
@@ -94,21 +97,21 @@ impl Builder for ProjectBuilder {
             Ok(sdk) => sdk,
             Err(none) => return failed(none.to_string()),
         };
-        let build = project::build(&self.project, &sdk, say);
-        tokio::pin!(build);
-        let began = Instant::now();
-        loop {
-            tokio::select! {
-                built = &mut build => break match built {
-                    Ok(built) => report(built),
-                    Err(error) => failed(format!("{error}. {}", error.next_step())),
-                },
-                () = tokio::time::sleep(STILL_BUILDING) => {
-                    say(format!("still building: {} s", began.elapsed().as_secs()));
-                }
+        let _turn = self.builds.turn(&self.project, say).await;
+        match project::build(&self.project, &sdk, say).await {
+            Ok(built) => {
+                last_words(&built).into_iter().for_each(|line| say(line.to_owned()));
+                report(built)
             }
+            Err(error) => failed(format!("{error}. {}", error.next_step())),
         }
     }
+}
+
+/// What is told of what a build printed: of one that did not succeed the last lines, beside its diagnostics.
+fn last_words(built: &Built) -> Vec<&str> {
+    let lines: Vec<&str> = if built.success { Vec::new() } else { built.other_lines().collect() };
+    lines[lines.len().saturating_sub(LINES)..].to_vec()
 }
 
 fn report(built: Built) -> BuildReport {
@@ -156,6 +159,22 @@ mod tests {
         let known = of("/code/Shop.fsproj".to_owned(), resolved.clone(), &resolved).known;
         let kept = Startup { project: Some(known), profiles: Vec::new() }.cut().project.unwrap();
         assert!(kept.sources.contains(&"/code/Shop.fsproj".to_owned()));
+    }
+
+    #[test]
+    fn the_last_lines_of_a_build_that_fails_are_told_beside_its_diagnostics() {
+        let printed: String = (0..2 * LINES).map(|line| format!("line {line}\n")).collect();
+        let built = |success| Built {
+            success,
+            diagnostics: Vec::new(),
+            output: format!("{printed}A.fs(1,1): error FS0039: not defined\n"),
+            milliseconds: 0,
+            road: Road::Msbuild,
+        };
+        let failed = built(false);
+        let told = last_words(&failed);
+        assert_eq!((told.len(), told[0], told[LINES - 1]), (LINES, "line 100", "line 199"));
+        assert_eq!(last_words(&built(true)), Vec::<&str>::new());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::fallback::{self, Surroundings};
 use super::msbuild::{counted, escaped};
 use super::notes::not_restored;
 use super::packages::{deployed, restored};
-use super::remarks::remarks;
+use super::remarks::{is_error, is_remark, remarks};
 use super::solution::is_fsharp;
 use super::stamp::Stamp;
 use super::toolchain::{Msbuild, Toolchain, scratch, unavailable};
@@ -27,7 +27,7 @@ use crate::fsharp::sdk::{CompilerLibrary, Sdk};
 
 /// How long a build may take. Whoever waits for one may give up earlier.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
-/// How much of what a build prints is looked at, in bytes.
+/// How much of what a step prints is looked at, in bytes: its end.
 const READ_BYTES: u64 = 16 * 1024 * 1024;
 /// How much of it is kept, in bytes: its end.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -40,7 +40,7 @@ const OWN_CODE: &str = "MAINSTAY";
 pub struct Built {
     /// Whether all was built.
     pub success: bool,
-    /// What was remarked of the projects and their files, each once.
+    /// What was remarked of the projects and their files, each once, the errors first.
     pub diagnostics: Vec<Diagnostic>,
     /// What was printed: the end of it, where it is long.
     pub output: String,
@@ -83,7 +83,7 @@ impl Built {
             Err(CommandError::Start { source, .. }) => return Err(unavailable(source)),
             Err(error @ CommandError::TimedOut { .. }) => self.output.push_str(&format!("{error}\n")),
             Err(error @ CommandError::Failed { .. }) => {
-                let is_told = self.diagnostics.iter().any(|told| told.severity == Severity::Error);
+                let is_told = self.diagnostics.iter().any(is_error);
                 if !is_told {
                     self.output.push_str(&format!("{error}\n"));
                 }
@@ -93,7 +93,13 @@ impl Built {
         Ok(false)
     }
 
+    /// The lines that were printed and are none of the remarks.
+    pub fn other_lines(&self) -> impl Iterator<Item = &str> {
+        self.output.lines().filter(|line| !line.trim().is_empty() && !is_remark(line))
+    }
+
     fn bounded(mut self) -> Self {
+        self.diagnostics.sort_by_key(|remark| !is_error(remark));
         if self.output.len() > KEPT_BYTES {
             let start = self.output.len() - KEPT_BYTES;
             let start = (start..).find(|&at| self.output.is_char_boundary(at)).unwrap_or(start);
@@ -105,11 +111,16 @@ impl Built {
 
 fn printed(log: &Path) -> String {
     let mut bytes = Vec::new();
-    if let Ok(file) = fs::File::open(log) {
-        // What could be read is shown.
-        let _ = file.take(READ_BYTES).read_to_end(&mut bytes);
-    }
+    // What could be read is shown.
+    let _ = read_end(log, READ_BYTES, &mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn read_end(log: &Path, most: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let mut file = fs::File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+    file.take(most).read_to_end(bytes).map(drop)
 }
 
 async fn with_msbuild(roots: &Roots, toolchain: &Toolchain, progress: OnStep<'_>) -> Result<Built, Error> {
@@ -280,5 +291,26 @@ mod tests {
         built.output = format!("a{}", "é".repeat(KEPT_BYTES));
         let kept = built.bounded().output;
         assert!(kept.len() <= KEPT_BYTES + '…'.len_utf8() && kept.starts_with('…') && kept.ends_with('é'));
+    }
+
+    #[test]
+    fn of_a_long_log_the_end_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        fs::write(&log, "a warning\nan error").unwrap();
+        let end = |most| {
+            let mut bytes = Vec::new();
+            read_end(&log, most, &mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        assert_eq!(end(8), "an error");
+        assert_eq!(end(100), "a warning\nan error");
+    }
+
+    #[test]
+    fn what_is_no_remark_is_told_besides() {
+        let mut built = Built::by(Road::Msbuild);
+        built.output = "Restoring\n\nA.fs(1,1): error FS0039: not defined\nUnhandled exception\n".to_owned();
+        assert_eq!(built.other_lines().collect::<Vec<_>>(), ["Restoring", "Unhandled exception"]);
     }
 }

@@ -42,10 +42,13 @@ pub use shadow::shadow;
 /// Is told, for people, what is done next. It is called from the task that does the work, so it must not block.
 pub type OnStep<'a> = &'a (dyn Fn(String) + Send + Sync);
 
-/// Awaits `work`, telling once a second what goes on and for how long.
+/// Between two words that the same goes on.
+const GOES_ON: Duration = Duration::from_secs(30);
+
+/// Awaits `work`, telling what goes on, and rarely for how long: what is told may be kept.
 async fn telling<T>(what: String, progress: OnStep<'_>, work: impl Future<Output = T>) -> T {
     let start = Instant::now();
-    let mut ticks = interval(Duration::from_secs(1));
+    let mut ticks = interval(GOES_ON);
     tokio::pin!(work);
     loop {
         tokio::select! {
@@ -199,14 +202,14 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_takes_long_is_told_again_with_its_time() {
+    async fn what_takes_long_is_told_again_with_its_time_and_rarely() {
         let told = Mutex::new(Vec::new());
         let progress = |step| told.lock().unwrap().push(step);
         let done = telling("building".to_owned(), &progress, async {
-            sleep(Duration::from_millis(2500)).await;
+            sleep(GOES_ON * 5 / 2).await;
             5
         });
         assert_eq!(done.await, 5);
-        assert_eq!(*told.lock().unwrap(), ["building", "building (1 s)", "building (2 s)"]);
+        assert_eq!(*told.lock().unwrap(), ["building", "building (30 s)", "building (60 s)"]);
     }
 }

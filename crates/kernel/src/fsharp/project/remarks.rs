@@ -4,19 +4,32 @@ use std::path::Path;
 
 use mainstay_model::{Diagnostic, Severity, TextPosition};
 
-/// How many remarks are kept of one build.
+/// How many remarks are kept of one step of a build.
 const MOST: usize = 500;
 const START: TextPosition = TextPosition { line: 1, column: 1 };
 
-/// The remarks in what was printed, each once, in order. Relative files count from `folder`.
+/// The remarks in what was printed, each once, in order, the errors first: many warnings leave none of them out. Relative files count from
+/// `folder`.
 pub(super) fn remarks(printed: &str, folder: &Path) -> Vec<Diagnostic> {
-    let mut found: Vec<Diagnostic> = Vec::new();
+    let (mut errors, mut others): (Vec<Diagnostic>, Vec<Diagnostic>) = Default::default();
     for remark in printed.lines().filter_map(|line| remark(line.trim(), folder)) {
+        let found = if is_error(&remark) { &mut errors } else { &mut others };
         if found.len() < MOST && !found.contains(&remark) {
             found.push(remark);
         }
     }
-    found
+    errors.append(&mut others);
+    errors.truncate(MOST);
+    errors
+}
+
+/// Whether a line is read as a remark.
+pub(super) fn is_remark(line: &str) -> bool {
+    split(line.trim()).is_some()
+}
+
+pub(super) fn is_error(remark: &Diagnostic) -> bool {
+    remark.severity == Severity::Error
 }
 
 fn remark(line: &str, folder: &Path) -> Option<Diagnostic> {
@@ -110,11 +123,21 @@ MSBUILD : error MSB1009: Project file does not exist.
 ";
         insta::assert_snapshot!(read(printed).join("\n"), @"
         /shop/A.fs 2:19-2:19 error FS0039: The value 'y' is not defined: look.
-        /shop/B.fs 3:5-3:9 warning FS0025: Incomplete matches [1; 2]
         /shop/A.fsproj 1:1-1:1 error NU1101: Unable to find package P.
         - 1:1-1:1 error FS0225: Source file 'C.fs' could not be found
         - 1:1-1:1 error MSB1009: Project file does not exist.
+        /shop/B.fs 3:5-3:9 warning FS0025: Incomplete matches [1; 2]
         ");
+    }
+
+    #[test]
+    fn many_warnings_leave_no_error_out() {
+        let warnings = (1..=2 * MOST).map(|line| format!("A.fs({line},1): warning FS0025: incomplete\n"));
+        let printed =
+            warnings.chain(["A.fs(9,1): error FS0039: not defined\n".to_owned()]).collect::<String>();
+        let found = read(&printed);
+        assert_eq!(found.len(), MOST);
+        assert_eq!(found[0], "/shop/A.fs 9:1-9:1 error FS0039: not defined");
     }
 
     #[test]

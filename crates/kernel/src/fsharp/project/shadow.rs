@@ -15,6 +15,8 @@ use super::toolchain::unavailable;
 
 /// How many digits of the hash a folder's name has.
 const DIGITS: usize = 16;
+/// What the name of a folder begins with that is to be removed.
+const OLD: &str = "old-";
 /// What is copied beside an assembly, where it is there.
 const COMPANIONS: [&str; 3] = ["pdb", "xml", "deps.json"];
 
@@ -25,11 +27,14 @@ const COMPANIONS: [&str; 3] = ["pdb", "xml", "deps.json"];
 /// [`Error::KernelUnavailable`] when a file cannot be read or written.
 pub async fn shadow(resolved: &Resolved, into: &Path) -> Result<Resolved, Error> {
     let (resolved, into) = (resolved.clone(), into.to_owned());
-    let copied = spawn_blocking(move || copied(resolved, &into)).await;
+    let copied = spawn_blocking(move || copied(resolved, &into, &|old| fs::remove_dir_all(old))).await;
     copied.map_err(unavailable)?
 }
 
-fn copied(mut resolved: Resolved, into: &Path) -> Result<Resolved, Error> {
+/// Removes a folder with all that is in it.
+type Remove<'a> = &'a dyn Fn(&Path) -> io::Result<()>;
+
+fn copied(mut resolved: Resolved, into: &Path, remove: Remove<'_>) -> Result<Resolved, Error> {
     let failed =
         |error: io::Error| unavailable(format!("assemblies cannot be copied to {}: {error}", into.display()));
     let mut names = HashSet::new();
@@ -49,7 +54,7 @@ fn copied(mut resolved: Resolved, into: &Path) -> Result<Resolved, Error> {
         fs::rename(staging.path(), &place).map_err(failed)?;
     }
     drop(staging);
-    remove_others(into, &name);
+    remove_others(into, &name, remove);
     for path in resolved.assemblies.iter_mut().chain(&mut resolved.references) {
         *path = place.join(path.file_name().unwrap_or_default());
     }
@@ -76,11 +81,17 @@ fn copy(path: &Path, folder: &Path, hasher: &mut blake3::Hasher) -> io::Result<(
 }
 
 /// A worker that still has an old copy goes on with it: its files are gone only once nothing has them open.
-fn remove_others(into: &Path, name: &str) {
+fn remove_others(into: &Path, name: &str, remove: Remove<'_>) {
     for entry in fs::read_dir(into).into_iter().flatten().flatten() {
-        if entry.file_name() != name {
-            // Whatever stays is removed by the next copy.
-            let _ = fs::remove_dir_all(entry.path());
+        if entry.file_name() == name {
+            continue;
+        }
+        // What is removed in part must not be taken for a finished one.
+        let old = entry.file_name().to_string_lossy().into_owned();
+        let aside = if old.starts_with(OLD) { entry.path() } else { into.join(format!("{OLD}{old}")) };
+        // Whatever stays is removed by the next copy.
+        if aside == entry.path() || fs::rename(entry.path(), &aside).is_ok() {
+            let _ = remove(&aside);
         }
     }
 }
@@ -138,6 +149,21 @@ mod tests {
         let second = shadow(&resolved(&tree), &into).await.unwrap();
         assert_ne!(first.assemblies, second.assemblies);
         assert_eq!(entries(&into).len(), 1, "the older one is gone, and nothing half made is left");
+    }
+
+    #[test]
+    fn a_copy_that_was_removed_in_part_is_made_anew() {
+        let tree = tree();
+        let into = tree.path("shadow");
+        let ends_early = |old: &Path| fs::remove_file(old.join("P.dll"));
+        let first = copied(resolved(&tree), &into, &ends_early).unwrap();
+        tree.write("bin/A.dll", "two");
+        copied(resolved(&tree), &into, &ends_early).unwrap();
+        tree.write("bin/A.dll", "one");
+        let again = copied(resolved(&tree), &into, &|old| fs::remove_dir_all(old)).unwrap();
+        assert_eq!(again, first);
+        assert!(again.references[0].is_file(), "it is whole");
+        assert_eq!(entries(&into).len(), 1, "and what was left of the others is gone");
     }
 
     #[tokio::test]
