@@ -1,5 +1,6 @@
 //! What the engine needs of what does a session's work: a kernel, whatever its language, or an agent, whatever program that is.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +31,15 @@ pub trait RunnerFactory: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Finds out what a start needs besides, which may take long, such as what a project is made of: how long is for the factory to say,
+    /// and does not count as starting. The start is given it.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnavailable`] where this machine lacks something.
+    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
+        Ok(None)
+    }
+
     /// Starts a runner and waits until it accepts code. Dropping the future undoes the start.
     ///
     /// # Errors
@@ -46,6 +56,9 @@ pub trait RunnerFactory: Send + Sync + 'static {
     async fn forget(&self, _session: SessionId) {}
 }
 
+/// What a factory has found out for a start; only the factory knows what that is.
+pub type Gathered = Arc<dyn Any + Send + Sync>;
+
 /// What a runner is started for.
 #[derive(Clone, Debug)]
 pub struct RunnerSpec {
@@ -61,6 +74,8 @@ pub struct RunnerSpec {
     pub project: Option<PathBuf>,
     /// What an agent goes on from; a kernel is told what to run again instead.
     pub conversation: Option<Conversation>,
+    /// What its factory has found out before.
+    pub gathered: Option<Gathered>,
     /// Where to say how far the start is.
     pub report: Report,
 }

@@ -90,17 +90,22 @@ impl Beginning {
         Self { working_directory: folder.to_owned(), ..Self::default() }
     }
 
-    /// The same without its scripts, which are said not to have run to their end, and why.
+    /// The same without its scripts, which are said not to have run to their end, and why: one of them is the reason.
     #[must_use]
-    pub fn without_profiles(&self, reason: &str) -> Self {
-        let skip = |path: &PathBuf| ProfileRun {
+    pub fn without_profiles(&self, culprit: usize, reason: &str) -> Self {
+        let name = self.profiles.get(culprit).and_then(|path| path.file_name()).unwrap_or_default();
+        let skip = |(index, path): (usize, &PathBuf)| ProfileRun {
             path: text(path),
             diagnostics: Vec::new(),
-            error: Some(reason.to_owned()),
+            error: Some(match index == culprit {
+                true => reason.to_owned(),
+                false => format!("it was left out with {}", name.display()),
+            }),
             output: String::new(),
             duration_ms: 0,
         };
-        let skipped = self.skipped.iter().cloned().chain(self.profiles.iter().map(skip)).collect();
+        let all = self.profiles.iter().enumerate().map(skip);
+        let skipped = self.skipped.iter().cloned().chain(all).collect();
         Self { profiles: Vec::new(), skipped, ..self.clone() }
     }
 

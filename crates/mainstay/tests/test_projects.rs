@@ -143,6 +143,36 @@ fn a_script_that_ends_its_worker_is_left_out() {
 }
 
 #[test]
+fn a_script_that_does_not_end_is_left_out_and_named() {
+    let world = shop();
+    std::fs::write(world.home().join("config.toml"), "[limits]\nprofile-ms = 2000\n").unwrap();
+    std::fs::write(world.home().join("init.fsx"), "let mine = 1").unwrap();
+    std::fs::write(world.work().join(".mainstayrc.fsx"), "while true do System.Threading.Thread.Sleep 20")
+        .unwrap();
+    let session = new_session(&world);
+    assert_eq!(session["state"], "Ready");
+    let faults = session["startup"]["faults"].to_string();
+    let why = ".mainstayrc.fsx did not run to its end: it took longer than 2000 ms (`profile-ms`)";
+    assert!(faults.contains(why), "{faults}");
+    assert!(
+        faults.contains("init.fsx did not run to its end: it was left out with .mainstayrc.fsx"),
+        "{faults}"
+    );
+    assert_eq!(value(&world, "1 + 1"), "2");
+}
+
+#[test]
+fn a_project_that_is_not_read_in_time_costs_the_project_and_not_the_session() {
+    let world = shop();
+    std::fs::write(world.home().join("config.toml"), "[limits]\nproject-ms = 0\n").unwrap();
+    let session = new_session(&world);
+    assert_eq!(session["state"], "Ready");
+    let faults = session["startup"]["faults"].to_string();
+    assert!(faults.contains("was not found out within 0 ms (`project-ms`)"), "{faults}");
+    assert_eq!(value(&world, "1 + 1"), "2");
+}
+
+#[test]
 fn a_session_without_a_project_runs_no_script_of_its_folder() {
     let world = shop();
     std::fs::write(world.work().join(".mainstayrc.fsx"), "let ours = 2").unwrap();

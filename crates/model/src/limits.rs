@@ -94,6 +94,11 @@ pub struct Limits {
     pub prepare_ms: u64,
     /// How long a worker may take to become ready, replay left out, in milliseconds.
     pub worker_start_ms: u64,
+    /// How long it may take to find out what a session's project is made of before its worker starts without, in milliseconds.
+    pub project_ms: u64,
+    /// How long the scripts may take that run when a worker starts before it is started without, in milliseconds; no more than a third of
+    /// what it may take to become ready.
+    pub profile_ms: u64,
     /// How long a replay may take, in milliseconds.
     pub replay_ms: u64,
     /// How long a check, completion or exploration may take, in milliseconds.
@@ -162,6 +167,8 @@ impl Default for Limits {
             drain_ms: 5_000,
             prepare_ms: 600_000,
             worker_start_ms: 60_000,
+            project_ms: 600_000,
+            profile_ms: 20_000,
             replay_ms: 600_000,
             query_ms: 30_000,
             watch_quiet_ms: 300,

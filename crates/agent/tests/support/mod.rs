@@ -101,6 +101,7 @@ impl World {
             working_directory: self.folder.path().join("project"),
             project: None,
             conversation: Some(conversation),
+            gathered: None,
             report: mainstay_engine::Report::default(),
         };
         let factory = PiAgents::new(self.settings.clone());

@@ -38,6 +38,7 @@ impl SessionTask {
                 working_directory: PathBuf::from(&self.session.working_directory),
                 project: self.session.project.as_ref().map(PathBuf::from),
                 conversation: None,
+                gathered: None,
                 report: self.report(),
             },
             log: Arc::clone(&self.shared.log),

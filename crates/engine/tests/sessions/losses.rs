@@ -162,6 +162,15 @@ async fn getting_ready_does_not_count_as_starting() {
     assert_eq!(daemon.workers.asked(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn finding_out_what_a_start_needs_does_not_count_as_starting() {
+    let daemon = Daemon::with(Limits { worker_start_ms: 1, ..quick() }).await;
+    daemon.workers.gather_for(Duration::from_secs(60));
+    let session = daemon.starting_session().await;
+    assert_eq!(session.eval("pure 1").await.ending, EvalEnding::Completed);
+    assert_eq!(daemon.workers.asked(), 1);
+}
+
 #[tokio::test]
 async fn a_start_that_takes_too_long_is_tried_again() {
     let daemon = Daemon::with(Limits { worker_start_ms: 20, ..quick() }).await;

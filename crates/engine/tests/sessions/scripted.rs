@@ -28,8 +28,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{
-    CompletionItem, Completions, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec, StartedRunner,
-    Submission,
+    CompletionItem, Completions, Gathered, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
+    StartedRunner, Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -62,6 +62,7 @@ pub(crate) struct Scripted {
     starts: Mutex<VecDeque<Start>>,
     builds: Arc<Mutex<VecDeque<Build>>>,
     prepares_for: Mutex<Duration>,
+    gathers_for: Mutex<Duration>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
     deaf: Arc<AtomicBool>,
@@ -85,6 +86,11 @@ impl Scripted {
     /// Getting ready for the next start takes so long.
     pub(crate) fn prepare_for(&self, duration: Duration) {
         *self.prepares_for.lock().unwrap() = duration;
+    }
+
+    /// Finding out what the next start needs takes so long.
+    pub(crate) fn gather_for(&self, duration: Duration) {
+        *self.gathers_for.lock().unwrap() = duration;
     }
 
     /// Every submission that any worker was given, replayed ones included.
@@ -140,7 +146,14 @@ impl RunnerFactory for Scripted {
         Ok(())
     }
 
-    async fn start(&self, _spec: RunnerSpec) -> Result<StartedRunner, Error> {
+    async fn gather(&self, _spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
+        let takes = std::mem::take(&mut *self.gathers_for.lock().unwrap());
+        tokio::time::sleep(takes).await;
+        Ok(Some(Arc::new("gathered")))
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        assert!(spec.gathered.is_some(), "it is given what was found out");
         self.asked.fetch_add(1, Ordering::SeqCst);
         let start = self.starts.lock().unwrap().pop_front();
         let resets = match start {

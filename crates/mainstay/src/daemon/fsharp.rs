@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_engine::{Report, WarmUpPhase};
 use mainstay_kernel::fsharp::{PrepareError, Sdk, Search, WorkerProgram, choose, prepare};
 use mainstay_kernel::{Beginning, Builder, Launch, Project, worker};
-use mainstay_model::{Error, SessionId, SessionKind};
+use mainstay_model::{Error, Limits, SessionId, SessionKind};
+use tokio::sync::watch;
 
 use super::builds::Builds;
 use super::projects::{ProjectBuilder, loadable, profiles};
@@ -25,16 +26,23 @@ pub(super) struct FsharpKernel {
     /// The folder of the workers' sockets.
     sockets: PathBuf,
     builds: Arc<Builds>,
+    /// How long it may take to find out what a project is made of.
+    project_limit: Duration,
+    /// How long the scripts may take that run at a start.
+    profile_limit: Duration,
 }
 
 impl FsharpKernel {
-    pub(super) fn new(home: &Home, dotnet: Option<PathBuf>, sockets: PathBuf) -> Self {
+    pub(super) fn new(home: &Home, dotnet: Option<PathBuf>, sockets: PathBuf, limits: &Limits) -> Self {
         Self {
             search: crate::kernels::search(home, dotnet),
             home: home.folder().to_owned(),
             copies: home.copies(),
             sockets,
             builds: Arc::default(),
+            project_limit: Duration::from_millis(limits.project_ms),
+            // Time for two starts is left.
+            profile_limit: Duration::from_millis(limits.profile_ms.min(limits.worker_start_ms / 3)),
         }
     }
 
@@ -56,7 +64,7 @@ impl FsharpKernel {
     async fn project(&self, spec: &RunnerSpec) -> Result<Option<Project>, Error> {
         let Some(file) = &spec.project else { return Ok(None) };
         let copies = self.copies_of(spec.session);
-        Ok(Some(loadable(file, &self.sdk()?, &copies, &spec.report).await))
+        Ok(Some(loadable(file, &self.sdk()?, &copies, &spec.report, self.project_limit).await))
     }
 
     async fn launch(&self, beginning: Beginning, spec: &RunnerSpec) -> Result<StartedRunner, Error> {
@@ -80,24 +88,33 @@ impl RunnerFactory for FsharpKernel {
         self.program().await.map(drop)
     }
 
+    async fn gather(&self, spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
+        Ok(self.project(spec).await?.map(|project| Arc::new(project) as Gathered))
+    }
+
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
-        let (report, ran_scripts) = watched(spec.report.clone());
+        let (report, script) = watched(spec.report.clone());
+        let project = spec.gathered.as_ref().and_then(|gathered| gathered.downcast_ref::<Project>());
         let beginning = Beginning {
             working_directory: spec.working_directory.clone(),
-            project: self.project(&spec).await?,
+            project: project.cloned(),
             profiles: profiles(&self.home, spec.project.as_deref()),
             report,
             skipped: Vec::new(),
         };
-        let plain = beginning.without_profiles("it ended the worker");
-        match self.launch(beginning, &spec).await {
-            // A script of the user's must not cost him his session.
-            Err(Error::WorkerFailed { reason }) if ran_scripts.load(Ordering::Relaxed) => {
-                tracing::warn!(reason, "a worker ended in a script of its profile, and is started without");
-                self.launch(plain, &spec).await
+        let what_it_did = tokio::select! {
+            launched = self.launch(beginning.clone(), &spec) => match launched {
+                Err(Error::WorkerFailed { .. }) if script.borrow().is_some() => "it ended the worker".to_owned(),
+                launched => return launched,
+            },
+            () = runs_for(script.clone(), self.profile_limit) => {
+                format!("it took longer than {} ms (`profile-ms`)", self.profile_limit.as_millis())
             }
-            started => started,
-        }
+        };
+        // A script of the user's must not cost him his session.
+        let culprit = script.borrow().unwrap_or_default();
+        tracing::warn!(culprit, what_it_did, "a worker is started without the scripts of its profile");
+        self.launch(beginning.without_profiles(culprit, &what_it_did), &spec).await
     }
 
     async fn kept(&self) -> Vec<SessionId> {
@@ -115,17 +132,27 @@ impl RunnerFactory for FsharpKernel {
     }
 }
 
-/// Says the same, and remembers whether scripts of the profile have begun to run.
-fn watched(report: Report) -> (Report, Arc<AtomicBool>) {
-    let ran_scripts = Arc::new(AtomicBool::new(false));
-    let seen = Arc::clone(&ran_scripts);
+/// Says the same, and tells which of the profile's scripts runs; none before the first.
+fn watched(report: Report) -> (Report, watch::Receiver<Option<usize>>) {
+    let (running, script) = watch::channel(None);
     let watched = Report::to(move |progress| {
         if progress.phase == WarmUpPhase::Profile {
-            seen.store(true, Ordering::Relaxed);
+            running.send_replace(usize::try_from(progress.done).ok());
         }
         report.say(progress);
     });
-    (watched, ran_scripts)
+    (watched, script)
+}
+
+/// Ends once scripts have run for so long.
+async fn runs_for(mut script: watch::Receiver<Option<usize>>, limit: Duration) {
+    let has_begun = script.wait_for(Option::is_some).await.is_ok();
+    if has_begun {
+        tokio::time::sleep(limit).await;
+    } else {
+        // The start has ended without.
+        std::future::pending().await
+    }
 }
 
 fn unavailable(error: &PrepareError) -> Error {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
@@ -9,6 +10,7 @@ use mainstay_kernel::fsharp::project::{self, Built, Resolved, Road};
 use mainstay_kernel::fsharp::{Sdk, Search, choose};
 use mainstay_kernel::{Builder, Copied, Project};
 use mainstay_model::{BuildReport, Diagnostic, Error, LoadedProject, ProjectRoad, Severity};
+use tokio::time::timeout;
 
 use super::builds::Builds;
 
@@ -20,7 +22,13 @@ const PROJECT_PROFILE: &str = ".mainstayrc.fsx";
 const LINES: usize = 100;
 
 /// What is there of a project to load. One that cannot be found out is told of, and nothing of it is loaded.
-pub(super) async fn loadable(file: &Path, sdk: &Sdk, copies: &Path, report: &Report) -> Project {
+pub(super) async fn loadable(
+    file: &Path,
+    sdk: &Sdk,
+    copies: &Path,
+    report: &Report,
+    limit: Duration,
+) -> Project {
     report.say(WarmUpProgress::begun(WarmUpPhase::Project));
     let copied = async {
         let resolved =
@@ -29,13 +37,15 @@ pub(super) async fn loadable(file: &Path, sdk: &Sdk, copies: &Path, report: &Rep
         Ok::<_, Error>((resolved, copied))
     };
     let path = file.display().to_string();
-    match copied.await {
-        Ok((resolved, copied)) => of(path, resolved, &copied),
-        Err(error) => {
-            let known = LoadedProject::failed(path, format!("{error}. {}", error.next_step()));
-            Project { known, ..Project::default() }
+    let problem = match timeout(limit, copied).await {
+        Ok(Ok((resolved, copied))) => return of(path, resolved, &copied),
+        Ok(Err(error)) => format!("{error}. {}", error.next_step()),
+        Err(_) => {
+            let limit_ms = limit.as_millis();
+            format!("what it consists of was not found out within {limit_ms} ms (`project-ms`)")
         }
-    }
+    };
+    Project { known: LoadedProject::failed(path, problem), ..Project::default() }
 }
 
 fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
