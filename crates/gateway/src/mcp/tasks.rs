@@ -25,9 +25,10 @@ use crate::view::EvalView;
 /// How often a client should ask after a task, in milliseconds.
 const POLL_MS: u64 = 1_000;
 
-/// Whether the client of a call knows tasks.
+/// Whether the client of a call knows tasks. In older versions answers do not say of what type they are, so that a client takes a task
+/// for the answer itself, even where it says that it knows tasks.
 pub(super) fn are_known(call: &Call<'_>) -> bool {
-    call.capabilities().is_some_and(|declared| declared.supports_tasks())
+    call.is_of_newest() && call.capabilities().is_some_and(|declared| declared.supports_tasks())
 }
 
 /// The answer to a call whose command goes on as a task.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mainstay_model::Limits;
+use rmcp::ServiceExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientRequest, GetTaskParams, Request,
     ServerResult, TaskPayload, UpdateTaskParams,
@@ -163,6 +164,20 @@ async fn what_ends_in_time_and_who_knows_no_tasks_is_answered_at_once() {
     home.reaches("Evaluating").await;
     agent.call("cancel_eval", json!({})).await;
     assert!(matches!(running.await_response().await.unwrap(), ServerResult::CallToolResult(_)));
+}
+
+/// Their answers do not say of what type they are, and some say all the same that they know tasks.
+#[tokio::test]
+async fn who_speaks_an_older_version_is_given_no_task() {
+    let home = Home::of_tasks().await;
+    let (stream, _) = home.stream(Some(home.folder("work")));
+    let listener = Listener { knows_tasks: true, ..Listener::default() };
+    let agent = Agent { service: listener.serve(stream).await.unwrap() };
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    agent.hears_progress().await;
+    home.agent().await.call("cancel_eval", json!({})).await;
+    let answered = running.await_response().await.unwrap();
+    assert!(matches!(answered, ServerResult::CallToolResult(_)), "{answered:?}");
 }
 
 #[tokio::test]
