@@ -71,8 +71,14 @@ fn each_agent_is_told_where_it_looks() {
             json!({ "client": client, "file": expected, "changed": true, "dryRun": false, "backup": null })
         );
         let text = std::fs::read_to_string(&expected).unwrap();
-        assert!(text.contains(env!("CARGO_BIN_EXE_mainstay")), "{text}");
-        assert!(text.contains("MAINSTAY_HOME"), "{text}");
+        let is_own = scope == "user";
+        assert_eq!(text.contains(env!("CARGO_BIN_EXE_mainstay")), is_own, "{text}");
+        assert_eq!(text.contains("MAINSTAY_HOME"), is_own, "{text}");
+        assert!(is_own || text.contains("\"mainstay\""), "{text}");
+        let mode = |file: &PathBuf| std::fs::metadata(file).unwrap().permissions().mode() & 0o777;
+        let beside = world.work().join("beside");
+        std::fs::write(&beside, "").unwrap();
+        assert_eq!(mode(&expected), if is_own { 0o600 } else { mode(&beside) }, "{client} {scope}");
         assert_eq!(ok(run(&world, &install)).json()["changed"], false);
         let printed = ok(run(&world, &["install", client, "--scope", scope, "--print"]));
         assert_eq!(printed.stdout, text);
@@ -110,9 +116,7 @@ fn a_change_is_shown_and_made_only_by_who_agrees() {
     let project = ["install", "claude-code", "--scope", "project"];
 
     let shown = ok(run(&world, &[project.as_slice(), &["--dry-run"]].concat()));
-    let change = shown.stdout.replace(env!("CARGO_BIN_EXE_mainstay"), "PROGRAM");
-    let change = change.replace(&world.home().display().to_string(), "HOME");
-    let change: Vec<&str> = change.lines().skip(1).collect();
+    let change: Vec<&str> = shown.stdout.lines().skip(1).collect();
     insta::assert_snapshot!(change.join("\n"), @r#"
       {
         "mcpServers": {
@@ -120,11 +124,8 @@ fn a_change_is_shown_and_made_only_by_who_agrees() {
     +     "other": { "command": "npx" },
     +     "mainstay": {
     +       "type": "stdio",
-    +       "command": "PROGRAM",
-    +       "args": ["mcp"],
-    +       "env": {
-    +         "MAINSTAY_HOME": "HOME"
-    +       }
+    +       "command": "mainstay",
+    +       "args": ["mcp"]
     +     }
         }
       }

@@ -32,7 +32,7 @@ pub(super) enum McpClient {
 pub(super) enum Scope {
     /// You, in every project
     User,
-    /// Everyone who works in this folder
+    /// Everyone who works in this folder and has `mainstay` on the path
     Project,
 }
 

@@ -1,17 +1,21 @@
 //! A configuration on the disk: read, shown as a change, and written whole or not at all, with what was there beside it.
 
+use std::fs::Permissions;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use mainstay_model::Error;
 
+use super::clients::Scope;
 use crate::terminal::{Paint, Tone, printable};
 
 /// Lines around a change that are shown with it.
 const AROUND: usize = 3;
-/// Who may do what with a file that is new: others may have a look at nothing of the user's.
-const NEW_MODE: u32 = 0o600;
+/// Who may do what with a file of the user's that is new: others may have a look at nothing of theirs.
+const OWN_MODE: u32 = 0o600;
+/// With one of a project: what the user's mask lets files have.
+const SHARED_MODE: u32 = 0o666;
 
 /// A configuration as it is.
 #[derive(Debug)]
@@ -51,25 +55,32 @@ impl File {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where it cannot be written, or was changed since it was read.
-    pub(super) fn write(&self, text: &str) -> Result<Option<PathBuf>, Error> {
+    pub(super) fn write(&self, text: &str, scope: Scope) -> Result<Option<PathBuf>, Error> {
         if Self::read(&self.path)?.text != self.text {
             let changed = io::Error::other("it was changed meanwhile; run this again");
             return Err(unusable(&self.path, &changed));
         }
-        self.replace(text).map_err(|error| unusable(&self.path, &error))
+        self.replace(text, scope).map_err(|error| unusable(&self.path, &error))
     }
 
-    fn replace(&self, text: &str) -> io::Result<Option<PathBuf>> {
+    fn replace(&self, text: &str, scope: Scope) -> io::Result<Option<PathBuf>> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(folder)?;
-        let permissions = match &self.text {
-            Some(_) => std::fs::metadata(&self.path)?.permissions(),
-            None => std::fs::Permissions::from_mode(NEW_MODE),
+        let mode = match scope {
+            Scope::User => OWN_MODE,
+            Scope::Project => SHARED_MODE,
         };
-        let backup = self.text.as_deref().map(|old| keep(&self.path, old, &permissions)).transpose()?;
-        let mut staged = tempfile::NamedTempFile::new_in(folder)?;
+        let mut staged =
+            tempfile::Builder::new().permissions(Permissions::from_mode(mode)).tempfile_in(folder)?;
         staged.write_all(text.as_bytes())?;
-        staged.as_file().set_permissions(permissions)?;
+        let backup = match &self.text {
+            Some(old) => {
+                let permissions = std::fs::metadata(&self.path)?.permissions();
+                staged.as_file().set_permissions(permissions.clone())?;
+                Some(keep(&self.path, old, &permissions)?)
+            }
+            None => None,
+        };
         staged.as_file().sync_all()?;
         staged.persist(&self.path)?;
         std::fs::File::open(folder)?.sync_all()?;
@@ -78,7 +89,7 @@ impl File {
 }
 
 /// Keeps what a file said beside it, over nothing that is kept already.
-fn keep(path: &Path, text: &str, permissions: &std::fs::Permissions) -> io::Result<PathBuf> {
+fn keep(path: &Path, text: &str, permissions: &Permissions) -> io::Result<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut staged = tempfile::NamedTempFile::new_in(folder)?;

@@ -16,6 +16,9 @@ use crate::confirm::{Enter, agrees};
 use crate::home::{HOME_VARIABLE, Home};
 use crate::terminal::{Paint, note};
 
+/// The program's name, for who has it on the path.
+const PROGRAM: &str = "mainstay";
+
 /// Have an agent start `mainstay mcp`: shows the change of its configuration, and makes it once you agree
 #[derive(Debug, Args)]
 #[command(
@@ -76,7 +79,7 @@ struct Changed<'a> {
 
 impl Install {
     pub(super) fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let entry = entry(home)?;
+        let entry = self.how.entry(home)?;
         if self.print {
             return self.how.print(&entry);
         }
@@ -90,8 +93,8 @@ impl Uninstall {
     }
 }
 
-/// How this program is started in this home.
-fn entry(home: &Home) -> Result<Entry, Error> {
+/// How this user starts this program in this home.
+fn own_entry(home: &Home) -> Result<Entry, Error> {
     let program = std::env::current_exe().ok().and_then(|program| program.to_str().map(str::to_owned));
     let command = program.ok_or_else(|| Error::InvalidArgument {
         argument: "mainstay".to_owned(),
@@ -103,6 +106,14 @@ fn entry(home: &Home) -> Result<Entry, Error> {
 }
 
 impl How {
+    /// What a project's configuration says holds on the machine of everyone who works in it.
+    fn entry(&self, home: &Home) -> Result<Entry, Error> {
+        match self.scope {
+            Scope::User => own_entry(home),
+            Scope::Project => Ok(Entry { command: PROGRAM.to_owned(), home: None }),
+        }
+    }
+
     fn file(&self) -> Result<PathBuf, Error> {
         self.client.file(self.scope, &Places::of_process(working_directory()?)?)
     }
@@ -132,7 +143,7 @@ impl How {
             note("nothing was changed");
             return Ok(ExitCode::FAILURE);
         }
-        let backup = file.write(&after)?;
+        let backup = file.write(&after, self.scope)?;
         self.tell(&file, true, backup)
     }
 
