@@ -22,6 +22,7 @@ mod path;
 pub mod pi;
 pub mod port;
 pub mod rpc;
+pub mod scaffold;
 pub mod tokens;
 mod trace;
 pub mod view;
