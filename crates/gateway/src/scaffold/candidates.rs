@@ -30,7 +30,7 @@ pub(super) fn candidates(signature: &Signature, has_inverse: bool) -> Vec<Candid
         _ => Vec::new(),
     };
     let by_shape = match signature.arguments() {
-        [argument] if argument == result && can_be_compared(result) => on_itself(result),
+        [argument] if argument == result && tells_something(result) => on_itself(result),
         [first, second] if first == second && first == result && can_be_compared(result) => combining(result),
         [first, second] if first == second && *result == Type::named("int") => vec![many(
             "changes its sign when its arguments change places",
@@ -118,7 +118,7 @@ fn anything(signature: &Signature) -> Vec<Candidate> {
         inputs: inputs.clone(),
         check: format!("ignore ({call}); true"),
     }];
-    if can_be_compared(result) && *result != Type::named("unit") {
+    if tells_something(result) {
         found.push(Candidate {
             name: "gives the same again",
             claim: "the result depends on the arguments alone",
@@ -161,6 +161,11 @@ fn items(kind: &Type) -> Option<&'static str> {
 
 fn is_sequence(kind: &Type) -> bool {
     matches!(kind, Type::Named { name, arguments } if name == "seq" && arguments.len() == 1)
+}
+
+/// Whether two of its values can differ, and be seen to.
+fn tells_something(kind: &Type) -> bool {
+    can_be_compared(kind) && *kind != Type::named("unit")
 }
 
 /// Whether F# compares its values by what is in them: no function, and no sequence within another type.
