@@ -27,6 +27,8 @@ fn the_first_help_shows_every_command_and_examples() {
       prompt       Say something to an agent
       command      Show what became of a command
       explore      Show what a session has and refers to: namespaces, types, names, values
+      review       Say what in F# code could be written more plainly
+      scaffold     Write property-based tests of an F# function from its type
       search       Find what was said in sessions
       history      Show what you submitted at prompts, newest last, and remove it
       export       Write a session to a file, whole or for people to read
@@ -151,7 +153,7 @@ fn every_command_has_help_with_an_example() {
     }
     assert_eq!(
         asked,
-        1 + 30 + 17 + 3 + 2 + 1 + 3 + 2 + 2,
+        1 + 32 + 17 + 3 + 2 + 1 + 3 + 2 + 2,
         "the first, each command, those of those that have some"
     );
 }

@@ -250,3 +250,36 @@ fn of_a_solution_the_tests_run_again_that_a_written_file_touches() {
     assert_eq!(verdict(&runs.next()), (0, 1, serde_json::json!(["ShopTests"])));
     assert_eq!(runs.interrupt(), Some(1), "one failed when it last ran");
 }
+
+#[test]
+fn tests_are_written_from_the_type_of_a_function_and_say_what_breaks_them() {
+    let world = World::new();
+    world.defines("let turned (items: int list) = List.rev items");
+    let written = world.run(["scaffold", "turned"]);
+    assert_eq!((written.code, written.stderr.as_str()), (0, ""));
+    world.defines(&written.stdout);
+    let check = |claim: &str| world.eval(&format!("CandidatesOfTurned.``turned {claim}`` ()"));
+    for claim in ["keeps the length", "keeps the items", "is its own inverse"] {
+        assert_eq!(check(claim)["success"], true, "{claim}");
+    }
+    let broken = check("is idempotent");
+    let message = broken["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("turned is idempotent: is not so with ["), "{broken}");
+    let unknown = world.run(["scaffold", "turnd"]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+}
+
+#[test]
+fn code_is_reviewed_where_it_lies() {
+    let world = World::new();
+    std::fs::write(
+        world.work().join("Cart.fs"),
+        "module Cart\nlet isFree price = if price = 0 then true else false\n",
+    )
+    .unwrap();
+    let review = world.run(["review", "Cart.fs"]);
+    assert_eq!(review.code, 0, "{review:?}");
+    assert_eq!(review.stdout, "Cart.fs:2:20 FSR001 the condition is the value already: `price = 0`\n");
+    let broken = world.run_with_input(["review", "-"], b"let x = (1 +");
+    assert_eq!(broken.code, 1, "{broken:?}");
+}

@@ -44,6 +44,7 @@ mod resources;
 mod resumption;
 mod review;
 mod running;
+mod scaffold;
 mod schema;
 mod search;
 mod server;

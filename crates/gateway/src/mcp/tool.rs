@@ -29,6 +29,7 @@ use super::projects::GetAvailableProjects;
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::rebuild::HardResetFsiSession;
 use super::review::ReviewFsharpCode;
+use super::scaffold::ScaffoldTest;
 use super::search::SearchSessions;
 use super::startup::GetStartupProfile;
 use super::status::GetFsiStatus;
@@ -135,6 +136,7 @@ tools! {
     GetValues,
     RunTests,
     ListTests,
+    ScaffoldTest,
     CancelEval,
     AnswerAsk,
     GetFsiStatus,

@@ -559,6 +559,23 @@ methods! {
         code: String,
     } -> mainstay_engine::query::Review;
 
+    /// Writes property-based tests of an F# function from its type. Nothing runs.
+    "session/scaffold" ScaffoldTest {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The function, as code names it.
+        name: String,
+        /// Its type, where the session does not know it.
+        #[serde(default)]
+        signature: Option<String>,
+        /// What they are written for: `plain`, where it is not said, `fscheck-xunit`, `expecto`.
+        #[serde(default)]
+        framework: Option<String>,
+        /// A function that undoes it.
+        #[serde(default)]
+        inverse: Option<String>,
+    } -> crate::scaffold::Scaffolded;
+
     /// Completes at a cursor.
     "session/complete" Complete {
         /// Its id, the end of it, or its name.

@@ -10,13 +10,14 @@ use super::api::{
     GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries,
     Inserted, LabelEntry, Link, ListAllEvents, ListAsks, ListEntries, ListEvents, ListHistory, ListLabels,
     ListSessions, ListTests, ListValues, MergeSession, Method, Nothing, RaiseAsk, RefreshSession, Refreshed,
-    RemoveHistory, RenameSession, ResetSession, ReviewCode, SearchEntries, Sent, SettleSession, StartSession,
-    SteerSession, StopDaemon, StopSession,
+    RemoveHistory, RenameSession, ResetSession, ReviewCode, ScaffoldTest, SearchEntries, Sent, SettleSession,
+    StartSession, SteerSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
 use crate::browser;
 use crate::command::{answered_before, id_of};
+use crate::scaffold::{Asked, scaffolded};
 use crate::view::agent::WorkView;
 use crate::view::{
     AskView, CommandView, EntryView, EvalView, FoundView, LabelView, MergeView, RelativeView, SessionView,
@@ -169,6 +170,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             let ReviewCode { session, code } = params(request)?;
             let query = KernelQuery::Review { code };
             written(client.query(call.resolve(&session).await?, query).await?.review()?)
+        }
+        ScaffoldTest::NAME => {
+            let ScaffoldTest { session, name, signature, framework, inverse } = params(request)?;
+            let asked = Asked { name, signature, framework, inverse };
+            written(scaffolded(client, call.resolve(&session).await?, asked).await?)
         }
         Complete::NAME => {
             let Complete { session, code, cursor } = params(request)?;

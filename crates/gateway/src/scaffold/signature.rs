@@ -369,10 +369,11 @@ impl Reader {
 
 /// The same tree for both ways to write an array.
 fn applied_to(name: String, mut arguments: Vec<Type>) -> Type {
-    if name == "array" && arguments.len() == 1 {
-        if let Some(item) = arguments.pop() {
-            return Type::Array { item: Box::new(item), rank: 1 };
-        }
+    if name == "array"
+        && arguments.len() == 1
+        && let Some(item) = arguments.pop()
+    {
+        return Type::Array { item: Box::new(item), rank: 1 };
     }
     Type::Named { name, arguments }
 }

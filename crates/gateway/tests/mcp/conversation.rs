@@ -52,6 +52,8 @@ async fn a_conversation_holds_what_matters_and_no_echo() {
         ("send_fsharp_code", json!({ "code": "failwith \"boom\"" })),
         ("check_fsharp_code", json!({ "code": "oops" })),
         ("check_fsharp_code", json!({ "code": "1 + 1" })),
+        ("scaffold_test", json!({ "name": "twice", "signature": "int -> int", "framework": "expecto" })),
+        ("scaffold_test", json!({ "name": "twice", "signature": "int ->" })),
         ("review_fsharp_code", json!({ "code": "if a then true else false" })),
         ("get_completions", json!({ "code": "List.m", "line": 1, "column": 7 })),
         ("explore_type", json!({ "name": "Dog" })),

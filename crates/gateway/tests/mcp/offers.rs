@@ -84,6 +84,7 @@ impl Stage {
             "load_fsharp_script" => json!({ "path": script }),
             "get_completions" => json!({ "code": "List.m", "line": 1, "column": 7 }),
             "explore_namespace" | "explore_type" => json!({ "name": "Dog" }),
+            "scaffold_test" => json!({ "name": "sum", "signature": "int -> int" }),
             "find_symbols" => json!({ "text": "Dog" }),
             "answer_ask" => json!({ "ask": ask, "answer": "yes" }),
             "switch_session" => json!({ "sessionId": "stage" }),

@@ -43,6 +43,7 @@ pub(crate) mod refresh;
 mod restore;
 mod review;
 mod run;
+mod scaffold;
 pub(crate) mod search;
 mod serve;
 pub(crate) mod session;
@@ -137,6 +138,8 @@ enum Command {
     Explore(explore::Explore),
     /// Say what in F# code could be written more plainly
     Review(review::Review),
+    /// Write property-based tests of an F# function from its type
+    Scaffold(scaffold::Scaffold),
     /// Find what was said in sessions
     Search(search::Search),
     /// Show what you submitted at prompts, newest last, and remove it
@@ -226,6 +229,7 @@ impl Command {
             Self::Commands(command) => command.run(home).await,
             Self::Explore(explore) => explore.run(home).await,
             Self::Review(review) => review.run(home).await,
+            Self::Scaffold(scaffold) => scaffold.run(home).await,
             Self::Search(search) => search.run(home).await,
             Self::History(history) => history.run(home).await,
             Self::Export(export) => export.run(home).await,

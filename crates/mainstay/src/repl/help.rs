@@ -72,6 +72,10 @@ mod tests {
           :rename NAME                              give the session another name
           :delete-session [SESSION]                 delete another session, or this one
           :load FILE                                run a file
+          :r LIBRARY                                refer to an assembly or a package, as `#r` does
+          :I FOLDER                                 look for libraries and scripts there too, as `#I` does
+          :nowarn NUMBER                            have the compiler no longer warn of this, as `#nowarn` does
+          :time [on|off]                            print how long code takes, as `#time` does
           :run FILE                                 run a notebook, or a script in cells; go on where it ended
           :asks                                     list what waits for an answer
           :answer ASK TEXT                          answer an ask: its id, or the end of it

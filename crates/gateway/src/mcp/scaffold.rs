@@ -1,0 +1,61 @@
+//! `scaffold_test`: property-based tests to begin with, from the type of a function.
+
+use std::fmt::{Display, Formatter};
+
+use mainstay_model::{Action, Error};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+use super::tool::{Answer, Effect, Tool};
+use crate::scaffold::{Asked, Scaffolded, scaffolded};
+
+/// Asks for tests.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ScaffoldTest {
+    session_id: Option<String>,
+    /// The function: `List.rev`.
+    name: String,
+    /// Its type, where the session does not know it.
+    signature: Option<String>,
+    /// `plain` (default), `fscheck-xunit` or `expecto`.
+    framework: Option<String>,
+    /// A function that undoes it.
+    inverse: Option<String>,
+}
+
+/// The tests.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ScaffoldAnswer {
+    session_id: String,
+    signature: String,
+    code: String,
+}
+
+impl Tool for ScaffoldTest {
+    const NAME: &'static str = "scaffold_test";
+    const DESCRIPTION: &'static str =
+        "Write property-based tests from a function's type: candidates, to keep or delete. Runs nothing.";
+    const EFFECT: Effect = Effect::Reads;
+    const ACTION: Option<Action> = Some(Action::Test);
+    type Answer = ScaffoldAnswer;
+
+    async fn carry_out(self, call: &Call<'_>) -> Result<ScaffoldAnswer, Error> {
+        let Self { session_id, name, signature, framework, inverse } = self;
+        let session = call.workplace(session_id.as_deref(), Action::Test).await?;
+        call.bring_up(session).await?;
+        let asked = Asked { name, signature, framework, inverse };
+        let Scaffolded { signature, code } = scaffolded(call.client(), session, asked).await?;
+        Ok(ScaffoldAnswer { session_id: session.short(), signature, code })
+    }
+}
+
+impl Answer for ScaffoldAnswer {}
+
+impl Display for ScaffoldAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n[from {}, session {}]", self.code.trim_end(), self.signature, self.session_id)
+    }
+}
