@@ -304,13 +304,15 @@ let private rules: (string * (Text -> Placed -> string option)) list =
 let private argumentsIn (parts: Placed seq) : HashSet<Place> =
     let found = HashSet<Place>()
     for part in parts do
-        match part with
-        | Call (_, arguments) ->
-            for argument in arguments do
-                let inner = bare argument
-                if argument.Case = "Paren" then
-                    for one in (if inner.Case = "Tuple" then inner.Parts else [ inner ]) do found.Add one.Place |> ignore
-        | _ -> ()
+        let arguments =
+            match part with
+            | Call (_, arguments) -> arguments
+            | _ when isExpression part && part.Case = "New" -> part.Parts |> List.filter isExpression
+            | _ -> []
+        for argument in arguments do
+            let inner = bare argument
+            if argument.Case = "Paren" then
+                for one in (if inner.Case = "Tuple" then inner.Parts else [ inner ]) do found.Add one.Place |> ignore
     found
 
 /// What the rules say of the code, in the order of their places, and how many more there are; None where it cannot be
@@ -325,7 +327,7 @@ let review (session: Session) (code: string) : (Diagnostic list * int) option =
         let told =
             parts
             |> Seq.collect (fun part ->
-                if not (isExpression part) then Seq.empty
+                if not (isExpression part) || part.Case = "Paren" then Seq.empty
                 else rules |> Seq.choose (fun (code, rule) -> rule text part |> Option.map (fun says -> { Code = code; Says = says; Place = part.Place })))
             |> Seq.filter (fun suggestion -> suggestion.Place.IsSome)
             |> List.ofSeq

@@ -163,6 +163,8 @@ async fn assert_all_answered(daemon: &Daemon, clients: &[Client; 2], case: &Case
     let mut requested = BTreeSet::new();
     for client in clients {
         while has_something_left(daemon, client).await {
+            // What waited in an earlier life may run for ever as well.
+            client.submit(SessionCommand::Stop).await.ok();
             client.answer_all().await;
         }
         let mut asked = BTreeSet::new();

@@ -9,7 +9,7 @@ use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
     Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId,
-    JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question,
+    JobKind, JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question,
     QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind,
     SessionState, Source, Startup, Version, Work, WorkEnding, decide,
 };
@@ -548,6 +548,10 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
     }
 }
 
+fn failed_build() -> BuildReport {
+    BuildReport { built: Err("it has an error".to_owned()), diagnostics: Vec::new() }
+}
+
 /// How a session comes to rest.
 fn any_rest() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -571,7 +575,18 @@ proptest! {
     ) {
         let mut story = Story::begin(kind);
         steps.into_iter().for_each(|step| story.take(step));
-        story.take(rest);
+        // Only an eval ends as an eval does.
+        let kind = story.session.running().map(|running| running.kind);
+        story.take(match (rest, kind) {
+            (Step::Finished { .. }, Some(JobKind::Build | JobKind::Rebuild)) => {
+                Step::Built { of_running: true, report: failed_build() }
+            }
+            (
+                Step::Finished { .. },
+                Some(JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting),
+            ) => lost(),
+            (rest, _) => rest,
+        });
         prop_assert_eq!(story.session.running(), None);
         for command in &story.accepted {
             let waits = story.session.waits(&client().principal(), command);
