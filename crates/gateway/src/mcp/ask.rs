@@ -33,6 +33,7 @@ impl Tool for AnswerAsk {
     const DESCRIPTION: &'static str = "Answer what code asks, as its status says.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Answer);
+    const SAYS_ANSWER: bool = false;
     type Answer = AskAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<AskAnswer, Error> {

@@ -39,6 +39,7 @@ impl Tool for CancelEval {
     const DESCRIPTION: &'static str = "Stop the code that runs. Where it does not yield its worker is killed, and earlier definitions are restored.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Cancel);
+    const SAYS_ANSWER: bool = false;
     type Answer = CancelAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CancelAnswer, Error> {

@@ -52,6 +52,7 @@ impl Tool for ExportSession {
     const DESCRIPTION: &'static str = "Write a session to a file, or show it as text.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Events);
+    const SAYS_ANSWER: bool = false;
     type Answer = ExportAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExportAnswer, Error> {

@@ -37,8 +37,7 @@ pub(super) struct ReviewAnswer {
 
 impl Tool for ReviewFsharpCode {
     const NAME: &'static str = "review_fsharp_code";
-    const DESCRIPTION: &'static str =
-        "What in F# code could be written more plainly, by its syntax tree. Runs nothing.";
+    const DESCRIPTION: &'static str = "What in F# code could be written more plainly.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Review);
     type Answer = ReviewAnswer;

@@ -17,11 +17,11 @@ pub(super) struct ScaffoldTest {
     session_id: Option<String>,
     /// The function: `List.rev`.
     name: String,
-    /// Its type, where the session does not know it.
+    /// Its type, if the session has none.
     signature: Option<String>,
-    /// `plain` (default), `fscheck-xunit` or `expecto`.
+    /// `plain`, `fscheck-xunit`, `expecto`.
     framework: Option<String>,
-    /// A function that undoes it.
+    /// What undoes it.
     inverse: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ScaffoldAnswer {
 impl Tool for ScaffoldTest {
     const NAME: &'static str = "scaffold_test";
     const DESCRIPTION: &'static str =
-        "Write property-based tests from a function's type: candidates, to keep or delete. Runs nothing.";
+        "Write property-based tests from a function's type: candidates to keep or delete.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);
     type Answer = ScaffoldAnswer;
