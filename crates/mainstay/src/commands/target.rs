@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use mainstay_engine::WarmUpPhase;
 use mainstay_gateway::rpc::api::{
     CreateSession, GetSession, ListSessions, Sent, SettleSession, StartSession,
 };
@@ -194,9 +195,12 @@ async fn bring_up(
     while !has_settled(&view) && Instant::now() < until {
         if let Some(progress) = view.warm_up {
             line.show(&progress.to_string());
-            let since = replays_since.get_or_insert_with(Instant::now);
-            if replay.is_some_and(|patience| since.elapsed() >= patience) {
-                break;
+            // What comes before the replay, as reading a project, is done without a worker that could be asked.
+            if progress.phase == WarmUpPhase::Replay {
+                let since = replays_since.get_or_insert_with(Instant::now);
+                if replay.is_some_and(|patience| since.elapsed() >= patience) {
+                    break;
+                }
             }
         }
         view = wait(BETWEEN_LOOKS).await?;
