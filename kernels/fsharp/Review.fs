@@ -329,7 +329,7 @@ let review (session: Session) (code: string) : (Diagnostic list * int) option =
             |> Seq.collect (fun part ->
                 if not (isExpression part) || part.Case = "Paren" then Seq.empty
                 else rules |> Seq.choose (fun (code, rule) -> rule text part |> Option.map (fun says -> { Code = code; Says = says; Place = part.Place })))
-            |> Seq.filter (fun suggestion -> suggestion.Place.IsSome)
+            |> Seq.filter (fun suggestion -> suggestion.Place.IsKnown)
             |> List.ofSeq
         // Of a pipeline each longer part says what the shorter says.
         let told = told |> List.distinctBy (fun one -> one.Code, one.Says) |> List.sortBy (fun one -> one.Place)

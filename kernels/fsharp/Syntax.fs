@@ -42,25 +42,38 @@ let private shapeOf (kind: Type) : Shape =
 
 let private shapes = ConcurrentDictionary<Type, Shape>()
 
-let rec private readOne (value: obj) : Tree list =
+/// What is made of the parts of a tree; the object is the one that is read.
+type private Makers<'part> =
+    { OfName: obj -> string -> 'part
+      OfFlag: bool -> 'part
+      OfNode: obj -> string -> string -> 'part list -> 'part }
+
+/// Reads an object of the tree, recursing as deeply as it is nested.
+let rec private readWith (makers: Makers<'part>) (value: obj) : 'part list =
     match value with
     | null
     | :? string -> []
-    | :? bool as flag -> [ Flag flag ]
-    | :? IEnumerable as items -> [ for item in items do yield! readOne item ]
+    | :? bool as flag -> [ makers.OfFlag flag ]
+    | :? IEnumerable as items -> [ for item in items do yield! readWith makers item ]
     | _ ->
         match shapes.GetOrAdd(value.GetType(), shapeOf) with
-        | Identifier text -> [ Name(text value) ]
+        | Identifier text -> [ makers.OfName value (text value) ]
         | Cases (union, names, tag, fields) ->
             let case = tag value
-            [ Node(union, names.[case], readAll (fields case value)) ]
-        | Parts fields -> readAll (fields value)
+            [ makers.OfNode value union names.[case] (readAll makers (fields case value)) ]
+        | Parts fields -> readAll makers (fields value)
         | Opaque -> []
 
-and private readAll (values: obj[]) : Tree list = values |> List.ofArray |> List.collect readOne
+and private readAll (makers: Makers<'part>) (values: obj[]) : 'part list =
+    values |> List.ofArray |> List.collect (readWith makers)
 
-/// Reads an object of the tree, recursing as deeply as it is nested.
-let read (tree: obj) : Tree list = readOne tree
+let private trees : Makers<Tree> =
+    { OfName = fun _ text -> Name text
+      OfFlag = Flag
+      OfNode = fun _ union case parts -> Node(union, case, parts) }
+
+/// Reads an object of the tree.
+let read (tree: obj) : Tree list = readWith trees tree
 
 /// Where a part of the tree stands in the code: lines from 1, columns from 0.
 [<Struct>]
@@ -71,7 +84,7 @@ type Place =
       EndColumn: int }
 
     /// Whether the tree says where it stands.
-    member place.IsSome = place.Line > 0
+    member place.IsKnown = place.Line > 0
 
 /// A part of the tree with its place. A name or a flag is a part of its own.
 type Placed =
@@ -98,22 +111,13 @@ let private placeOf (value: obj) : Place =
         let number (name: string) = range.GetType().GetProperty(name).GetValue range :?> int
         { Line = number "StartLine"; Column = number "StartColumn"; EndLine = number "EndLine"; EndColumn = number "EndColumn" }
 
-/// Reads an object of the tree with the places of its parts.
-let readPlaced (tree: obj) : Placed list =
+let private placed : Makers<Placed> =
     let leaf word flag place = { Union = ""; Case = ""; Word = word; Flag = flag; Place = place; Parts = [] }
-    let rec one (value: obj) : Placed list =
-        match value with
-        | null
-        | :? string -> []
-        | :? bool as flag -> [ leaf None (Some flag) nowhere ]
-        | :? IEnumerable as items -> [ for item in items do yield! one item ]
-        | _ ->
-            match shapes.GetOrAdd(value.GetType(), shapeOf) with
-            | Identifier text -> [ leaf (Some(text value)) None (placeOf value) ]
-            | Cases (union, names, tag, fields) ->
-                let case = tag value
-                [ { Union = union; Case = names.[case]; Word = None; Flag = None; Place = placeOf value; Parts = all (fields case value) } ]
-            | Parts fields -> all (fields value)
-            | Opaque -> []
-    and all (values: obj[]) : Placed list = values |> List.ofArray |> List.collect one
-    one tree
+    { OfName = fun value text -> leaf (Some text) None (placeOf value)
+      OfFlag = fun flag -> leaf None (Some flag) nowhere
+      OfNode =
+        fun value union case parts ->
+            { Union = union; Case = case; Word = None; Flag = None; Place = placeOf value; Parts = parts } }
+
+/// Reads an object of the tree with the places of its parts.
+let readPlaced (tree: obj) : Placed list = readWith placed tree

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_engine::query::{Test as Listed, Tests};
 use mainstay_gateway::rpc::api::ListTests;
-use mainstay_gateway::view::EvalView;
+use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::{Error, TestRun, TestSelection, TestTimeout};
 
 use self::watching::Watching;
@@ -75,13 +75,9 @@ impl Test {
     }
 
     async fn watch(self, home: &Home) -> Result<ExitCode, Error> {
-        let Self { pattern, category, timeout, target, json, .. } = self;
-        let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
-        let client = connect_or_start(home, "cli").await?.client;
-        let session = target.find_or_create(home, &client).await?;
-        TestSelection::is_known_to(&session.kind)?;
-        let session = settle(&client, session).await?;
-        let shape = if json { Shape::JsonLine } else { Shape::Text };
+        let shape = if self.json { Shape::JsonLine } else { Shape::Text };
+        let (session, selection) = self.selected(home).await?;
+        let session = settle(&connect_or_start(home, "cli").await?.client, session).await?;
         Watching::new(home, session, selection, shape)?.run().await
     }
 
@@ -102,27 +98,22 @@ impl Test {
     }
 
     async fn run_tests(self, home: &Home) -> Result<ExitCode, Error> {
-        let Self { pattern, category, timeout, target, json, .. } = self;
-        let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
-        let client = connect_or_start(home, "cli").await?.client;
-        let session = target.find_or_create(home, &client).await?;
-        TestSelection::is_known_to(&session.kind)?;
-        let target = Target { session: Some(session.session.to_string()), ..Target::default() };
-        let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
-        let run = Run::new(source, if json { Show::Nothing } else { Show::Output });
-        let Some(answer) = run.awaited(home, target, SentArgs::default()).await? else {
-            return Ok(ExitCode::FAILURE);
+        let shape = if self.json { Shape::Json } else { Shape::Text };
+        let (session, selection) = self.selected(home).await?;
+        let succeeded = match run_once(home, session.session.to_string(), &selection, shape).await? {
+            Some(Ran { run: Some(run), is_whole }) => is_whole && run.succeeded(),
+            Some(Ran { run: None, .. }) | None => false,
         };
-        let tested = tested(&answer.eval);
-        if json {
-            match &tested {
-                Some(tested) => super::print_json(tested)?,
-                // A test ended the worker, or the run was cancelled: what there is to say is said of the eval.
-                None => super::print_json(&answer.eval)?,
-            }
-        }
-        let succeeded = answer.eval.success && tested.is_some_and(|tested| tested.succeeded());
         Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// The session that is meant, and the tests of it.
+    async fn selected(self, home: &Home) -> Result<(SessionView, TestSelection), Error> {
+        let Self { pattern, category, timeout, target, .. } = self;
+        let selection = TestSelection { pattern, category, timeout_ms: timeout, ..TestSelection::default() };
+        let session = target.find_or_create(home, &connect_or_start(home, "cli").await?.client).await?;
+        TestSelection::is_known_to(&session.kind)?;
+        Ok((session, selection))
     }
 }
 
@@ -130,32 +121,44 @@ impl Test {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Text,
+    Json,
     JsonLine,
 }
 
-/// Runs tests in a session, and tells what came of them; none where they did not run to the end.
+/// What came of tests that ran.
+struct Ran {
+    /// None where a test ended the worker, or the run was cancelled.
+    run: Option<TestRun>,
+    /// Whether the code that ran them succeeded.
+    is_whole: bool,
+}
+
+/// Runs tests in a session, and tells what came of them; none where nobody waited for the end.
 async fn run_once(
     home: &Home,
     session: String,
     selection: &TestSelection,
     shape: Shape,
-) -> Result<Option<TestRun>, Error> {
+) -> Result<Option<Ran>, Error> {
     let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
     let show = match shape {
         Shape::Text => Show::Output,
-        Shape::JsonLine => Show::Nothing,
+        Shape::Json | Shape::JsonLine => Show::Nothing,
     };
     let target = Target { session: Some(session), ..Target::default() };
     let Some(answer) = Run::new(source, show).awaited(home, target, SentArgs::default()).await? else {
         return Ok(None);
     };
-    let tested = tested(&answer.eval);
-    match (shape, &tested) {
+    let run = tested(&answer.eval);
+    match (shape, &run) {
         (Shape::Text, _) => {}
-        (Shape::JsonLine, Some(tested)) => super::print_json_line(tested)?,
+        (Shape::Json, Some(run)) => super::print_json(run)?,
+        (Shape::JsonLine, Some(run)) => super::print_json_line(run)?,
+        // What there is to say is said of the eval.
+        (Shape::Json, None) => super::print_json(&answer.eval)?,
         (Shape::JsonLine, None) => super::print_json_line(&answer.eval)?,
     }
-    Ok(tested)
+    Ok(Some(Ran { run, is_whole: answer.eval.success }))
 }
 
 fn tested(eval: &EvalView) -> Option<TestRun> {

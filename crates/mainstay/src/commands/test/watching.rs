@@ -59,14 +59,7 @@ impl Happened {
                 *self = Self::default();
             }
         }
-        let due = match body {
-            EventBody::SourcesChanged { .. } => Some(Due::Build),
-            EventBody::AssembliesChanged { .. } => Some(Due::Load),
-            EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. } => {
-                Some(Due::Run)
-            }
-            _ => None,
-        };
+        let due = due_for(body);
         if due.is_some() || matches!(body, EventBody::SessionFaulted { .. }) {
             self.words.push(describe(body).1);
         }
@@ -76,6 +69,20 @@ impl Happened {
 
     fn is_to_be_told(&self) -> bool {
         !self.is_under_way && (self.due.is_some() || !self.words.is_empty())
+    }
+}
+
+fn due_for(body: &EventBody) -> Option<Due> {
+    let changes_code = matches!(
+        body,
+        EventBody::WarmUpCompleted { .. } | EventBody::EvalCompleted { changes_state: true, .. }
+    );
+    if matches!(body, EventBody::SourcesChanged { .. }) {
+        Some(Due::Build)
+    } else if matches!(body, EventBody::AssembliesChanged { .. }) {
+        Some(Due::Load)
+    } else {
+        changes_code.then_some(Due::Run)
     }
 }
 
@@ -159,7 +166,8 @@ impl<'a> Watching<'a> {
     /// Runs those that something has changed for. Says whether they could not be run to the end.
     async fn run_tests(&mut self) -> Result<bool, Error> {
         let id = self.session.session.to_string();
-        let Some(run) = run_once(self.home, id, &self.selection, self.shape).await? else { return Ok(true) };
+        let ran = run_once(self.home, id, &self.selection, self.shape).await?;
+        let Some(run) = ran.and_then(|ran| ran.run) else { return Ok(true) };
         self.failing.take_in(&run);
         if let Some(still) = self.failing.still(&run) {
             note(&still);
