@@ -197,7 +197,11 @@ impl Engine {
             return Ok(answered);
         }
         let (create, with) = self.plan(beginning).await?;
-        self.check_creation(&create, must_run(&create, &with))?;
+        let must_run = must_run(&create, &with);
+        self.check_creation(&create, must_run)?;
+        if must_run {
+            self.shared.must_find(&create.kind, Path::new(&create.working_directory)).await?;
+        }
         self.check_alias(&create, &source).await?;
         let response = match &with {
             With::Nothing | With::Cells(_) => Response::Created { session },

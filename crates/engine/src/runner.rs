@@ -1,7 +1,7 @@
 //! What the engine needs of what does a session's work: a kernel, whatever its language, or an agent, whatever program that is.
 
 use std::any::Any;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -21,6 +21,14 @@ use crate::query::{KernelAnswer, KernelQuery};
 pub trait RunnerFactory: Send + Sync + 'static {
     /// Whether this factory starts runners for `kind`.
     fn serves(&self, kind: &SessionKind) -> bool;
+
+    /// Looks whether there is what sessions of such a kind in such a folder would be started with, before one is created.
+    ///
+    /// # Errors
+    /// [`Error::KernelUnknown`] where there is nothing of that name, [`Error::KernelUnavailable`] where this machine lacks something.
+    async fn find(&self, _kind: &SessionKind, _folder: &Path) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Does what all starts need and the first has to wait for, such as building the worker. Called before each start, and
     /// done at once where nothing is left to do.

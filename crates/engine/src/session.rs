@@ -9,6 +9,7 @@ mod admission;
 mod turns;
 mod workers;
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
@@ -172,6 +173,14 @@ impl Shared {
     /// Refuses what needs a worker where there is none of the kind.
     pub(crate) fn must_serve(&self, kind: &SessionKind) -> Result<(), Error> {
         if self.serves(kind) { Ok(()) } else { Err(Error::KernelUnknown { kind: kind.clone() }) }
+    }
+
+    /// Refuses to create what could not be started here.
+    pub(crate) async fn must_find(&self, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
+        match self.factories.iter().find(|factory| factory.serves(kind)) {
+            Some(factory) => factory.find(kind, folder).await,
+            None => Err(Error::KernelUnknown { kind: kind.clone() }),
+        }
     }
 
     /// Notes that so many more outcomes are on their way to the disk.

@@ -39,6 +39,14 @@ impl Group {
         }
     }
 
+    /// Interrupts every process of the group, as a terminal does.
+    pub fn interrupt(&self) {
+        let leader = self.leader.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(leader) = *leader {
+            kill_process_group(leader, Signal::INT).ok();
+        }
+    }
+
     /// Kills what the leader left behind, and forgets the group: its number may be given to others from now on.
     pub fn leader_is_gone(&self) {
         self.kill();
@@ -104,6 +112,12 @@ impl Drop for Unready {
             group.kill();
         }
     }
+}
+
+/// What a process that is gone has said and nobody has read.
+pub(crate) fn last_words(mut child: Child) -> String {
+    let said = child.stderr.take().map(|pipe| drain(&pipe)).unwrap_or_default();
+    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// What there is to say of a process that ended before it was ready.

@@ -22,24 +22,21 @@ use mainstay_model::{
     OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
 };
 use serde_json::Value;
-use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::beginning::{Beginning, Said};
 use crate::building::{Builder, Building};
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
-use crate::process::{Group, Launch, Unready, died_early, drain, exit_of, start};
+use crate::pipe::Pipe;
+use crate::process::{Group, Launch, Unready, died_early, exit_of, last_words, start};
 use crate::protocol::{
     ADDRESS_VARIABLE, FailureCode, FromWorker, TOKEN_VARIABLE, ToWorker, WorkerOutcome, WorkerResult, decode,
     encode,
 };
-use crate::text::Utf8Stream;
 
 /// Notices on their way to the session; then the pipes fill up and the code that prints waits.
 const NOTICES: usize = 64;
-/// The most that one notice of output holds, in bytes.
-const OUTPUT_PIECE: usize = 16 * 1024;
 /// How long a process may live on after it closed its channel.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 
@@ -89,12 +86,6 @@ pub async fn launch(
     tokio::spawn(reader.run());
     let worker = Worker { info, outgoing, calls, beginning, building, group };
     Ok(StartedRunner { runner: Runner::Kernel(Arc::new(worker)), notices })
-}
-
-/// What a process that is gone has said and nobody has read.
-fn last_words(mut child: Child) -> String {
-    let said = child.stderr.take().map(|pipe| drain(&pipe)).unwrap_or_default();
-    String::from_utf8_lossy(&said).into_owned()
 }
 
 /// What was asked and is not answered yet.
@@ -291,36 +282,6 @@ impl Kernel for Worker {
             FromWorker::Review { review, .. } => Ok(KernelAnswer::Review(review)),
             other => Err(unexpected(&other)),
         }
-    }
-}
-
-/// One captured stream.
-struct Pipe<P> {
-    pipe: P,
-    text: Utf8Stream,
-    is_open: bool,
-}
-
-impl<P: std::os::fd::AsFd + AsyncReadExt + Unpin> Pipe<P> {
-    fn new(pipe: P) -> Self {
-        Self { pipe, text: Utf8Stream::default(), is_open: true }
-    }
-
-    /// The next text; empty where a character is not complete yet, or the stream ended.
-    async fn next(&mut self) -> String {
-        let mut buffer = vec![0; OUTPUT_PIECE];
-        match self.pipe.read(&mut buffer).await {
-            Ok(0) | Err(_) => {
-                self.is_open = false;
-                self.text.finish()
-            }
-            Ok(count) => self.text.push(&buffer[..count]),
-        }
-    }
-
-    /// What stands in the pipe now, in pieces.
-    fn drain(&mut self) -> Vec<String> {
-        drain(&self.pipe).chunks(OUTPUT_PIECE).map(|bytes| self.text.push(bytes)).collect()
     }
 }
 

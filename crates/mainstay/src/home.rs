@@ -94,6 +94,11 @@ impl Home {
         self.folder.join("copies")
     }
 
+    /// The Jupyter kernels that were installed here, each in a folder of its own.
+    pub(crate) fn jupyter(&self) -> PathBuf {
+        self.folder.join("kernels/jupyter")
+    }
+
     /// What the daemon and its supervisor write down.
     pub(crate) fn logs(&self) -> PathBuf {
         self.folder.join("logs")

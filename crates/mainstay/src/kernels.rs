@@ -1,15 +1,21 @@
 //! Kernels as the command line deals with them: what is there, and getting F# ready with progress in view.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
+use mainstay_kernel::jupyter::Places;
 use mainstay_model::Error;
 
 use crate::config::Config;
 use crate::confirm::{Enter, confirm};
 use crate::home::Home;
 use crate::terminal::{self, RewrittenLine, bytes};
+
+/// Where kernelspecs are looked for, by whoever works in this folder.
+pub(crate) fn places(home: &Home, folder: Option<&Path>) -> Places {
+    Places::new(&home.jupyter(), folder)
+}
 
 /// Where F# SDKs are looked for.
 pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {

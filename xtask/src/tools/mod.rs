@@ -5,6 +5,7 @@ mod apt;
 mod bare;
 mod chromium;
 mod dotnet;
+mod jupyter;
 mod mcp;
 mod node;
 mod nunit;
@@ -25,6 +26,7 @@ pub(crate) struct Tools {
     bare: PathBuf,
     chromium: PathBuf,
     dotnet: PathBuf,
+    jupyter: PathBuf,
     mcp: PathBuf,
     node: PathBuf,
     nunit: PathBuf,
@@ -40,12 +42,13 @@ impl Tools {
     }
 
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 10] {
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 11] {
         [
             (chromium::AXE_VARIABLE, &self.axe),
             (bare::VARIABLE, &self.bare),
             (chromium::VARIABLE, &self.chromium),
             (dotnet::VARIABLE, &self.dotnet),
+            (jupyter::VARIABLE, &self.jupyter),
             (mcp::VARIABLE, &self.mcp),
             (node::VARIABLE, &self.node),
             (nunit::VARIABLE, &self.nunit),
@@ -61,6 +64,7 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let shelf = Shelf::open(crate::root().join("target/test-tools"))?;
     let sdk = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
+    let jupyter = jupyter::provide(&shelf)?;
     let openssl = openssl::provide(&shelf, &python)?;
     let node = node::provide(&shelf, &python)?;
     let mcp = mcp::provide(&shelf)?;
@@ -70,7 +74,7 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     pricing::provide(&shelf, &sdk)?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
-    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, mcp, node, nunit, openssl, pi, python })
+    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, jupyter, mcp, node, nunit, openssl, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.

@@ -20,27 +20,38 @@ pub(super) fn provide(shelf: &Shelf) -> Result<PathBuf, Failure> {
         PYTHON_REMEDY,
     )?;
     let folder = shelf.provide("python", &format!("{} {base}", REQUIREMENTS.join(" ")), |folder| {
-        eprintln!("installing {} from PyPI (once)", REQUIREMENTS.join(" and "));
-        if succeeds(python3().args(["-c", "import ensurepip"])) {
-            install_with_own_pip(folder)
-        } else {
-            install_with_pip_of_system(folder)
-        }
+        make_environment(folder, &REQUIREMENTS)
     })?;
     Ok(interpreter(&folder))
 }
 
-fn install_with_own_pip(folder: &Path) -> Result<(), Failure> {
+/// Makes a virtual environment with these packages.
+pub(super) fn make_environment(folder: &Path, requirements: &[&str]) -> Result<(), Failure> {
+    eprintln!("installing {} from PyPI (once)", requirements.join(" and "));
+    match succeeds(python3().args(["-c", "import ensurepip"])) {
+        true => install_with_own_pip(folder, requirements),
+        false => install_with_pip_of_system(folder, requirements),
+    }
+}
+
+fn install_with_own_pip(folder: &Path, requirements: &[&str]) -> Result<(), Failure> {
     run(python3().args(["-m", "venv"]).arg(folder), PYTHON_REMEDY)?;
-    run(Command::new(interpreter(folder)).args(PIP).args(REQUIREMENTS), PYTHON_REMEDY)
+    run(Command::new(interpreter(folder)).args(PIP).args(requirements), PYTHON_REMEDY)
 }
 
 /// Some distributions pack pip apart from Python: an environment made there has none.
-fn install_with_pip_of_system(folder: &Path) -> Result<(), Failure> {
+fn install_with_pip_of_system(folder: &Path, requirements: &[&str]) -> Result<(), Failure> {
     run(python3().args(["-m", "venv", "--without-pip"]).arg(folder), PYTHON_REMEDY)?;
     let script = "import sysconfig; print(sysconfig.get_path('purelib'))";
-    let packages = output(Command::new(interpreter(folder)).args(["-c", script]), PYTHON_REMEDY)?;
-    run(python3().args(PIP).arg("--target").arg(packages).args(REQUIREMENTS), PYTHON_REMEDY)
+    let packages =
+        PathBuf::from(output(Command::new(interpreter(folder)).args(["-c", script]), PYTHON_REMEDY)?);
+    run(python3().args(PIP).arg("--target").arg(&packages).args(requirements), PYTHON_REMEDY)?;
+    // What packages bring for the environment lies among them then.
+    let (brought, share) = (packages.join("share"), folder.join("share"));
+    match brought.is_dir() && !share.exists() {
+        true => std::os::unix::fs::symlink(&brought, &share).map_err(Failure::at(&share)),
+        false => Ok(()),
+    }
 }
 
 /// `pip install`, by an interpreter that may have a pip where the system's has none.
@@ -55,6 +66,6 @@ fn python3() -> Command {
     Command::new("python3")
 }
 
-fn interpreter(environment: &Path) -> PathBuf {
+pub(super) fn interpreter(environment: &Path) -> PathBuf {
     environment.join("bin/python")
 }

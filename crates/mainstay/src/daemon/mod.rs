@@ -6,6 +6,7 @@
 
 mod builds;
 mod fsharp;
+mod jupyter;
 mod logging;
 mod pi;
 mod projects;
@@ -107,6 +108,7 @@ async fn run(
     let tokens = config.tokens(&token);
     let runners: Vec<Arc<dyn RunnerFactory>> = vec![
         Arc::new(kernel),
+        Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),
         #[cfg(feature = "failpoints")]
         Arc::new(scripted::ScriptedAgents),
         Arc::new(pi::agents(home, config.pi.clone(), &config.limits, port)),

@@ -1,0 +1,466 @@
+//! What a kernel says while it runs a job's code, told as notices. Pure: messages come in, notices go out.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mainstay_model::display::PLAIN;
+use mainstay_model::{
+    Binding, Bundle, Diagnostic, Display, DisplayId, EvalResult, JobEnding, JobId, JobReport, OutputStream,
+    RaisedError, RunnerNotice,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::content::{ExecuteReply, Expression, Shown, Status, Stream};
+use super::wire::{Malformed, Message};
+
+/// The name under which a kernel that can tell is asked for its report.
+pub(super) const REPORT: &str = "mainstay";
+/// In which form it comes.
+pub(super) const REPORT_FORM: &str = "application/json";
+
+/// What a kernel's helper tells of code that it has run.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Report {
+    /// Whether it is proven that nothing of the session has changed.
+    pub(super) is_pure: bool,
+    /// Whether it may use the value of the code before it.
+    pub(super) uses_last: bool,
+    /// What it bound.
+    pub(super) bindings: Vec<Binding>,
+    /// The type of its value.
+    pub(super) value_type: Option<String>,
+    /// What the compiler says of code that it did not take.
+    pub(super) rejected: Option<Diagnostic>,
+    /// Of code that did not come to its end: how many bytes of it had.
+    pub(super) kept: usize,
+}
+
+impl Report {
+    /// The report among what was asked for with an execution.
+    pub(super) fn among(mut expressions: BTreeMap<String, Expression>) -> Option<Self> {
+        let mut data = expressions.remove(REPORT)?.data;
+        serde_json::from_value(data.remove(REPORT_FORM)?).ok()
+    }
+}
+
+/// A job's code on its way through a kernel.
+#[derive(Debug)]
+pub(super) struct Execution {
+    /// The request.
+    pub(super) id: String,
+    pub(super) job: JobId,
+    began: Instant,
+    /// What the user says of it himself.
+    mark: Option<Mark>,
+    value: Option<String>,
+    reply: Option<ExecuteReply>,
+    report: Option<Report>,
+    is_idle: bool,
+    is_interrupted: bool,
+    exits: bool,
+}
+
+/// What a line of code says of all of it, behind the sign of a comment: `# mainstay: pure`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    /// It changes nothing of the session, so it need not run again.
+    Pure,
+    /// It changes the session, whatever it looks like.
+    Stateful,
+}
+
+impl Mark {
+    fn of(code: &str) -> Option<Self> {
+        code.lines().find_map(|line| {
+            let line = line.trim_start();
+            let comment = ["#", "//", "--", "%", ";"].iter().find_map(|sign| line.strip_prefix(sign))?;
+            match comment.trim_start_matches(|c: char| !c.is_alphanumeric()).strip_prefix("mainstay:")?.trim()
+            {
+                "pure" => Some(Self::Pure),
+                "stateful" => Some(Self::Stateful),
+                _ => None,
+            }
+        })
+    }
+}
+
+impl Execution {
+    pub(super) fn new(id: String, job: JobId, code: &str) -> Self {
+        Self {
+            id,
+            job,
+            began: Instant::now(),
+            mark: Mark::of(code),
+            value: None,
+            reply: None,
+            report: None,
+            is_idle: false,
+            is_interrupted: false,
+            exits: false,
+        }
+    }
+
+    /// Notes that it was asked to stop.
+    pub(super) const fn interrupt(&mut self) {
+        self.is_interrupted = true;
+    }
+
+    /// Whether its code has asked the kernel to end.
+    pub(super) const fn exits(&self) -> bool {
+        self.exits
+    }
+
+    /// Takes in the reply, and tells what the kernel wants to be shown with it.
+    pub(super) fn replied(&mut self, mut reply: ExecuteReply) -> Vec<RunnerNotice> {
+        let payload = std::mem::take(&mut reply.payload);
+        self.exits = payload.iter().any(|wanted| wanted.source.ends_with("ask_exit"));
+        let pages =
+            payload.into_iter().filter(|wanted| wanted.source.ends_with("page") && !wanted.data.is_empty());
+        let pages = pages.map(|page| shows(Some(self.job), None, false, bundle(page.data))).collect();
+        self.report = Report::among(std::mem::take(&mut reply.user_expressions)).or(self.report.take());
+        self.reply = Some(reply);
+        pages
+    }
+
+    /// Takes in what was found out about it afterwards.
+    pub(super) fn reported(&mut self, report: Option<Report>) {
+        self.report = report;
+    }
+
+    /// Whether it failed, so that its report has to be asked for.
+    pub(super) fn failed(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| reply.status != "ok")
+    }
+
+    /// Whether it gave a value.
+    pub(super) const fn has_value(&self) -> bool {
+        self.value.is_some()
+    }
+
+    /// Whether the reply is there, so that what is published of it must follow soon.
+    pub(super) const fn has_reply(&self) -> bool {
+        self.reply.is_some()
+    }
+
+    /// Whether all that belongs to it has come.
+    pub(super) const fn is_over(&self) -> bool {
+        self.reply.is_some() && self.is_idle
+    }
+
+    /// Takes in what the kernel published of it.
+    ///
+    /// # Errors
+    /// [`Malformed`] where that says something else than its type.
+    pub(super) fn hear(&mut self, message: &Message) -> Result<Option<RunnerNotice>, Malformed> {
+        if message.header.msg_type == "status" {
+            self.is_idle |= message.read::<Status>()?.execution_state == "idle";
+            return Ok(None);
+        }
+        if message.header.msg_type == "execute_result" {
+            let Shown { data, transient } = message.read()?;
+            let data = bundle(data);
+            self.value = Some(data.text().to_owned());
+            // Of a value in no other form its text is enough.
+            let is_rich = data.forms().next().is_some();
+            return Ok(is_rich.then(|| shows(Some(self.job), transient.display_id, true, data)));
+        }
+        published(Some(self.job), message)
+    }
+
+    /// What came of it.
+    pub(super) fn finish(self) -> RunnerNotice {
+        let took = self.began.elapsed();
+        let Self { job, mark, value, reply, report, is_interrupted, .. } = self;
+        let report = report.unwrap_or_default();
+        let reply = reply.unwrap_or_default();
+        let ending = ending_of(&reply, &report, is_interrupted);
+        let changes_state = match (mark, &ending) {
+            (_, JobEnding::Rejected) | (Some(Mark::Pure), _) => false,
+            (Some(Mark::Stateful), _) => true,
+            (None, JobEnding::Completed) => !report.is_pure,
+            // How far it came is not known, or what it kept is known apart.
+            (None, JobEnding::Raised(_) | JobEnding::Interrupted { .. }) => true,
+        };
+        let Report { bindings, value_type, uses_last, rejected, .. } = report;
+        let result = EvalResult {
+            display: value.as_ref().map(|value| format!("{value}\n")).unwrap_or_default(),
+            value_type: value.as_ref().and(value_type),
+            value,
+            bindings,
+            diagnostics: rejected.into_iter().collect(),
+            uses_last,
+            touched: None,
+        };
+        let report = JobReport { ending, result, changes_state, took: whole(took), references: None };
+        RunnerNotice::Finished { job, report }
+    }
+}
+
+/// Events count milliseconds, and something that ran took one.
+fn whole(took: Duration) -> Duration {
+    took.max(Duration::from_millis(1))
+}
+
+fn ending_of(reply: &ExecuteReply, report: &Report, is_interrupted: bool) -> JobEnding {
+    match (reply.status.as_str(), is_interrupted) {
+        ("ok", _) => JobEnding::Completed,
+        (_, true) => JobEnding::Interrupted { kept: report.kept },
+        (_, false) if report.rejected.is_some() => JobEnding::Rejected,
+        (_, false) => {
+            let kind = named(reply.ename.as_deref().unwrap_or_default());
+            let message = reply.evalue.clone().unwrap_or_default();
+            let stack = stack_of(&reply.traceback, &kind, &message);
+            JobEnding::Raised(RaisedError { kind, message, stack })
+        }
+    }
+}
+
+/// Where an error comes from, without what is said of it besides: IPython's rule and title above, the error again below.
+fn stack_of(traceback: &[String], kind: &str, message: &str) -> Option<String> {
+    let text = plain(&traceback.join("\n"));
+    let mut lines: Vec<&str> = text.lines().collect();
+    if lines.last().is_some_and(|last| *last == kind || *last == format!("{kind}: {message}")) {
+        lines.pop();
+    }
+    let is_heading = |line: &&&str| {
+        let is_rule = !line.is_empty() && line.chars().all(|c| c == '-');
+        is_rule || line.starts_with(kind) && line.ends_with("Traceback (most recent call last)")
+    };
+    let headings = lines.iter().take_while(is_heading).count();
+    let stack = lines[headings..].join("\n");
+    Some(stack.trim_end().to_owned()).filter(|stack| !stack.is_empty())
+}
+
+/// The name of an error; xeus-python says `<class 'ValueError'>`.
+fn named(error: &str) -> String {
+    let name = error.strip_prefix("<class '").and_then(|rest| rest.strip_suffix("'>")).unwrap_or(error);
+    if name.is_empty() { "Error".to_owned() } else { name.to_owned() }
+}
+
+/// What a kernel published that belongs to a job, or to none.
+///
+/// # Errors
+/// [`Malformed`] where that says something else than its type.
+pub(super) fn published(job: Option<JobId>, message: &Message) -> Result<Option<RunnerNotice>, Malformed> {
+    match message.header.msg_type.as_str() {
+        "stream" => {
+            let Stream { name, text } = message.read()?;
+            let stream = if name == "stderr" { OutputStream::Stderr } else { OutputStream::Stdout };
+            Ok((!text.is_empty()).then_some(RunnerNotice::Output { job, stream, text }))
+        }
+        "display_data" | "update_display_data" => {
+            let Shown { data, transient } = message.read()?;
+            Ok(Some(shows(job, transient.display_id, false, bundle(data))))
+        }
+        // The reply says it again, and what is of no interest here is passed over.
+        _ => Ok(None),
+    }
+}
+
+fn shows(job: Option<JobId>, id: Option<String>, is_value: bool, data: Bundle) -> RunnerNotice {
+    // What cannot be a name names nothing.
+    let id = id.and_then(|id| DisplayId::new(id).ok());
+    RunnerNotice::Display { job, display: Box::new(Display { id, is_value, data }) }
+}
+
+/// What is shown, its plain text without colours: it is read by people and programs that know none.
+fn bundle(mut data: BTreeMap<String, Value>) -> Bundle {
+    if let Some(Value::String(text)) = data.get_mut(PLAIN) {
+        *text = plain(text);
+    }
+    Bundle::from(data)
+}
+
+/// Text without the escapes by which a terminal colours it.
+fn plain(text: &str) -> String {
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.split_once(|c: char| ('@'..='~').contains(&c)).map_or("", |(_, rest)| rest);
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use mainstay_model::{Severity, TextPosition};
+    use serde_json::json;
+
+    use super::super::wire::Header;
+    use super::*;
+
+    fn job() -> JobId {
+        "019a0000-0000-7000-8000-000000000001".parse().unwrap()
+    }
+
+    fn execution(code: &str) -> Execution {
+        Execution::new("1".to_owned(), job(), code)
+    }
+
+    fn message(msg_type: &str, content: &Value) -> Message {
+        let text = String::new;
+        let header = Header {
+            msg_id: text(),
+            msg_type: msg_type.to_owned(),
+            session: text(),
+            username: text(),
+            date: text(),
+            version: text(),
+            subshell_id: None,
+        };
+        let mut message = Message::new(header, content);
+        message.parent = Bytes::from_static(br#"{"msg_id":"1"}"#);
+        message
+    }
+
+    fn heard(execution: &mut Execution, msg_type: &str, content: &Value) -> Option<RunnerNotice> {
+        execution.hear(&message(msg_type, content)).unwrap()
+    }
+
+    fn reply(content: Value) -> ExecuteReply {
+        serde_json::from_value(content).unwrap()
+    }
+
+    fn report(execution: Execution) -> JobReport {
+        match execution.finish() {
+            RunnerNotice::Finished { job: of, report } if of == job() => report,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_is_over_when_the_reply_and_all_that_is_published_are_there() {
+        let idle = json!({ "execution_state": "idle" });
+        for reply_first in [true, false] {
+            let mut execution = execution("1");
+            heard(&mut execution, "status", &json!({ "execution_state": "busy" }));
+            if !reply_first {
+                heard(&mut execution, "status", &idle);
+            } else {
+                execution.replied(reply(json!({ "status": "ok" })));
+            }
+            assert!(!execution.is_over());
+            if reply_first {
+                heard(&mut execution, "status", &idle);
+            } else {
+                execution.replied(reply(json!({ "status": "ok" })));
+            }
+            assert!(execution.is_over());
+        }
+    }
+
+    #[test]
+    fn a_value_is_shown_besides_where_it_has_other_forms() {
+        let mut execution = execution("x");
+        let plain = json!({ "data": { "text/plain": "2" }, "metadata": {}, "execution_count": 1 });
+        assert_eq!(heard(&mut execution, "execute_result", &plain), None);
+        let text = "\u{1b}[33m<t>\u{1b}[39m";
+        let rich = json!({ "data": { "text/plain": text, "text/html": "<b>" }, "execution_count": 1 });
+        let shown = heard(&mut execution, "execute_result", &rich).unwrap();
+        assert!(matches!(&shown, RunnerNotice::Display { display, .. } if display.is_value));
+        let report = report(execution);
+        assert_eq!((report.result.value.as_deref(), report.result.display.as_str()), (Some("<t>"), "<t>\n"));
+    }
+
+    #[test]
+    fn a_display_keeps_its_name_for_what_updates_it() {
+        let mut execution = execution("x");
+        for kind in ["display_data", "update_display_data"] {
+            let content = json!({ "data": { "text/plain": "1" }, "transient": { "display_id": "bar" } });
+            let shown = heard(&mut execution, kind, &content).unwrap();
+            let id = match shown {
+                RunnerNotice::Display { display, .. } => display.id,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(id, DisplayId::new("bar").ok());
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_to_change_nothing_counts_as_a_change() {
+        let pure = json!({ "status": "ok", "user_expressions": { REPORT: { "status": "ok", "data": {
+            REPORT_FORM: { "isPure": true, "valueType": "int" }, "text/plain": "" } } } });
+        let unknown = json!({ "status": "ok" });
+        let raised = json!({ "status": "error", "ename": "E", "evalue": "no" });
+        for (code, content, changes) in [
+            ("1", &pure, false),
+            ("1", &unknown, true),
+            ("1", &raised, true),
+            ("# mainstay: pure\nx.head()", &unknown, false),
+            ("  // mainstay: pure", &raised, false),
+            ("#| mainstay: stateful\n1", &pure, true),
+            ("# mainstay: whatever", &unknown, true),
+            ("print('# mainstay: pure')", &unknown, true),
+        ] {
+            let mut execution = execution(code);
+            execution.replied(reply(content.clone()));
+            assert_eq!(report(execution).changes_state, changes, "{code} {content}");
+        }
+    }
+
+    #[test]
+    fn an_error_ends_code_as_what_it_is() {
+        let error = json!({ "status": "error", "ename": "KeyboardInterrupt", "evalue": "",
+            "traceback": ["----", "\u{1b}[0;31mKeyboardInterrupt\u{1b}[0m   Traceback (most recent call last)", "at 1",
+                "KeyboardInterrupt: "] });
+        let failed = |prepare: &dyn Fn(&mut Execution)| {
+            let mut execution = execution("1");
+            prepare(&mut execution);
+            execution.replied(reply(error.clone()));
+            report(execution).ending
+        };
+        let JobEnding::Raised(raised) = failed(&|_| ()) else { panic!("it raised") };
+        assert_eq!(raised.stack.as_deref(), Some("at 1"));
+        assert_eq!(failed(&Execution::interrupt), JobEnding::Interrupted { kept: 0 });
+        let start = TextPosition { line: 1, column: 1 };
+        let rejected = Diagnostic {
+            severity: Severity::Error,
+            code: "SyntaxError".to_owned(),
+            message: "invalid syntax".to_owned(),
+            file: None,
+            start,
+            end: start,
+        };
+        let told = Report { rejected: Some(rejected), ..Report::default() };
+        let mut execution = execution("1 +");
+        execution.replied(reply(error.clone()));
+        execution.reported(Some(told));
+        let report = report(execution);
+        assert_eq!((report.ending, report.changes_state), (JobEnding::Rejected, false));
+        assert_eq!(report.result.diagnostics.len(), 1);
+    }
+
+    #[test]
+    fn what_a_kernel_wants_to_be_paged_is_shown_and_an_exit_is_known() {
+        let mut execution = execution("x?");
+        let shown = execution.replied(reply(json!({ "status": "ok", "payload": [
+            { "source": "page", "data": { "text/plain": "Docstring: none" }, "start": 0 },
+            { "source": "ask_exit", "keepkernel": false },
+        ] })));
+        assert!(
+            matches!(&shown[..], [RunnerNotice::Display { display, .. }] if display.data.text().starts_with("Doc"))
+        );
+        assert!(execution.exits());
+    }
+
+    #[test]
+    fn escapes_go_and_text_stays() {
+        for (text, expected) in
+            [("\u{1b}[31mred\u{1b}[0m", "red"), ("a[0]", "a[0]"), ("\u{1b}[38;5;", ""), ("é\u{1b}[1mü", "éü")]
+        {
+            assert_eq!(plain(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_message_is_an_error_and_not_a_panic() {
+        let mut execution = execution("1");
+        for kind in ["stream", "display_data", "execute_result", "status"] {
+            assert!(execution.hear(&message(kind, &json!([1]))).is_err(), "{kind}");
+        }
+        assert_eq!(execution.hear(&message("comm_open", &json!([1]))), Ok(None));
+    }
+}

@@ -1,0 +1,280 @@
+//! A kernel as the engine has it.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbol, Symbols};
+use mainstay_engine::runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
+use mainstay_model::{
+    AskId, Binding, Bundle, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice, Severity, TextPosition,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use zeromq::{ReqSocket, SocketRecv, SocketSend, ZmqMessage};
+
+use super::content::{CompleteReply, InspectReply, IsCompleteReply};
+use super::execution::Execution;
+use super::kernelspec::Interrupt;
+use super::launch::{Reading, Start, Started, begin};
+use super::line::{Line, new_id};
+use super::sockets::failed;
+use super::{places, python};
+use crate::building::Building;
+use crate::process::Group;
+
+/// How often a kernel is asked whether it is there, and how long it may take to say so.
+const BEAT: Duration = Duration::from_secs(10);
+/// So many beats in a row that a kernel at rest does not answer, and it counts as hung.
+const BEATS_MISSED: u32 = 3;
+
+/// A kernel, whichever process it is just now.
+pub(super) struct Handle {
+    start: Start,
+    /// It ends with the kernel.
+    notices: mpsc::WeakSender<RunnerNotice>,
+    building: Building,
+    current: Mutex<Current>,
+}
+
+/// The process that there is.
+struct Current {
+    line: Arc<Line>,
+    info: RunnerInfo,
+    group: Group,
+    has_helper: bool,
+    reader: Option<Reading>,
+    heart: AbortHandle,
+}
+
+impl Current {
+    fn new(started: Started) -> Self {
+        let Started { line, info, group, has_helper, heartbeat, reader } = started;
+        let heart = tokio::spawn(beat(heartbeat, Arc::clone(&line), group.clone())).abort_handle();
+        Self { line, info, group, has_helper, reader: Some(reader), heart }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        self.heart.abort();
+        self.group.kill();
+    }
+}
+
+/// Ends a kernel that neither runs code nor says that it is there. One that is busy may have no time for it.
+async fn beat(mut heartbeat: ReqSocket, line: Arc<Line>, group: Group) {
+    let mut missed = 0;
+    while missed < BEATS_MISSED {
+        sleep(BEAT).await;
+        let answer = timeout(BEAT, async {
+            heartbeat.send(ZmqMessage::from("ping")).await.ok()?;
+            heartbeat.recv().await.ok()
+        });
+        let is_there = answer.await.is_ok_and(|answer| answer.is_some());
+        missed = if is_there || line.running().is_some() { 0 } else { missed + 1 };
+    }
+    tracing::warn!("a kernel that does not answer its heartbeat is killed");
+    group.kill();
+}
+
+impl Handle {
+    pub(super) fn new(start: Start, started: Started, notices: &mpsc::Sender<RunnerNotice>) -> Self {
+        Self {
+            start,
+            notices: notices.downgrade(),
+            building: Building::new(None, notices),
+            current: Mutex::new(Current::new(started)),
+        }
+    }
+
+    fn with<T>(&self, read: impl FnOnce(&mut Current) -> T) -> T {
+        read(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn line(&self) -> Arc<Line> {
+        self.with(|current| Arc::clone(&current.line))
+    }
+
+    /// The line to a kernel that has a helper.
+    fn helped(&self) -> Option<Arc<Line>> {
+        self.with(|current| current.has_helper.then(|| Arc::clone(&current.line)))
+    }
+
+    fn helper(&self) -> Result<Arc<Line>, Error> {
+        self.helped().ok_or_else(|| failed("no kernel of its kind can tell"))
+    }
+
+    async fn members(&self, name: String) -> Result<Members, Error> {
+        let found = match self.helped() {
+            Some(line) => line.call::<Option<Members>>(&python::call("members", &[json!(name)])).await?,
+            None => self.inspected(&name).await?,
+        };
+        let reason = || format!("nothing is called `{name}`");
+        found.ok_or_else(|| Error::InvalidArgument { argument: "name".to_owned(), reason: reason() })
+    }
+
+    /// What a kernel says of a name in its own words.
+    async fn inspected(&self, name: &str) -> Result<Option<Members>, Error> {
+        let content = json!({ "code": name, "cursor_pos": name.chars().count(), "detail_level": 0 });
+        let reply: InspectReply = self.told("inspect_request", &content).await?;
+        let documentation = Bundle::from(reply.data).text().to_owned();
+        let told =
+            || Members { name: name.to_owned(), documentation: Some(documentation), ..Members::default() };
+        Ok(reply.found.then(told))
+    }
+
+    async fn symbols(&self, text: String, limit: u32) -> Result<Symbols, Error> {
+        if let Some(line) = self.helped() {
+            return line.call(&python::call("symbols", &[json!(text), json!(limit)])).await;
+        }
+        let end = places::position(&text, text.chars().count());
+        let items = self.complete(text, end).await?.items;
+        let found = items.len() as u64;
+        let symbol = |CompletionItem { label, kind, detail, documentation }| Symbol {
+            name: label.clone(),
+            full_name: label,
+            kind,
+            signature: detail,
+            documentation,
+            assembly: None,
+        };
+        let items =
+            items.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(symbol).collect();
+        Ok(Symbols { items, found })
+    }
+
+    async fn told<T: serde::de::DeserializeOwned>(&self, kind: &str, content: &Value) -> Result<T, Error> {
+        let reply = self.line().ask(kind, content).await?;
+        reply.read().map_err(|error| failed(&format!("its answer is not understood: {error}")))
+    }
+}
+
+#[async_trait]
+impl Process for Handle {
+    fn info(&self) -> RunnerInfo {
+        self.with(|current| current.info.clone())
+    }
+
+    async fn answer(&self, ask: AskId, answer: Result<Value, Error>) {
+        let text = answer.ok().map(|value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        });
+        self.line().answer(ask, text.as_deref()).await;
+    }
+
+    async fn interrupt(&self) {
+        if self.building.interrupt().await {
+            return;
+        }
+        let (line, group) = self.with(|current| (Arc::clone(&current.line), current.group.clone()));
+        match line.running().as_mut() {
+            Some(execution) => execution.interrupt(),
+            // Some kernels end when they are interrupted at rest.
+            None => return,
+        }
+        match self.start.kernelspec.interrupt {
+            Interrupt::Signal => group.interrupt(),
+            // A kernel that does not stop is killed when its grace ends.
+            Interrupt::Message => drop(line.command("interrupt_request", &json!({})).await),
+        }
+    }
+
+    fn kill(&self) {
+        self.building.kill();
+        self.with(|current| current.group.kill());
+    }
+
+    fn usage(&self) -> Option<ResourceUsage> {
+        self.with(|current| current.group.usage())
+    }
+}
+
+#[async_trait]
+impl Kernel for Handle {
+    async fn run(&self, submission: Submission) {
+        let Submission { job, code, file: _, is_withheld } = submission;
+        let (line, has_helper) = self.with(|current| (Arc::clone(&current.line), current.has_helper));
+        let execution = Execution::new(new_id(), job, &code);
+        let report = has_helper.then(python::report);
+        if let Err(error) = line.execute(execution, &code, !is_withheld, report.as_deref()).await {
+            tracing::warn!(%error, "a job could not be sent");
+            self.kill();
+        }
+    }
+
+    async fn build(&self, job: JobId) {
+        self.building.begin(job).await;
+    }
+
+    /// Another process takes the place of this one: kernels know no other way.
+    async fn reset(&self) -> Result<RunnerInfo, Error> {
+        let notices = self.notices.upgrade().ok_or_else(|| failed("it has ended"))?;
+        let reader = self.with(|current| {
+            let reader = current.reader.take();
+            reader.iter().for_each(|reader| reader.is_replaced.store(true, Ordering::Release));
+            current.group.kill();
+            reader
+        });
+        if let Some(reader) = reader {
+            reader.task.await.ok();
+        }
+        let started = begin(&self.start, &notices).await?;
+        let info = started.info.clone();
+        self.with(|current| *current = Current::new(started));
+        Ok(info)
+    }
+
+    async fn check(&self, code: String, _file: Option<String>) -> Result<Vec<Diagnostic>, Error> {
+        if let Some(line) = self.helped() {
+            return line.call(&python::call("check", &[json!(code)])).await;
+        }
+        let reply: IsCompleteReply = self.told("is_complete_request", &json!({ "code": code })).await?;
+        let end = places::position(&code, code.chars().count());
+        let invalid = Diagnostic {
+            severity: Severity::Error,
+            code: "invalid".to_owned(),
+            message: "the kernel says that this is no valid code, and not where".to_owned(),
+            file: None,
+            start: TextPosition { line: 1, column: 1 },
+            end,
+        };
+        Ok((reply.status == "invalid").then_some(invalid).into_iter().collect())
+    }
+
+    async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
+        let content = json!({ "code": code, "cursor_pos": places::offset(&code, cursor) });
+        let CompleteReply { matches, cursor_start, metadata } =
+            self.told("complete_request", &content).await?;
+        let mut types = metadata.types.into_iter();
+        let item = |label: String| {
+            // IPython has a type for each match, in the order of the matches.
+            let known = types.next().filter(|known| known.text == label);
+            let (kind, detail) = known.map(|known| (known.kind, known.signature)).unwrap_or_default();
+            let detail = detail.filter(|detail| !detail.is_empty());
+            // So IPython calls what it does not know.
+            let kind = kind.filter(|kind| kind != "<unknown>").unwrap_or_default();
+            CompletionItem { label, kind, detail, documentation: None }
+        };
+        let items = matches.into_iter().map(item).collect();
+        Ok(Completions { items, start: Some(places::position(&code, cursor_start)) })
+    }
+
+    async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error> {
+        match query {
+            KernelQuery::Members { name } => self.members(name).await.map(KernelAnswer::Members),
+            KernelQuery::Symbols { text, limit } => {
+                self.symbols(text, limit).await.map(KernelAnswer::Symbols)
+            }
+            KernelQuery::Values => {
+                let values = self.helper()?.call::<Vec<Binding>>(&python::call("values", &[])).await?;
+                Ok(KernelAnswer::Values(values))
+            }
+            KernelQuery::Tests { .. } | KernelQuery::Review { .. } => Err(failed("it knows F# only")),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Starts a kernel, and waits until it takes code.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use mainstay_engine::runner::{Runner, StartedRunner};
+use mainstay_model::{Error, RunnerInfo, RunnerNotice};
+use serde_json::json;
+use tokio::process::Child;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+use zeromq::{ReqSocket, SocketRecv};
+
+use super::connection::Connection;
+use super::content::KernelInfo;
+use super::handle::Handle;
+use super::kernelspec::Kernelspec;
+use super::line::{Halves, Line, new_id};
+use super::published::Published;
+use super::python;
+use super::reader::{Reader, Sources, Traits};
+use super::sockets::{Sockets, failed};
+use super::wire::{Key, Message};
+use crate::pipe::Pipe;
+use crate::process::{Group, Launch, Unready, died_early, drain, exit_of, last_words};
+
+/// Notices on their way to the session.
+const NOTICES: usize = 64;
+/// What a kernel says of itself where it can answer while it runs code. Source: JEP 91.
+const SUBSHELLS: &str = "kernel subshells";
+/// How often a kernel is asked again whether it is there.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Becomes the program it is given. Beside it a shell waits for the end of its input, which is that of the daemon, and then ends them all.
+const WITH_LIFELINE: &str = r#"exec 3<&0
+( trap '' INT TERM; while read -r _ <&3; do :; done; kill -KILL 0 ) </dev/null >/dev/null 2>&1 &
+exec "$@" </dev/null 3<&-"#;
+
+/// How a kernel is started.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Which.
+    pub kernelspec: Kernelspec,
+    /// The folder its code runs in.
+    pub working_directory: PathBuf,
+    /// Where its sockets and its connection file are made; the user's alone.
+    pub sockets: PathBuf,
+}
+
+/// A kernel process that takes code.
+pub(super) struct Started {
+    pub(super) line: Arc<Line>,
+    pub(super) info: RunnerInfo,
+    pub(super) group: Group,
+    pub(super) has_helper: bool,
+    pub(super) heartbeat: ReqSocket,
+    pub(super) reader: Reading,
+}
+
+/// Its reader, which ends with it.
+pub(super) struct Reading {
+    pub(super) task: JoinHandle<()>,
+    pub(super) is_replaced: Arc<AtomicBool>,
+}
+
+/// Starts a kernel.
+///
+/// # Errors
+/// [`Error::KernelUnavailable`] where its program cannot be started, [`Error::WorkerFailed`] where it does not get ready.
+pub async fn launch(start: Start) -> Result<StartedRunner, Error> {
+    let (notices_in, notices) = mpsc::channel(NOTICES);
+    let started = begin(&start, &notices_in).await?;
+    let handle = Handle::new(start, started, &notices_in);
+    Ok(StartedRunner { runner: Runner::Kernel(Arc::new(handle)), notices })
+}
+
+/// Starts one process: over sockets in a folder, and over ports where the kernel does not know those.
+pub(super) async fn begin(start: &Start, notices: &mpsc::Sender<RunnerNotice>) -> Result<Started, Error> {
+    match attempt(start, Connection::ipc(&start.sockets), notices).await {
+        Err(Attempt::Died(error)) => {
+            tracing::info!(%error, kernel = start.kernelspec.name, "a kernel is started again with ports");
+            let ports =
+                Connection::tcp().map_err(|error| failed(&format!("no port is to be had: {error}")))?;
+            attempt(start, ports, notices).await.map_err(Attempt::error)
+        }
+        other => other.map_err(Attempt::error),
+    }
+}
+
+/// Why a kernel did not get ready.
+enum Attempt {
+    /// It ended by itself.
+    Died(Error),
+    /// Another way would not help.
+    Failed(Error),
+}
+
+impl Attempt {
+    fn error(self) -> Error {
+        match self {
+            Self::Died(error) | Self::Failed(error) => error,
+        }
+    }
+}
+
+async fn attempt(
+    start: &Start,
+    connection: Connection,
+    notices: &mpsc::Sender<RunnerNotice>,
+) -> Result<Started, Attempt> {
+    let file = Files::write(&start.sockets, connection.clone()).map_err(Attempt::Failed)?;
+    let (mut child, group) = spawn(start, &file.path).map_err(Attempt::Failed)?;
+    // Who waits for a child closes its input first.
+    let lifeline = child.stdin.take();
+    let unready = Unready::new(&group);
+    let session = new_id();
+    let ready = tokio::select! {
+        ready = ready(&connection, &session) => ready,
+        status = child.wait() => return Err(Attempt::Died(died_early(exit_of(status), &last_words(child)))),
+    };
+    let (sockets, info) = ready.map_err(Attempt::Failed)?;
+    let Sockets { shell, iopub, stdin, control, heartbeat } = sockets;
+    let ((shell_in, shell), (stdin_in, stdin), (control_in, control)) =
+        (shell.split(), stdin.split(), control.split());
+    let halves = Halves { shell: shell_in, control: control_in, stdin: stdin_in };
+    let line = Arc::new(Line::new(Key::new(&connection.key), session, halves));
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Attempt::Failed(failed("its output is not captured")));
+    };
+    // What a kernel says of itself while it comes up belongs to no code.
+    for said in [drain(&stdout), drain(&stderr)] {
+        tracing::debug!(said = %String::from_utf8_lossy(&said), "a kernel comes up");
+    }
+    let pid = child.id().unwrap_or_default();
+    let sources = Sources {
+        published: Published::of(iopub),
+        shell,
+        stdin,
+        control,
+        stdout: Pipe::new(stdout),
+        stderr: Pipe::new(stderr),
+        held: (lifeline, file),
+        child,
+    };
+    let is_replaced = Arc::new(AtomicBool::new(false));
+    let is_python = info.language_info.name == "python";
+    let traits = Traits { has_helper: is_python, is_idle_early: info.implementation.starts_with("Deno") };
+    let reader = Reader::new(
+        sources,
+        Arc::clone(&line),
+        group.clone(),
+        notices.clone(),
+        Arc::clone(&is_replaced),
+        traits,
+    );
+    let reader = Reading { task: tokio::spawn(reader.run()), is_replaced };
+    let has_helper = is_python && equip(&line, &info).await;
+    unready.is_ready();
+    let info = RunnerInfo {
+        kernel: named(&info.implementation, &info.implementation_version),
+        runtime: named(&info.language_info.name, &info.language_info.version),
+        pid,
+        references: None,
+        startup: None,
+    };
+    Ok(Started { line, info, group, has_helper, heartbeat, reader })
+}
+
+/// Gives a Python kernel its helper, and asks for a part of it that answers while code runs.
+async fn equip(line: &Line, info: &KernelInfo) -> bool {
+    let installed = line.run_silently(&python::installation()).await;
+    if let Err(error) = &installed {
+        tracing::info!(%error, "a Python kernel goes without a helper");
+    }
+    if info.supported_features.iter().any(|feature| feature == SUBSHELLS)
+        && let Ok(reply) = line.command("create_subshell_request", &json!({})).await
+        && let Ok(content) = reply.read::<serde_json::Value>()
+        && let Some(subshell) = content["subshell_id"].as_str()
+    {
+        line.answers_beside(subshell.to_owned());
+    }
+    installed.is_ok()
+}
+
+fn named(name: &str, version: &str) -> String {
+    format!("{name} {version}").trim().to_owned()
+}
+
+fn spawn(start: &Start, connection_file: &Path) -> Result<(Child, Group), Error> {
+    let (program, arguments) = start.kernelspec.command(connection_file)?;
+    let shell = ["-c", WITH_LIFELINE, "sh"].map(OsString::from);
+    let launch = Launch {
+        program: PathBuf::from("/bin/sh"),
+        arguments: shell.into_iter().chain([program.into_os_string()]).chain(arguments).collect(),
+        environment: start.kernelspec.environment(),
+    };
+    crate::process::start(&launch, &start.working_directory, &[], Stdio::piped())
+}
+
+/// Connects, and waits until the kernel answers and is heard on the channel on which it publishes: what it publishes before is lost.
+async fn ready(connection: &Connection, session: &str) -> Result<(Sockets, KernelInfo), Error> {
+    let mut sockets = Sockets::connect(connection, session).await?;
+    let key = Key::new(&connection.key);
+    let (mut info, mut is_heard) = (None, false);
+    let mut asks_at = Instant::now();
+    loop {
+        tokio::select! {
+            () = sleep_until(asks_at) => {
+                super::line::ask_for_info(&mut sockets.shell, &key, session).await?;
+                asks_at = Instant::now() + ASK_AGAIN;
+            }
+            frames = sockets.shell.recv() => {
+                let message = frames.ok().and_then(|frames| Message::decode(frames, &key).ok());
+                let told = message.filter(|message| message.header.msg_type == "kernel_info_reply");
+                info = info.or(told.and_then(|message| message.read::<KernelInfo>().ok()));
+            }
+            frames = sockets.iopub.recv() => is_heard |= frames.is_ok(),
+        }
+        if is_heard && let Some(info) = info.take_if(|_| is_heard) {
+            return Ok((sockets, info));
+        }
+    }
+}
+
+/// What lies in the folder for one kernel, and goes with it.
+#[derive(Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Files {
+    fn write(folder: &Path, connection: Connection) -> Result<Self, Error> {
+        let path = folder.join(format!("{}.json", new_id()));
+        connection.write(&path).map_err(|error| {
+            failed(&format!("the connection file `{}` cannot be written: {error}", path.display()))
+        })?;
+        Ok(Self { path, connection })
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // What stays behind does no harm; the folder goes with the daemon.
+        for path in self.connection.sockets().into_iter().chain([self.path.clone()]) {
+            std::fs::remove_file(path).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_kernel_started_ends_with_the_line_to_the_daemon() {
+        let sh = |script: &str| ["-c", script].map(OsString::from);
+        let arguments = sh(WITH_LIFELINE)
+            .into_iter()
+            .chain(["sh".into(), "/bin/sh".into()])
+            .chain(sh("sleep 1000 & wait"));
+        let launch =
+            Launch { program: "/bin/sh".into(), arguments: arguments.collect(), environment: Vec::new() };
+        let (mut child, _group) =
+            crate::process::start(&launch, Path::new("/"), &[], Stdio::piped()).unwrap();
+        drop(child.stdin.take());
+        assert_eq!(exit_of(child.wait().await), mainstay_model::WorkerExit::Signal(9));
+    }
+}

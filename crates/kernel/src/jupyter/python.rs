@@ -1,0 +1,37 @@
+//! The helper that a Python kernel is given: it tells what no message of Jupyter's does, and runs in the session beside its code.
+
+use serde_json::{Value, json};
+
+/// Its source.
+const SOURCE: &str = include_str!("../../../../kernels/python/mainstay_kernel.py");
+/// What it is called among the kernel's modules.
+const MODULE: &str = "mainstay_kernel";
+
+/// Code that puts it in, and leaves no name behind.
+pub(super) fn installation() -> String {
+    // A text in JSON is one in Python too.
+    let source = Value::from(SOURCE);
+    format!("exec({source}, {{'__name__': '{MODULE}'}})")
+}
+
+/// The call of one of its functions, with arguments that are texts, numbers, or absent.
+pub(super) fn call(function: &str, arguments: &[Value]) -> String {
+    let arguments = json!(arguments).to_string();
+    format!("__import__('sys').modules['{MODULE}'].{function}({})", json!(arguments))
+}
+
+/// What it says of the code that ran last.
+pub(super) fn report() -> String {
+    call("report", &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_one_text_that_python_and_json_read_alike() {
+        let called = call("check", &[json!("say \"é\"\n"), Value::Null]);
+        insta::assert_snapshot!(called, @r#"__import__('sys').modules['mainstay_kernel'].check("[\"say \\\"é\\\"\\n\",null]")"#);
+    }
+}

@@ -1,0 +1,50 @@
+//! Jupyter kernels, joined to the engine: any kind of session that is no other is the name of a kernelspec, or a language.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use mainstay_engine::runner::{RunnerFactory, RunnerSpec, StartedRunner};
+use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
+use mainstay_model::{Error, SessionKind};
+
+use crate::home::Home;
+use crate::kernels::places;
+
+/// Starts Jupyter kernels.
+pub(super) struct JupyterKernels {
+    home: Home,
+    /// The folder of the kernels' sockets.
+    sockets: PathBuf,
+}
+
+impl JupyterKernels {
+    pub(super) fn new(home: &Home, sockets: PathBuf) -> Self {
+        Self { home: home.clone(), sockets }
+    }
+
+    /// The kernel that a kind means in a folder, as things are now: one may have come or gone since the last time.
+    async fn kernelspec(&self, kind: &SessionKind, folder: &Path) -> Result<Kernelspec, Error> {
+        let (home, kind, folder) = (self.home.clone(), kind.clone(), folder.to_owned());
+        let looked = tokio::task::spawn_blocking(move || {
+            places(&home, Some(&folder)).kernelspecs().choose(&kind).cloned()
+        });
+        looked.await.unwrap_or_else(|error| Err(Error::KernelUnavailable { reason: error.to_string() }))
+    }
+}
+
+#[async_trait]
+impl RunnerFactory for JupyterKernels {
+    fn serves(&self, kind: &SessionKind) -> bool {
+        !kind.is_fsharp() && !kind.is_agent()
+    }
+
+    async fn find(&self, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
+        self.kernelspec(kind, folder).await.map(drop)
+    }
+
+    async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        let RunnerSpec { kind, working_directory, .. } = spec;
+        let kernelspec = self.kernelspec(&kind, &working_directory).await?;
+        launch(Start { kernelspec, working_directory, sockets: self.sockets.clone() }).await
+    }
+}
