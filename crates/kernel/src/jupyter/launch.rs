@@ -21,7 +21,6 @@ use super::content::KernelInfo;
 use super::handle::Handle;
 use super::kernelspec::Kernelspec;
 use super::line::{Halves, Line, new_id};
-use super::published::Published;
 use super::python;
 use super::reader::{Reader, Sources, Traits};
 use super::sockets::{Sockets, failed};
@@ -123,7 +122,7 @@ async fn attempt(
         status = child.wait() => return Err(Attempt::Died(died_early(exit_of(status), &last_words(child)))),
     };
     let (sockets, info) = ready.map_err(Attempt::Failed)?;
-    let Sockets { shell, iopub, stdin, control, heartbeat } = sockets;
+    let Sockets { shell, published, stdin, control, heartbeat } = sockets;
     let ((shell_in, shell), (stdin_in, stdin), (control_in, control)) =
         (shell.split(), stdin.split(), control.split());
     let halves = Halves { shell: shell_in, control: control_in, stdin: stdin_in };
@@ -137,7 +136,7 @@ async fn attempt(
     }
     let pid = child.id().unwrap_or_default();
     let sources = Sources {
-        published: Published::of(iopub),
+        published,
         shell,
         stdin,
         control,
@@ -218,7 +217,7 @@ async fn ready(connection: &Connection, session: &str) -> Result<(Sockets, Kerne
                 let told = message.filter(|message| message.header.msg_type == "kernel_info_reply");
                 info = info.or(told.and_then(|message| message.read::<KernelInfo>().ok()));
             }
-            frames = sockets.iopub.recv() => is_heard |= frames.is_ok(),
+            frames = sockets.published.next() => is_heard |= frames.is_some(),
         }
         if is_heard && let Some(info) = info.take_if(|_| is_heard) {
             return Ok((sockets, info));

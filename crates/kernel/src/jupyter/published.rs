@@ -1,10 +1,16 @@
 //! What a kernel publishes, taken as it comes: what it has no room for any more it drops, without a word.
+//!
+//! One thread takes it for all kernels and does nothing else, however busy the daemon is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use mainstay_model::Error;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::AbortHandle;
-use zeromq::{SocketRecv, SubSocket, ZmqMessage};
+use tokio_util::task::AbortOnDropHandle;
+use zeromq::{Socket, SocketRecv, SubSocket, ZmqMessage};
+
+use super::sockets::{connected, failed};
 
 /// How many bytes wait to be read at most.
 const ROOM: u32 = 64 * 1024 * 1024;
@@ -14,7 +20,7 @@ const OVERHEAD: usize = 256;
 /// Messages that were taken and not yet read.
 pub(super) struct Published {
     waiting: mpsc::UnboundedReceiver<Waiting>,
-    taking: AbortHandle,
+    _taking: AbortOnDropHandle<()>,
 }
 
 struct Waiting {
@@ -23,10 +29,17 @@ struct Waiting {
 }
 
 impl Published {
-    /// Takes what comes to a socket from now on.
-    pub(super) fn of(socket: SubSocket) -> Self {
+    /// Connects to where a kernel publishes, and takes what comes from then on.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where the endpoint is none, or no thread is to be had.
+    pub(super) async fn at(endpoint: String) -> Result<Self, Error> {
+        let runtime = runtime()?;
+        // A socket belongs to the thread on which it is connected.
+        let connecting = AbortOnDropHandle::new(runtime.spawn(async move { subscribe(&endpoint).await }));
+        let socket = connecting.await.map_err(|error| failed(&error.to_string()))??;
         let (taken, waiting) = mpsc::unbounded_channel();
-        Self { waiting, taking: tokio::spawn(take(socket, taken)).abort_handle() }
+        Ok(Self { waiting, _taking: AbortOnDropHandle::new(runtime.spawn(take(socket, taken))) })
     }
 
     /// The next; none once the kernel is gone.
@@ -35,10 +48,25 @@ impl Published {
     }
 }
 
-impl Drop for Published {
-    fn drop(&mut self) {
-        self.taking.abort();
+/// The thread that takes what kernels publish.
+fn runtime() -> Result<&'static Runtime, Error> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
     }
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("published")
+        .enable_all()
+        .build()
+        .map_err(|error| failed(&format!("no thread is to be had: {error}")))?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+async fn subscribe(endpoint: &str) -> Result<SubSocket, Error> {
+    let mut socket = connected(endpoint, SubSocket::new).await?;
+    socket.subscribe("").await.map_err(|error| failed(&error.to_string()))?;
+    Ok(socket)
 }
 
 async fn take(mut socket: SubSocket, taken: mpsc::UnboundedSender<Waiting>) {

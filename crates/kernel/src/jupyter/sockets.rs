@@ -5,9 +5,10 @@ use std::time::Duration;
 use mainstay_model::Error;
 use tokio::time::sleep;
 use zeromq::util::PeerIdentity;
-use zeromq::{DealerSocket, ReqSocket, Socket, SocketOptions, SubSocket};
+use zeromq::{DealerSocket, ReqSocket, Socket, SocketOptions};
 
 use super::connection::{Channel, Connection};
+use super::published::Published;
 
 /// How long is waited at first before something is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
@@ -17,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// All of them.
 pub(super) struct Sockets {
     pub(super) shell: DealerSocket,
-    pub(super) iopub: SubSocket,
+    pub(super) published: Published,
     pub(super) stdin: DealerSocket,
     pub(super) control: DealerSocket,
     pub(super) heartbeat: ReqSocket,
@@ -56,10 +57,8 @@ impl Sockets {
         };
         let dealer = || DealerSocket::with_options(identified());
         let at = |channel| connection.endpoint(channel);
-        let mut iopub = connected(&at(Channel::Iopub), SubSocket::new).await?;
-        iopub.subscribe("").await.map_err(|error| failed(&error.to_string()))?;
         Ok(Self {
-            iopub,
+            published: Published::at(at(Channel::Iopub)).await?,
             shell: connected(&at(Channel::Shell), dealer).await?,
             stdin: connected(&at(Channel::Stdin), dealer).await?,
             control: connected(&at(Channel::Control), dealer).await?,
@@ -69,7 +68,7 @@ impl Sockets {
 }
 
 /// A kernel that comes up may refuse or drop a connection that it takes a moment later.
-async fn connected<S: Socket>(endpoint: &str, new: impl Fn() -> S) -> Result<S, Error> {
+pub(super) async fn connected<S: Socket>(endpoint: &str, new: impl Fn() -> S) -> Result<S, Error> {
     let mut pauses = Pauses::new();
     loop {
         let mut socket = new();

@@ -186,3 +186,24 @@ async fn nothing_is_left_of_a_kernel(tongue: &Tongue) {
     assert!(crate::session::has_ended(&watch));
     assert_eq!(std::fs::read_dir(sockets.path()).unwrap().count(), 0);
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn nothing_is_dropped_while_the_daemon_is_busy() {
+    let mut session = Session::start(&crate::tongue::IPYKERNEL).await;
+    let [go, told] = ["go", "told"].map(|name| session.sockets.path().join(name));
+    let code = format!(
+        "import os\nprint('begun', flush=True)\nwhile not os.path.exists({go:?}): pass\n\
+         for n in range(5000): print(n, flush=True)\nopen({told:?}, 'w').close()"
+    );
+    let job = session.submit(&code).await;
+    session.prints("begun").await;
+    std::fs::write(&go, "").unwrap();
+    // All but what takes in what the kernel publishes stands still here.
+    while !told.exists() {
+        std::thread::yield_now();
+    }
+    let printed = session.end_of(job).await.stdout;
+    let expected: String = (0..5000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(printed.len(), expected.len());
+    assert!(printed == expected, "in order");
+}
