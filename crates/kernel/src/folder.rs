@@ -136,7 +136,11 @@ fn settle(folder: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-fn remove(folder: &Path) -> Result<(), FileError> {
+/// Removes a folder with all that is in it, where it is there.
+///
+/// # Errors
+/// [`FileError`] when it cannot be removed.
+pub(crate) fn remove(folder: &Path) -> Result<(), FileError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", folder)(error)),
         _ => Ok(()),

@@ -1,11 +1,12 @@
-//! Kernels as the command line deals with them: what is there, and getting F# ready with progress in view.
+//! Kernels as the command line deals with them: what is there, and getting them ready with progress in view.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
-use mainstay_kernel::jupyter::Places;
-use mainstay_model::Error;
+use mainstay_kernel::jupyter::install::is_installable;
+use mainstay_kernel::jupyter::{self, Places};
+use mainstay_model::{Error, SessionKind};
 
 use crate::config::Config;
 use crate::confirm::{Enter, confirm};
@@ -22,11 +23,62 @@ pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {
     Search { configured: dotnet, ..Search::from_env(home.folder()) }
 }
 
+/// Gets what a kind of session needs ready, in a folder: installs it where it is missing and can be, after asking.
+pub(crate) async fn ready(home: &Home, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
+    if kind.is_fsharp() {
+        return ready_fsharp(home).await;
+    }
+    let is_missing = matches!(
+        places(home, Some(folder)).kernelspecs().choose(kind),
+        Err(Error::KernelUnknown { .. } | Error::KernelUnavailable { .. })
+    );
+    if kind.is_agent() || !is_missing || !is_installable(kind) || !is_at_terminal() {
+        // Whether it can be started the daemon says.
+        return Ok(());
+    }
+    eprintln!("Sessions of kind {kind} need a Jupyter kernel, and none was found.");
+    match confirm(&format!("Install one under {}?", home.jupyter().display()), Enter::Yes) {
+        true => install_jupyter(home, kind, &[]).await,
+        false => Err(Error::KernelUnknown { kind: kind.clone() }),
+    }
+}
+
+/// Installs a Jupyter kernel under Mainstay's home, and packages beside it.
+pub(crate) async fn install_jupyter(
+    home: &Home,
+    kind: &SessionKind,
+    packages: &[String],
+) -> Result<(), Error> {
+    let line = RewrittenLine::default();
+    let show = |progress| match progress {
+        jupyter::install::Progress::Waiting => line.show("waiting for another process that installs it"),
+        jupyter::install::Progress::Installing { elapsed, bytes: count } => {
+            line.show(&format!("installing from PyPI: {}, {} s", bytes(count), elapsed.as_secs()));
+        }
+    };
+    let installed = jupyter::install::install(&home.jupyter(), kind, packages, &show).await;
+    line.clear();
+    match installed {
+        Ok(spec) => terminal::note(&format!(
+            "{} is installed in {}",
+            spec.display_name,
+            home.jupyter().join(kind.as_str()).display()
+        )),
+        Err(jupyter::install::InstallError::Unknown(kind)) => return Err(Error::KernelUnknown { kind }),
+        Err(error) => return Err(Error::KernelUnavailable { reason: error.to_string() }),
+    }
+    Ok(())
+}
+
+fn is_at_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
 /// Gets F# ready: installs an SDK where there is none, after asking, and builds the worker.
-pub(crate) async fn ready_fsharp(home: &Home) -> Result<(), Error> {
+async fn ready_fsharp(home: &Home) -> Result<(), Error> {
     let search = search(home, Config::load(home)?.fsharp.dotnet);
     if let Err(none) = choose(&search) {
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if !is_at_terminal() {
             return Err(Error::KernelUnavailable { reason: none.to_string() });
         }
         eprintln!("F# sessions need a .NET SDK, and none was found.");

@@ -13,6 +13,7 @@ mod config;
 mod confirm;
 mod connect;
 mod daemon;
+mod default_kind;
 mod home;
 mod kernels;
 mod project;

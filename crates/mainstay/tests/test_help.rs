@@ -57,7 +57,8 @@ fn the_first_help_shows_every_command_and_examples() {
               one of this folder
 
       -k, --kind <KIND>
-              The kind of session to look for or create: fsharp, or an agent: pi
+              The kind of session to look for or create: fsharp, python or another Jupyter kernel, or an
+              agent: pi. Without it what the project here is written in
 
       -p, --project <FILE>
               The project to look for or create a session for
@@ -104,7 +105,8 @@ fn the_help_of_events_says_how_to_choose_them() {
     Options:
       -s, --session <SESSION>    The session: its id, the end of its id, or its name. Without it the
                                  most recently active one of this folder
-      -k, --session-kind <KIND>  The kind of session to look for: fsharp, or an agent: pi
+      -k, --session-kind <KIND>  The kind of session to look for: fsharp, python or another Jupyter
+                                 kernel, or an agent: pi
       -p, --project <FILE>       The project whose session to look for
       -a, --all                  What happened in all sessions, in the order of the log
           --since <SEQ>          Only what came after this event; with --all, after this position
@@ -170,7 +172,7 @@ fn commands_that_create_nothing_do_not_say_that_they_would() {
         world
             .run(["eval", "--help"])
             .stdout
-            .contains("The kind of session to look for or create: fsharp, or an agent: pi")
+            .contains("The kind of session to look for or create: fsharp, python or another")
     );
 }
 

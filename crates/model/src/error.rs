@@ -590,6 +590,9 @@ impl Error {
                 "See `mainstay agent list` for the agents there are; until one is, the conversation can be read, searched, compacted, forked and exported."
                     .into()
             }
+            Self::KernelUnknown { kind } if ["python", "xpython"].contains(&kind.as_str()) => {
+                format!("`mainstay kernel install {kind}` installs one; see `mainstay kernel list` for the kinds there are.").into()
+            }
             Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
             Self::KernelUnavailable { .. } => {
                 "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs."

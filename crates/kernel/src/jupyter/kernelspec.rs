@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Under which key of its metadata a kernelspec has what it says to Mainstay.
 pub const METADATA: &str = "mainstay";
+/// The file in an environment that Mainstay installed, once that is whole.
+pub(super) const FINISHED: &str = "mainstay-finished";
 /// The file that makes a folder a kernelspec.
 const FILE: &str = "kernel.json";
 /// The folders beside a project that hold its Python environment, by custom.
@@ -92,7 +94,8 @@ fn users(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 
 /// The environments that Mainstay installed, each with its kernelspecs.
 fn installed(own: &Path) -> Vec<PathBuf> {
-    let mut environments: Vec<PathBuf> = sub_folders(own).collect();
+    let mut environments: Vec<PathBuf> =
+        sub_folders(own).filter(|environment| environment.join(FINISHED).is_file()).collect();
     environments.sort();
     environments.into_iter().map(|environment| environment.join("share/jupyter")).collect()
 }
@@ -319,10 +322,12 @@ mod tests {
     fn folders_come_in_the_order_in_which_they_count() {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
-        for folder in ["own/python", "lab/.venv", "lab/src"] {
+        for folder in ["own/python", "own/cut-off", "lab/.venv", "lab/src"] {
             std::fs::create_dir_all(at(folder)).unwrap();
         }
-        std::fs::write(at("lab/.venv/pyvenv.cfg"), "").unwrap();
+        for file in ["lab/.venv/pyvenv.cfg", "own/python/mainstay-finished"] {
+            std::fs::write(at(file), "").unwrap();
+        }
         let both = env::join_paths([at("first"), at("second")]).unwrap();
         let variables = |name: &str| match name {
             "JUPYTER_PATH" => Some(both.clone()),

@@ -8,6 +8,7 @@ pub mod connection;
 mod content;
 mod execution;
 mod handle;
+pub mod install;
 pub mod kernelspec;
 mod launch;
 mod line;

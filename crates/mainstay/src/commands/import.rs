@@ -105,9 +105,7 @@ impl Source {
     ) -> Result<Imported, Error> {
         let Self { file, kind, folder } = self;
         check_size(client, &file).await?;
-        if kind == SessionKind::fsharp() {
-            kernels::ready_fsharp(home).await?;
-        }
+        kernels::ready(home, &kind, &folder).await?;
         let working_directory = Some(folder.display().to_string());
         client.call(ImportSession { command, file, working_directory, name }).await
     }

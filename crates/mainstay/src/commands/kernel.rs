@@ -4,13 +4,17 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use mainstay_kernel::fsharp::{Found, Report, discover, examine};
+use mainstay_kernel::jupyter::install::is_installable;
+use mainstay_kernel::jupyter::kernelspec::Unreadable;
+use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
 use mainstay_model::{Error, SessionKind};
+use serde::Serialize;
 
 use crate::config::Config;
 use crate::confirm::{Enter, agrees};
 use crate::home::Home;
-use crate::kernels::{build_fsharp, install_fsharp, search};
-use crate::terminal::{Paint, Tone};
+use crate::kernels::{build_fsharp, install_fsharp, install_jupyter, places, search};
+use crate::terminal::{Paint, Tone, note, printable};
 
 /// List, install and examine kernels.
 #[derive(Debug, Args)]
@@ -31,11 +35,14 @@ enum KernelCommand {
     },
     /// Install what sessions of a kind need, under Mainstay's home
     #[command(
-        after_help = "Examples:\n  mainstay kernel install fsharp\n  mainstay kernel install fsharp --yes   # in a script"
+        after_help = "Examples:\n  mainstay kernel install fsharp\n  mainstay kernel install python --with pandas --with matplotlib\n  mainstay kernel install python --yes   # in a script"
     )]
     Install {
-        /// The kind: fsharp
+        /// The kind: fsharp, python (by ipykernel), or xpython (Python by xeus-python, which starts faster)
         kind: String,
+        /// A package from PyPI to install beside a Python kernel, as pip takes it
+        #[arg(long, value_name = "PACKAGE", value_parser = package)]
+        with: Vec<String>,
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
@@ -54,29 +61,40 @@ impl KernelArgs {
         let search = search(home, Config::load(home)?.fsharp.dotnet);
         match self.command {
             KernelCommand::List { json } => {
-                let found = discover(&search);
+                let folder = std::env::current_dir().ok();
+                let listed =
+                    List { sdks: discover(&search), jupyter: places(home, folder.as_deref()).kernelspecs() };
                 if json {
-                    super::print_json(&found)?;
+                    super::print_json(&listed.entries())?;
                 } else {
-                    print_list(&found);
+                    listed.print();
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            KernelCommand::Install { kind, yes } => {
+            KernelCommand::Install { kind, with, yes } => {
                 let kind = SessionKind::new(kind)?;
-                if kind != SessionKind::fsharp() {
+                if !kind.is_fsharp() && !is_installable(&kind) {
                     return Err(Error::KernelUnknown { kind });
                 }
-                if !yes
-                    && !agrees(
-                        &format!("Install a .NET SDK under {}?", search.own_root().display()),
-                        Enter::Yes,
-                    )?
-                {
+                if kind.is_fsharp() && !with.is_empty() {
+                    let reason = "packages of PyPI are for Python".to_owned();
+                    return Err(Error::InvalidArgument { argument: "--with".to_owned(), reason });
+                }
+                let question = match kind.is_fsharp() {
+                    true => format!("Install a .NET SDK under {}?", search.own_root().display()),
+                    false => {
+                        format!("Install a Jupyter kernel for {kind} under {}?", home.jupyter().display())
+                    }
+                };
+                if !yes && !agrees(&question, Enter::Yes)? {
                     return Ok(ExitCode::FAILURE);
                 }
-                install_fsharp(&search).await?;
-                build_fsharp(&search).await?;
+                if kind.is_fsharp() {
+                    install_fsharp(&search).await?;
+                    build_fsharp(&search).await?;
+                } else {
+                    install_jupyter(home, &kind, &with).await?;
+                }
                 Ok(ExitCode::SUCCESS)
             }
             KernelCommand::Doctor { json } => {
@@ -92,14 +110,75 @@ impl KernelArgs {
     }
 }
 
-fn print_list(found: &[Found]) {
-    let paint = Paint::stdout();
-    for found in found {
-        println!("{}", found_line(found, paint));
+fn package(text: &str) -> Result<String, String> {
+    match text.starts_with('-') {
+        true => Err("a package is meant, not an option of pip".to_owned()),
+        false => Ok(text.to_owned()),
     }
-    if found.is_empty() {
-        crate::terminal::note("no .NET SDK was found; `mainstay kernel install fsharp` installs one");
+}
+
+/// All that can run sessions.
+struct List {
+    sdks: Vec<Found>,
+    jupyter: Kernelspecs,
+}
+
+/// One of them, by the kind of its sessions.
+#[derive(Serialize)]
+struct Entry<'a> {
+    kind: &'a str,
+    #[serde(flatten)]
+    by: By<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum By<'a> {
+    Sdk(&'a Found),
+    Jupyter(&'a Kernelspec),
+}
+
+impl List {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let sdks = self.sdks.iter().map(|found| Entry { kind: "fsharp", by: By::Sdk(found) });
+        let specs = self.jupyter.found.iter().map(|spec| Entry { kind: &spec.name, by: By::Jupyter(spec) });
+        sdks.chain(specs).collect()
     }
+
+    fn print(&self) {
+        let paint = Paint::stdout();
+        for entry in self.entries() {
+            match entry.by {
+                By::Sdk(found) => println!("{}", found_line(found, paint)),
+                By::Jupyter(spec) => println!("{}", spec_line(spec, paint)),
+            }
+        }
+        for Unreadable { path, reason } in &self.jupyter.unreadable {
+            note(&format!("{} is no kernelspec: {reason}", path.display()));
+        }
+        if self.sdks.is_empty() {
+            note("no .NET SDK was found; `mainstay kernel install fsharp` installs one");
+        }
+        if self.jupyter.found.iter().all(|spec| spec.language != "python") {
+            note("no Python kernel was found; `mainstay kernel install python` installs one");
+        }
+    }
+}
+
+fn spec_line(spec: &Kernelspec, paint: Paint) -> String {
+    let state = match &spec.program {
+        Some(_) => paint.tone(Tone::Good, "usable"),
+        None => {
+            let program = spec.argv.first().map(String::as_str).unwrap_or_default();
+            paint.tone(Tone::Error, &format!("unusable: `{program}` is not there"))
+        }
+    };
+    let (name, language) = (&spec.name, &spec.language);
+    format!(
+        "{name:<7} {:<25} {language:<14} {}  {state}",
+        printable(&spec.display_name),
+        spec.folder.display()
+    )
 }
 
 fn found_line(found: &Found, paint: Paint) -> String {

@@ -12,6 +12,7 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{Action, Error, SessionKind, SessionState};
 
+use crate::default_kind::default_kind;
 use crate::home::Home;
 use crate::terminal::RewrittenLine;
 use crate::{kernels, terminal};
@@ -24,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// What `--kind` means to a command that creates nothing.
-pub(super) const KIND_SOUGHT: &str = "The kind of session to look for: fsharp, or an agent: pi";
+pub(super) const KIND_SOUGHT: &str =
+    "The kind of session to look for: fsharp, python or another Jupyter kernel, or an agent: pi";
 /// What `--project` means to a command that creates nothing.
 pub(super) const PROJECT_SOUGHT: &str = "The project whose session to look for";
 
@@ -35,7 +37,7 @@ pub(crate) struct Target {
     #[arg(short, long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
 
-    /// The kind of session to look for or create: fsharp, or an agent: pi
+    /// The kind of session to look for or create: fsharp, python or another Jupyter kernel, or an agent: pi. Without it what the project here is written in
     #[arg(short, long)]
     pub(crate) kind: Option<String>,
 
@@ -64,7 +66,7 @@ impl Target {
         let runs = |session: &SessionView| self.kind.is_some() || !session.kind.is_agent();
         match self.most_recent(client, &working_directory()?, runs).await? {
             Some(session) => Ok(session),
-            None => self.create(home, client, SessionKind::fsharp()).await,
+            None => self.create(home, client, default_kind(home, &working_directory()?)?).await,
         }
     }
 
@@ -147,9 +149,7 @@ pub(crate) async fn create(
     client: &Client,
     create: CreateSession,
 ) -> Result<SessionView, Error> {
-    if create.kind == SessionKind::fsharp() {
-        kernels::ready_fsharp(home).await?;
-    }
+    kernels::ready(home, &create.kind, Path::new(&create.working_directory)).await?;
     client.call(create).await
 }
 

@@ -12,6 +12,8 @@ use serde_json::Value;
 /// A home folder, a working folder, and the program to run in them. Everything it started ends with it.
 pub struct World {
     root: tempfile::TempDir,
+    /// Where kernelspecs are, where there are any.
+    jupyter: Option<PathBuf>,
 }
 
 /// What a finished command left.
@@ -28,11 +30,18 @@ impl World {
         for folder in ["home", "work"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        let world = Self { root };
+        let world = Self { root, jupyter: None };
         // All tests share the compiled worker; building it is tested where it is built.
         let shared = tools().join("kernels");
         std::fs::create_dir_all(&shared).unwrap();
         std::os::unix::fs::symlink(shared, world.home().join("kernels")).unwrap();
+        world
+    }
+
+    /// One with the Jupyter kernels that `cargo xtask test` provides.
+    pub fn with_jupyter() -> Self {
+        let mut world = Self::new();
+        world.jupyter = Some(jupyter().join("share/jupyter"));
         world
     }
 
@@ -52,7 +61,11 @@ impl World {
             .env("DOTNET_ROOT", dotnet())
             .env("NO_COLOR", "1")
             .env_remove("MAINSTAY_LOG")
+            .env_remove("JUPYTER_PATH")
             .current_dir(self.work());
+        if let Some(path) = &self.jupyter {
+            command.env("JUPYTER_PATH", path);
+        }
         command
     }
 
@@ -256,6 +269,12 @@ pub fn within(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
     false
 }
 
+/// Keeps an eye on a process, whoever its parent is.
+pub fn watch(pid: i32) -> std::os::fd::OwnedFd {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap()
+}
+
 /// Waits until the process is gone.
 pub fn wait_for_end(watch: &impl std::os::fd::AsFd) {
     let mut poll = [rustix::event::PollFd::new(watch, rustix::event::PollFlags::IN)];
@@ -290,6 +309,11 @@ pub fn mcp_packages() -> PathBuf {
 /// The coding agent that `cargo xtask test` provides.
 pub fn pi() -> PathBuf {
     provided("MAINSTAY_TEST_PI")
+}
+
+/// The environment of Jupyter kernels that `cargo xtask test` provides.
+pub fn jupyter() -> PathBuf {
+    provided("MAINSTAY_TEST_JUPYTER")
 }
 
 /// The browser that `cargo xtask test` provides.

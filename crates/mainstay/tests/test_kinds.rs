@@ -1,0 +1,234 @@
+//! Sessions of many languages, each as durable as any: killed, cancelled, forked, side by side.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+
+use serde_json::Value;
+use support::{World, kill};
+
+/// The same things said in the languages of the kernels.
+struct Tongue {
+    kind: &'static str,
+    /// Binds `x` to a number.
+    define: fn(usize) -> String,
+    /// Prints it.
+    show: &'static str,
+    /// Says `begun` and never ends.
+    run_on: &'static str,
+}
+
+const PYTHON: Tongue = Tongue {
+    kind: "python3",
+    define: |number| format!("x = {number}"),
+    show: "print(x)",
+    run_on: "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)",
+};
+const XEUS_PYTHON: Tongue = Tongue { kind: "xpython", ..PYTHON };
+const BASH: Tongue = Tongue {
+    kind: "bash",
+    define: |number| format!("x={number}"),
+    show: "echo $x",
+    run_on: "echo begun; sleep 1000",
+};
+const DENO: Tongue = Tongue {
+    kind: "deno",
+    define: |number| format!("let x = {number}"),
+    show: "console.log(x)",
+    run_on: "console.log('begun'); while (true) { }",
+};
+const FSHARP: Tongue = Tongue {
+    kind: "fsharp",
+    define: |number| format!("let x = {number}"),
+    show: "printfn \"%d\" x",
+    run_on: "printfn \"begun\"; System.Threading.Thread.Sleep -1",
+};
+
+/// A home with kernels of several languages, and one of them to speak to.
+struct Spoken<'a> {
+    world: World,
+    tongue: &'a Tongue,
+}
+
+impl<'a> Spoken<'a> {
+    fn to(tongue: &'a Tongue) -> Self {
+        let spoken = Self { world: World::with_jupyter(), tongue };
+        let defined = spoken.eval(&(tongue.define)(41));
+        assert_eq!(defined["success"], true, "{defined}");
+        spoken
+    }
+
+    fn eval(&self, code: &str) -> Value {
+        self.world.run_with_input(["eval", "--json", "--kind", self.tongue.kind, "-"], code.as_bytes()).json()
+    }
+
+    fn shown(&self) -> String {
+        self.eval(self.tongue.show)["stdout"].as_str().unwrap().trim_end().to_owned()
+    }
+
+    /// Begins what never ends, and waits until it says so.
+    fn run_on(&self) -> std::process::Child {
+        let since = self.world.session()["lastSeq"].as_u64().unwrap();
+        let mut events = self.world.follow(since);
+        let running = self.world.start_eval(self.tongue.run_on);
+        events.wait_until(|event| {
+            event["kind"] == "outputProduced" && event["body"]["text"].to_string().contains("begun")
+        });
+        running
+    }
+}
+
+fn is_brought_back_when_its_worker_is_killed(tongue: &Tongue) {
+    let spoken = Spoken::to(tongue);
+    let since = spoken.world.session()["lastSeq"].as_u64().unwrap();
+    kill(spoken.world.worker_pid());
+    spoken.world.follow(since).wait_for("warmUpCompleted");
+    assert_eq!(spoken.shown(), "41");
+}
+
+fn is_brought_back_when_the_daemon_is_killed_in_the_middle_of_a_cell(tongue: &Tongue) {
+    let spoken = Spoken::to(tongue);
+    let mut running = spoken.run_on();
+    let worker = support::watch(spoken.world.worker_pid());
+    spoken.world.kill_daemon();
+    running.wait().unwrap();
+    // No worker outlives its daemon.
+    support::wait_for_end(&worker);
+    assert_eq!(spoken.shown(), "41");
+    let events = spoken.world.events();
+    assert!(events.iter().any(|event| event["kind"] == "evalInterrupted"), "{events:?}");
+}
+
+fn keeps_what_it_has_when_code_is_cancelled(tongue: &Tongue) {
+    let spoken = Spoken::to(tongue);
+    let running = spoken.run_on();
+    assert_eq!(spoken.world.run(["cancel"]).code, 0);
+    let ended: Value = serde_json::from_slice(&running.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(ended["ending"], "cancelled", "{ended}");
+    assert_eq!(spoken.shown(), "41");
+}
+
+fn is_forked_with_its_values(tongue: &Tongue) {
+    let spoken = Spoken::to(tongue);
+    let fork = spoken.world.run(["session", "fork", "--name", "apart"]);
+    assert_eq!(fork.code, 0, "{fork:?}");
+    let in_fork = |code: &str| spoken.world.run(["eval", "--session", "apart", "--json", code]).json();
+    assert_eq!(in_fork(tongue.show)["stdout"].as_str().unwrap().trim_end(), "41");
+    let other = match tongue.kind {
+        "deno" => "x = 1".to_owned(),
+        _ => (tongue.define)(1),
+    };
+    assert_eq!(in_fork(&other)["success"], true);
+    let own = spoken.world.run(["session", "list", "--json"]).json();
+    let first = own.as_array().unwrap().iter().find(|session| session["name"] != "apart").unwrap();
+    let shown = spoken
+        .world
+        .run(["eval", "--session", first["session"].as_str().unwrap(), "--json", tongue.show])
+        .json();
+    assert_eq!(shown["stdout"].as_str().unwrap().trim_end(), "41", "what a fork does is its own");
+}
+
+macro_rules! of_kernels {
+    ($($name:ident: $tongue:expr),* $(,)?) => {
+        $(mod $name {
+            #[test]
+            fn is_brought_back_when_its_worker_is_killed() {
+                super::is_brought_back_when_its_worker_is_killed(&$tongue);
+            }
+
+            #[test]
+            fn is_brought_back_when_the_daemon_is_killed_in_the_middle_of_a_cell() {
+                super::is_brought_back_when_the_daemon_is_killed_in_the_middle_of_a_cell(&$tongue);
+            }
+
+            #[test]
+            fn keeps_what_it_has_when_code_is_cancelled() {
+                super::keeps_what_it_has_when_code_is_cancelled(&$tongue);
+            }
+
+            #[test]
+            fn is_forked_with_its_values() {
+                super::is_forked_with_its_values(&$tongue);
+            }
+        })*
+    };
+}
+
+of_kernels! {
+    ipykernel: super::PYTHON,
+    xeus_python: super::XEUS_PYTHON,
+    bash: super::BASH,
+    deno: super::DENO,
+    fsharp: super::FSHARP,
+}
+
+#[test]
+fn ten_sessions_of_four_kinds_are_apart() {
+    let world = World::with_jupyter();
+    let all: Vec<(usize, &Tongue)> =
+        [&PYTHON, &XEUS_PYTHON, &BASH, &FSHARP].into_iter().cycle().take(10).enumerate().collect();
+    let name = |number: usize| format!("s{number}");
+    for (number, tongue) in &all {
+        let created = world.run(["session", "new", "--kind", tongue.kind, "--name", &name(*number)]);
+        assert_eq!(created.code, 0, "{created:?}");
+    }
+    std::thread::scope(|scope| {
+        for (number, tongue) in &all {
+            let world = &world;
+            scope.spawn(move || {
+                let session = name(*number);
+                for code in [(tongue.define)(*number), tongue.show.to_owned()] {
+                    let ran = world.run(["eval", "--session", &session, "--json", &code]);
+                    assert_eq!(ran.code, 0, "{ran:?}");
+                }
+                let shown = world.run(["eval", "--session", &session, "--json", tongue.show]).json();
+                assert_eq!(shown["stdout"].as_str().unwrap().trim_end(), number.to_string());
+            });
+        }
+    });
+}
+
+#[test]
+fn the_kind_of_a_folder_is_the_language_of_its_project() {
+    let world = World::with_jupyter();
+    std::fs::write(world.work().join("pyproject.toml"), "").unwrap();
+    let value = world.eval("[n * n for n in range(4)]");
+    assert_eq!(value["value"], "[0, 1, 4, 9]");
+    assert_eq!(world.session()["kind"], "python");
+}
+
+#[test]
+fn what_code_asks_is_asked_and_what_is_wrong_is_said() {
+    let world = World::with_jupyter();
+    assert_eq!(world.run(["session", "new", "--kind", "python"]).code, 0);
+    let mut events = world.follow(0);
+    let asks = world.start_eval("input('Name? ').upper()");
+    let asked = events.wait_for("askRaised");
+    assert_eq!(asked["body"]["prompt"], "Name? ", "{asked}");
+    assert_eq!(world.run(["ask", "answer", asked["body"]["ask"].as_str().unwrap(), "Ada"]).code, 0);
+    let ended: Value = serde_json::from_slice(&asks.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(ended["value"], "'ADA'");
+    let refused = world.run(["eval", "--kind", "python", "x = = 1"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("SyntaxError"), "{refused:?}");
+    let unknown = world.run(["eval", "--kind", "cobol", "1"]);
+    insta::assert_snapshot!(unknown.stderr, @"
+    error: there is no kernel for sessions of kind `cobol` [kernel_unknown]
+      See `mainstay kernel list` for the kinds there are.
+    ");
+}
+
+#[test]
+fn python_comes_with_one_command() {
+    let world = World::new();
+    let alone = |arguments: &[&str]| {
+        let output = world.command().env("HOME", world.work()).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    alone(&["kernel", "install", "python", "--with", "tabulate", "--yes"]);
+    assert!(alone(&["kernel", "list"]).contains("python"));
+    let code = "import tabulate\nprint(tabulate.tabulate([[1, 2]], headers=['a', 'b'], tablefmt='plain'))";
+    assert_eq!(alone(&["eval", "--kind", "python", code]), "  a    b\n  1    2\n");
+    // What is there already is not fetched again.
+    alone(&["kernel", "install", "python", "--yes"]);
+}
