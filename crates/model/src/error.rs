@@ -591,7 +591,7 @@ impl Error {
                     .into()
             }
             Self::KernelUnknown { kind } if ["python", "xpython"].contains(&kind.as_str()) => {
-                format!("`mainstay kernel install {kind}` installs one; see `mainstay kernel list` for the kinds there are.").into()
+                format!("`mainstay kernel install {kind}` installs one; `mainstay kernel list` shows the kinds there are.")
             }
             Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
             Self::KernelUnavailable { .. } => {
