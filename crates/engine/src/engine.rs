@@ -312,7 +312,7 @@ impl Engine {
 
     /// Asks a session's kernel about what it has.
     pub(crate) async fn query(&self, session: SessionId, query: KernelQuery) -> Result<KernelAnswer, Error> {
-        if let KernelQuery::Review { code } = &query {
+        if let Some(code) = query.code() {
             mainstay_model::command::validate_code(code, &self.shared.limits)?;
         }
         self.request(session, |reply| Request::Query { query, reply }).await?

@@ -1,7 +1,7 @@
 //! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound, which tests
 //! there are.
 
-use mainstay_model::{Action, Binding, Diagnostic, Error};
+use mainstay_model::{Action, Binding, Bundle, Diagnostic, Error, TextPosition};
 use serde::{Deserialize, Serialize};
 
 /// How many symbols are told of where nobody says how many.
@@ -36,13 +36,38 @@ pub enum KernelQuery {
         /// The code.
         code: String,
     },
+    /// Whether some code is finished. Nothing of it runs.
+    Completeness {
+        /// The code.
+        code: String,
+    },
+    /// What the name at a place in some code stands for.
+    Inspection {
+        /// The code.
+        code: String,
+        /// The place.
+        cursor: TextPosition,
+        /// Whether to tell all there is.
+        in_detail: bool,
+    },
 }
 
 impl KernelQuery {
+    /// The code that it is about.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Self::Review { code } | Self::Completeness { code } | Self::Inspection { code, .. } => Some(code),
+            Self::Members { .. } | Self::Symbols { .. } | Self::Values | Self::Tests { .. } => None,
+        }
+    }
+
     /// What a session must know and permit for it.
     pub(crate) const fn action(&self) -> Action {
         match self {
-            Self::Members { .. } | Self::Symbols { .. } | Self::Values => Action::Explore,
+            Self::Members { .. } | Self::Symbols { .. } | Self::Values | Self::Inspection { .. } => {
+                Action::Explore
+            }
+            Self::Completeness { .. } => Action::Complete,
             Self::Tests { .. } => Action::Test,
             Self::Review { .. } => Action::Review,
         }
@@ -62,6 +87,10 @@ pub enum KernelAnswer {
     Tests(Tests),
     /// To [`KernelQuery::Review`].
     Review(Review),
+    /// To [`KernelQuery::Completeness`].
+    Completeness(Completeness),
+    /// To [`KernelQuery::Inspection`]; none where the name is unknown.
+    Inspection(Option<Bundle>),
 }
 
 impl KernelAnswer {
@@ -70,10 +99,8 @@ impl KernelAnswer {
     /// # Errors
     /// [`Error::WorkerFailed`] where it is one to something else.
     pub fn members(self) -> Result<Members, Error> {
-        match self {
-            Self::Members(members) => Ok(members),
-            Self::Symbols(_) | Self::Values(_) | Self::Tests(_) | Self::Review(_) => Err(beside_the_point()),
-        }
+        let Self::Members(members) = self else { return Err(beside_the_point()) };
+        Ok(members)
     }
 
     /// The answer to [`KernelQuery::Symbols`].
@@ -81,10 +108,8 @@ impl KernelAnswer {
     /// # Errors
     /// As [`KernelAnswer::members`].
     pub fn symbols(self) -> Result<Symbols, Error> {
-        match self {
-            Self::Symbols(symbols) => Ok(symbols),
-            Self::Members(_) | Self::Values(_) | Self::Tests(_) | Self::Review(_) => Err(beside_the_point()),
-        }
+        let Self::Symbols(symbols) = self else { return Err(beside_the_point()) };
+        Ok(symbols)
     }
 
     /// The answer to [`KernelQuery::Values`].
@@ -92,10 +117,8 @@ impl KernelAnswer {
     /// # Errors
     /// As [`KernelAnswer::members`].
     pub fn values(self) -> Result<Vec<Binding>, Error> {
-        match self {
-            Self::Values(values) => Ok(values),
-            Self::Members(_) | Self::Symbols(_) | Self::Tests(_) | Self::Review(_) => Err(beside_the_point()),
-        }
+        let Self::Values(values) = self else { return Err(beside_the_point()) };
+        Ok(values)
     }
 
     /// The answer to [`KernelQuery::Tests`].
@@ -103,12 +126,8 @@ impl KernelAnswer {
     /// # Errors
     /// As [`KernelAnswer::members`].
     pub fn tests(self) -> Result<Tests, Error> {
-        match self {
-            Self::Tests(tests) => Ok(tests),
-            Self::Members(_) | Self::Symbols(_) | Self::Values(_) | Self::Review(_) => {
-                Err(beside_the_point())
-            }
-        }
+        let Self::Tests(tests) = self else { return Err(beside_the_point()) };
+        Ok(tests)
     }
 
     /// The answer to [`KernelQuery::Review`].
@@ -116,15 +135,48 @@ impl KernelAnswer {
     /// # Errors
     /// As [`KernelAnswer::members`].
     pub fn review(self) -> Result<Review, Error> {
-        match self {
-            Self::Review(review) => Ok(review),
-            Self::Members(_) | Self::Symbols(_) | Self::Values(_) | Self::Tests(_) => Err(beside_the_point()),
-        }
+        let Self::Review(review) = self else { return Err(beside_the_point()) };
+        Ok(review)
+    }
+
+    /// The answer to [`KernelQuery::Completeness`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn completeness(self) -> Result<Completeness, Error> {
+        let Self::Completeness(completeness) = self else { return Err(beside_the_point()) };
+        Ok(completeness)
+    }
+
+    /// The answer to [`KernelQuery::Inspection`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn inspection(self) -> Result<Option<Bundle>, Error> {
+        let Self::Inspection(inspection) = self else { return Err(beside_the_point()) };
+        Ok(inspection)
     }
 }
 
 fn beside_the_point() -> Error {
     Error::WorkerFailed { reason: "it answered something else than it was asked".to_owned() }
+}
+
+/// Whether code is finished, so that Enter runs it. Source: Jupyter's `is_complete_reply`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "status", rename_all = "camelCase")]
+pub enum Completeness {
+    /// It is.
+    Complete,
+    /// It goes on.
+    Incomplete {
+        /// What the next line begins with.
+        indent: String,
+    },
+    /// It is none, and more of it would not help.
+    Invalid,
+    /// The kernel cannot tell.
+    Unknown,
 }
 
 /// What could be written more plainly in some code.

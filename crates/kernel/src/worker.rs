@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
-use mainstay_engine::query::{KernelAnswer, KernelQuery};
+use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_engine::runner::{
     Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Blame, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId, JobReport,
+    AskId, Blame, Bundle, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId, JobReport,
     OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
 };
 use serde_json::Value;
@@ -28,6 +28,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::beginning::{Beginning, Said};
 use crate::building::{Builder, Building};
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
+use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
+use crate::fsharp::{indentation, needs_more};
 use crate::pipe::Pipe;
 use crate::process::{Group, Launch, Unready, died_early, exit_of, last_words, start};
 use crate::protocol::{
@@ -267,13 +269,36 @@ impl Kernel for Worker {
     }
 
     async fn query(&self, query: KernelQuery) -> Result<KernelAnswer, Error> {
-        let asked = |id| match query {
-            KernelQuery::Members { name } => ToWorker::Explore { id, name },
-            KernelQuery::Symbols { text, limit } => ToWorker::Search { id, text, limit },
-            KernelQuery::Values => ToWorker::Values { id },
-            KernelQuery::Tests { pattern, category } => ToWorker::Tests { id, pattern, category },
-            KernelQuery::Review { code } => ToWorker::Review { id, code },
-        };
+        match query {
+            KernelQuery::Members { name } => self.told(|id| ToWorker::Explore { id, name }).await,
+            KernelQuery::Symbols { text, limit } => {
+                self.told(|id| ToWorker::Search { id, text, limit }).await
+            }
+            KernelQuery::Values => self.told(|id| ToWorker::Values { id }).await,
+            KernelQuery::Tests { pattern, category } => {
+                self.told(|id| ToWorker::Tests { id, pattern, category }).await
+            }
+            KernelQuery::Review { code } => self.told(|id| ToWorker::Review { id, code }).await,
+            KernelQuery::Completeness { code } => {
+                let indent = || " ".repeat(indentation(&code));
+                Ok(KernelAnswer::Completeness(match needs_more(&code) {
+                    true => Completeness::Incomplete { indent: indent() },
+                    false => Completeness::Complete,
+                }))
+            }
+            KernelQuery::Inspection { code, cursor, in_detail } => {
+                let text = match name_at(&code, cursor) {
+                    Some(name) => self.inspected(name, in_detail).await?,
+                    None => None,
+                };
+                Ok(KernelAnswer::Inspection(text.map(Bundle::plain)))
+            }
+        }
+    }
+}
+
+impl Worker {
+    async fn told(&self, asked: impl FnOnce(u64) -> ToWorker + Send) -> Result<KernelAnswer, Error> {
         match self.ask(asked).await? {
             FromWorker::Members { members, .. } => Ok(KernelAnswer::Members(members)),
             FromWorker::Symbols { symbols, .. } => Ok(KernelAnswer::Symbols(symbols)),
@@ -281,6 +306,20 @@ impl Kernel for Worker {
             FromWorker::Tests { tests, .. } => Ok(KernelAnswer::Tests(tests)),
             FromWorker::Review { review, .. } => Ok(KernelAnswer::Review(review)),
             other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What a name stands for: what the session or a library defines, or what holds such things.
+    async fn inspected(&self, name: String, in_detail: bool) -> Result<Option<String>, Error> {
+        let query = KernelQuery::Symbols { text: name.clone(), limit: CANDIDATES };
+        let found = self.query(query).await?.symbols()?;
+        if let Some(text) = symbol_text(&found.items, &name) {
+            return Ok(Some(text));
+        }
+        match self.query(KernelQuery::Members { name }).await {
+            Ok(answer) => Ok(Some(members_text(&answer.members()?, in_detail))),
+            Err(Error::InvalidArgument { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }

@@ -58,6 +58,55 @@ fn a_person_defines_completes_cancels_and_leaves() {
 }
 
 #[test]
+fn a_person_types_python_whose_kernel_says_what_is_finished() {
+    let world = World::with_jupyter();
+    std::fs::write(world.work().join("pyproject.toml"), "").unwrap();
+    let terminal = Terminal::open(&world);
+    terminal.wait_for("Type python, or :help");
+    terminal.wait_for_last_line("work>");
+    terminal.enter("x = 41");
+    terminal.wait_for_last_line("work>");
+    terminal.enter("def double(y):");
+    terminal.enter("return y * 2");
+    terminal.wait_for_last_line("    ·");
+    terminal.enter("");
+    terminal.wait_for_last_line("work>");
+    terminal.enter("double(x + 1)");
+    terminal.wait_for("84");
+
+    terminal.press("x.bit_le");
+    terminal.press(TAB);
+    terminal.wait_for("x.bit_length");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line("work>");
+
+    terminal.enter("input('Your name? ').upper()");
+    terminal.wait_for("Your name?");
+    terminal.enter("ada");
+    terminal.wait_for("'ADA'");
+
+    terminal.enter("1 / 0");
+    terminal.wait_for("ZeroDivisionError: division by zero");
+
+    terminal.enter("print('begun', flush=True)");
+    terminal.wait_until("begun", |screen| screen.lines().any(|line| line == "begun"));
+    terminal.enter("import time; print('asleep'); time.sleep(1000)");
+    terminal.wait_until("asleep", |screen| screen.lines().any(|line| line == "asleep"));
+    terminal.press(CTRL_C);
+    terminal.wait_for("cancelling …");
+    terminal.wait_for_last_line("work>");
+    terminal.enter("x");
+    terminal.wait_until("41", |screen| screen.lines().any(|line| line == "41"));
+
+    terminal.enter(":values");
+    terminal.wait_for("double");
+    terminal.enter(":nowarn 1");
+    terminal.wait_for("there is no command `:nowarn`");
+    terminal.enter(":quit");
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
 fn two_people_on_one_session_see_each_other() {
     let world = World::new();
     let terminal = open(&world);

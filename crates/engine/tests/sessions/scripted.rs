@@ -26,16 +26,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
+use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{
     CompletionItem, Completions, Gathered, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
     StartedRunner, Submission,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Binding, Blame, BuildReport, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport,
-    OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice, SessionKind,
-    Severity, TextPosition, WorkerExit,
+    AskId, Binding, Blame, BuildReport, Bundle, Diagnostic, Display, Error, EvalResult, JobEnding, JobId,
+    JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
+    SessionKind, Severity, TextPosition, WorkerExit,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -338,6 +338,8 @@ impl Kernel for ScriptedRunner {
             KernelQuery::Values => Ok(KernelAnswer::Values(Vec::new())),
             KernelQuery::Tests { .. } => Ok(KernelAnswer::Tests(Tests::default())),
             KernelQuery::Review { .. } => Ok(KernelAnswer::Review(Review::default())),
+            KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
+            KernelQuery::Inspection { code, .. } => Ok(KernelAnswer::Inspection(Some(Bundle::plain(code)))),
         }
     }
 }

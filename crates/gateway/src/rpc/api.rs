@@ -586,6 +586,27 @@ methods! {
         cursor: mainstay_model::TextPosition,
     } -> mainstay_engine::runner::Completions;
 
+    /// Says whether code is finished, as for the Enter of a prompt. Nothing of it runs.
+    "session/isComplete" IsComplete {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The code.
+        code: String,
+    } -> mainstay_engine::query::Completeness;
+
+    /// Tells what the name at a place in some code stands for; nothing where that is unknown.
+    "session/inspect" Inspect {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// The code.
+        code: String,
+        /// The place.
+        cursor: mainstay_model::TextPosition,
+        /// Whether to tell all there is.
+        #[serde(default)]
+        in_detail: bool,
+    } -> Option<mainstay_model::Bundle>;
+
     /// Lists what a namespace, module or type holds.
     "session/explore" Explore {
         /// Its id, the end of it, or its name.

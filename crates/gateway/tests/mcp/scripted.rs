@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use mainstay_engine::query::{
-    KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
+    Completeness, KernelAnswer, KernelQuery, Member, Members, Review, Symbol, Symbols, Test, Tests,
 };
 use mainstay_engine::runner::{
     CompletionItem, Completions, Kernel, Process, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
@@ -215,6 +215,8 @@ impl Kernel for Handle {
                 }],
                 left_out: 0,
             })),
+            KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
+            KernelQuery::Inspection { .. } => Ok(KernelAnswer::Inspection(None)),
             KernelQuery::Tests { pattern: Some(pattern), .. } => {
                 let notes = vec![format!("nothing has `{pattern}` in its name")];
                 Ok(KernelAnswer::Tests(Tests { items: Vec::new(), found: 0, notes }))

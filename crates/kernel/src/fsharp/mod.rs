@@ -1,12 +1,15 @@
 //! The F# kernel, before it runs: an SDK is found (`discover`) or installed (`install`), the worker is built with it
-//! (`build`) and kept, and the whole can be examined (`doctor`). Nothing here starts a worker or speaks its protocol.
+//! (`build`) and kept, and the whole can be examined (`doctor`). Whether code is finished is said without one (`completeness`).
+//! Nothing here starts a worker or speaks its protocol.
 
 mod build;
 mod cache;
+mod completeness;
 mod diagnostics;
 mod discover;
 mod doctor;
 mod icu;
+pub(crate) mod inspection;
 mod install;
 mod progress;
 pub mod project;
@@ -15,10 +18,12 @@ mod sdk;
 mod sources;
 #[cfg(test)]
 pub(crate) mod testing;
+mod tokens;
 mod version;
 
 pub use build::{BuildError, build};
 pub use cache::{WorkerProgram, WorkerState};
+pub use completeness::{indentation, needs_more};
 pub use discover::{Found, NoSdk, Search, choose, discover};
 pub use doctor::{Problem, Report, Tool, examine};
 pub use install::{Attempt, Failure, InstallError, install};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbol, Symbols};
+use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Symbol, Symbols};
 use mainstay_engine::runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice, Severity, TextPosition,
@@ -111,20 +111,32 @@ impl Handle {
     async fn members(&self, name: String) -> Result<Members, Error> {
         let found = match self.helped() {
             Some(line) => line.call::<Option<Members>>(&python::call("members", &[json!(name)])).await?,
-            None => self.inspected(&name).await?,
+            None => self.inspected(&name, name.chars().count(), false).await?.map(|told| Members {
+                name: name.clone(),
+                documentation: Some(told.text().to_owned()),
+                ..Members::default()
+            }),
         };
         let reason = || format!("nothing is called `{name}`");
         found.ok_or_else(|| Error::InvalidArgument { argument: "name".to_owned(), reason: reason() })
     }
 
-    /// What a kernel says of a name in its own words.
-    async fn inspected(&self, name: &str) -> Result<Option<Members>, Error> {
-        let content = json!({ "code": name, "cursor_pos": name.chars().count(), "detail_level": 0 });
+    /// What a kernel says of the name behind which so many code points stand, in its own words.
+    async fn inspected(&self, code: &str, at: usize, in_detail: bool) -> Result<Option<Bundle>, Error> {
+        let content = json!({ "code": code, "cursor_pos": at, "detail_level": u8::from(in_detail) });
         let reply: InspectReply = self.told("inspect_request", &content).await?;
-        let documentation = Bundle::from(reply.data).text().to_owned();
-        let told =
-            || Members { name: name.to_owned(), documentation: Some(documentation), ..Members::default() };
-        Ok(reply.found.then(told))
+        Ok(reply.found.then(|| Bundle::from(reply.data)))
+    }
+
+    async fn completeness(&self, code: &str) -> Result<Completeness, Error> {
+        let IsCompleteReply { status, indent } =
+            self.told("is_complete_request", &json!({ "code": code })).await?;
+        Ok(match status.as_str() {
+            "complete" => Completeness::Complete,
+            "incomplete" => Completeness::Incomplete { indent },
+            "invalid" => Completeness::Invalid,
+            _ => Completeness::Unknown,
+        })
     }
 
     async fn symbols(&self, text: String, limit: u32) -> Result<Symbols, Error> {
@@ -233,7 +245,7 @@ impl Kernel for Handle {
         if let Some(line) = self.helped() {
             return line.call(&python::call("check", &[json!(code)])).await;
         }
-        let reply: IsCompleteReply = self.told("is_complete_request", &json!({ "code": code })).await?;
+        let is_invalid = self.completeness(&code).await? == Completeness::Invalid;
         let end = places::position(&code, code.chars().count());
         let invalid = Diagnostic {
             severity: Severity::Error,
@@ -243,7 +255,7 @@ impl Kernel for Handle {
             start: TextPosition { line: 1, column: 1 },
             end,
         };
-        Ok((reply.status == "invalid").then_some(invalid).into_iter().collect())
+        Ok(is_invalid.then_some(invalid).into_iter().collect())
     }
 
     async fn complete(&self, code: String, cursor: TextPosition) -> Result<Completions, Error> {
@@ -275,6 +287,13 @@ impl Kernel for Handle {
                 Ok(KernelAnswer::Values(values))
             }
             KernelQuery::Tests { .. } | KernelQuery::Review { .. } => Err(failed("it knows F# only")),
+            KernelQuery::Completeness { code } => {
+                self.completeness(&code).await.map(KernelAnswer::Completeness)
+            }
+            KernelQuery::Inspection { code, cursor, in_detail } => {
+                let found = self.inspected(&code, places::offset(&code, cursor), in_detail).await?;
+                Ok(KernelAnswer::Inspection(found))
+            }
         }
     }
 }

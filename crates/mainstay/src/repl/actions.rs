@@ -63,7 +63,9 @@ impl Repl {
             Command::New(name) => self.create(name).await?,
             Command::Fork { entries, name } => self.fork(entries, name).await?,
             Command::Merge { from, entries, at } => match (at, self.tongue()) {
-                (None, Tongue::Code) => self.evaluate(Submission::merge(from, entries)).await?,
+                (None, Tongue::Fsharp | Tongue::Foreign) => {
+                    self.evaluate(Submission::merge(from, entries)).await?
+                }
                 (Some(_), _) | (None, Tongue::Words) => self.insert(from, entries, at).await?,
             },
             Command::Lineage => self.lineage().await?,
@@ -249,8 +251,8 @@ impl Repl {
             .await?;
         self.settle().await?;
         note(match (self.tongue(), hard) {
-            (Tongue::Code, true) => "the session starts afresh in a new worker",
-            (Tongue::Code, false) => "the session starts afresh",
+            (Tongue::Fsharp | Tongue::Foreign, true) => "the session starts afresh in a new worker",
+            (Tongue::Fsharp | Tongue::Foreign, false) => "the session starts afresh",
             (Tongue::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
         });
         Ok(())

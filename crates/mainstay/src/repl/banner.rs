@@ -3,6 +3,7 @@
 use mainstay_gateway::view::SessionView;
 use mainstay_model::{SessionState, Timestamp};
 
+use super::command::Tongue;
 use crate::commands::fault::{HardReset, fault_text};
 use crate::commands::session::startup_text;
 use crate::telling::state_words;
@@ -13,11 +14,12 @@ pub(super) const DOT: &str = " • ";
 
 /// What is shown on attaching.
 pub(super) fn banner(session: &SessionView, paint: Paint, now: Timestamp) -> String {
-    let hint = match session.kind.is_agent() {
-        true => "Say something, or :help",
-        false => "Type F#, or :help",
+    let hint = match Tongue::of(&session.kind) {
+        Tongue::Fsharp => "Type F#, or :help".to_owned(),
+        Tongue::Foreign => format!("Type {}, or :help", session.kind),
+        Tongue::Words => "Say something, or :help".to_owned(),
     };
-    let hint = paint.tone(Tone::Faint, hint);
+    let hint = paint.tone(Tone::Faint, &hint);
     format!("Connected to {}{hint}\n", facts(session, paint, now))
 }
 

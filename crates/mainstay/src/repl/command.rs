@@ -17,7 +17,9 @@ const EVENTS_SHOWN: u64 = 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tongue {
     /// F#.
-    Code,
+    Fsharp,
+    /// Code of another language.
+    Foreign,
     /// What is said to an agent.
     Words,
 }
@@ -25,7 +27,19 @@ pub(super) enum Tongue {
 impl Tongue {
     /// What sessions of this kind take.
     pub(super) fn of(kind: &SessionKind) -> Self {
-        if kind.is_agent() { Self::Words } else { Self::Code }
+        match kind.is_fsharp() {
+            true => Self::Fsharp,
+            false if kind.is_agent() => Self::Words,
+            false => Self::Foreign,
+        }
+    }
+
+    /// Whether it is run.
+    pub(super) const fn is_code(self) -> bool {
+        match self {
+            Self::Fsharp | Self::Foreign => true,
+            Self::Words => false,
+        }
     }
 }
 
@@ -157,9 +171,17 @@ pub(super) struct Entry {
     pub(super) about: &'static str,
     /// What follows it first, as far as that can be proposed.
     pub(super) first: First,
-    /// Where it is known; everywhere, where it does not say.
-    tongue: Option<Tongue>,
+    known: Known,
     read: fn(&str) -> Option<Command>,
+}
+
+/// Where a command is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    Everywhere,
+    ToCode,
+    ToFsharp,
+    ToAgents,
 }
 
 /// What follows a command first.
@@ -242,82 +264,82 @@ const TABLE: &[Entry] = &[
     .first(First::Session),
     entry(":load", &[], "FILE", "run a file", |text| given(text).map(Command::Load))
         .first(First::Script)
-        .only(Tongue::Code),
+        .only(Known::ToCode),
     entry(":r", &[":reference"], "LIBRARY", "refer to an assembly or a package, as `#r` does", |text| {
         quoted("#r", text)
     })
     .first(First::File)
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":I", &[], "FOLDER", "look for libraries and scripts there too, as `#I` does", |text| {
         quoted("#I", text)
     })
     .first(First::Folder)
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":nowarn", &[], "NUMBER", "have the compiler no longer warn of this, as `#nowarn` does", |text| {
         quoted("#nowarn", text)
     })
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":time", &[], "[on|off]", "print how long code takes, as `#time` does", |text| match text.trim() {
         "" => Some(Command::Directive("#time".to_owned())),
         on_or_off @ ("on" | "off") => Some(Command::Directive(format!("#time \"{on_or_off}\""))),
         _ => None,
     })
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":run", &[], "FILE", "run a notebook, or a script in cells; go on where it ended", |text| {
         given(text).map(Command::Run)
     })
     .first(First::Script)
-    .only(Tongue::Code),
+    .only(Known::ToCode),
     entry(":steer", &[], "TEXT", "say something to the agent before its next step", |text| {
         given(text).map(|text| steer(text, Hears::Next))
     })
-    .only(Tongue::Words),
+    .only(Known::ToAgents),
     entry(":follow-up", &[], "TEXT", "say something to the agent once it would be done", |text| {
         given(text).map(|text| steer(text, Hears::AtEnd))
     })
-    .only(Tongue::Words),
+    .only(Known::ToAgents),
     entry(":queue", &[], "", "show what the agent has still to hear", |_| Some(Command::Queue))
-        .only(Tongue::Words),
+        .only(Known::ToAgents),
     entry(":model", &[], "[PROVIDER/ID]", "go on with another model, or list them", |text| {
         match given(text) {
             None => Some(Command::Model(None)),
             Some(text) => model(&text).ok().map(|setting| Command::Model(Some(setting))),
         }
     })
-    .only(Tongue::Words),
+    .only(Known::ToAgents),
     entry(":thinking", &[], "[LEVEL]", "think so hard: off, minimal, low, medium, high, xhigh", |text| {
         match given(text) {
             None => Some(Command::Thinking(None)),
             Some(text) => thinking(&text).ok().map(|level| Command::Thinking(Some(level))),
         }
     })
-    .only(Tongue::Words),
+    .only(Known::ToAgents),
     entry(":asks", &[], "", "list what waits for an answer", |_| Some(Command::Asks)),
     entry(":answer", &[], "ASK TEXT", "answer an ask: its id, or the end of it", |line| {
         let (ask, text) = line.trim_start().split_once(char::is_whitespace)?;
         Some(Command::Answer { ask: ask.to_owned(), text: given(text)? })
     }),
     entry(":cancel", &[], "", "stop the code that runs, whoever runs it", |_| Some(Command::Cancel))
-        .only(Tongue::Code),
+        .only(Known::ToCode),
     entry(":cancel", &[], "", "stop what the agent does, whoever asked for it", |_| Some(Command::Cancel))
-        .only(Tongue::Words),
-    entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)).only(Tongue::Code),
+        .only(Known::ToAgents),
+    entry(":reset", &[], "", "drop the session's definitions", |_| Some(Command::Reset)).only(Known::ToCode),
     entry(":reset", &[], "", "have the agent forget what was said; it stays readable", |_| {
         Some(Command::Reset)
     })
-    .only(Tongue::Words),
+    .only(Known::ToAgents),
     entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset))
-        .only(Tongue::Code),
+        .only(Known::ToCode),
     entry(":hard-reset", &[], "", "the same, in a new process of the agent", |_| Some(Command::HardReset))
-        .only(Tongue::Words),
+        .only(Known::ToAgents),
     entry(":rebuild", &[], "", "build the session's project, and begin afresh with it", |_| {
         Some(Command::Rebuild)
     })
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":refresh", &[], "", "run the definitions again where what they use has changed", |_| {
         Some(Command::Refresh)
     })
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)
     })
@@ -330,7 +352,7 @@ const TABLE: &[Entry] = &[
         "have a summary stand for what was said, or for what was said before entry N",
         compact,
     )
-    .only(Tongue::Code),
+    .only(Known::ToCode),
     entry(
         ":compact",
         &[],
@@ -338,7 +360,7 @@ const TABLE: &[Entry] = &[
         "have the agent shorten what it is shown; or SUMMARY --before N, a summary of yours",
         shorten,
     )
-    .only(Tongue::Words),
+    .only(Known::ToAgents),
     entry(":label", &[], "ENTRY [TEXT]", "give an entry a label, or take it off", label).first(First::Entry),
     entry(":labels", &[], "", "list the labels of entries", |_| Some(Command::Labels)),
     entry(
@@ -356,17 +378,17 @@ const TABLE: &[Entry] = &[
     entry(":explore", &[], "NAME", "show what a namespace, module or type holds", |text| {
         given(text).map(Command::Explore)
     })
-    .only(Tongue::Code),
+    .only(Known::ToCode),
     entry(":find", &[], "TEXT", "find types and functions by a part of their name", |text| {
         given(text).map(Command::Find)
     })
-    .only(Tongue::Code),
+    .only(Known::ToCode),
     entry(":values", &[], "", "show what is bound, and to what", |_| Some(Command::Values))
-        .only(Tongue::Code),
+        .only(Known::ToCode),
     entry(":test", &[], "[PATTERN]", "run the session's tests, or those with this in their names", |text| {
         Some(Command::Test(given(text)))
     })
-    .only(Tongue::Code),
+    .only(Known::ToFsharp),
     entry(":search", &[], "WORDS", "find what was said in any session", |text| {
         given(text).map(Command::Search)
     }),
@@ -405,7 +427,7 @@ const fn entry(
     about: &'static str,
     read: fn(&str) -> Option<Command>,
 ) -> Entry {
-    Entry { name, aliases, argument, about, first: First::Free, tongue: None, read }
+    Entry { name, aliases, argument, about, first: First::Free, known: Known::Everywhere, read }
 }
 
 impl Entry {
@@ -418,12 +440,17 @@ impl Entry {
         Self { first, ..self }
     }
 
-    const fn only(self, tongue: Tongue) -> Self {
-        Self { tongue: Some(tongue), ..self }
+    const fn only(self, known: Known) -> Self {
+        Self { known, ..self }
     }
 
-    fn is_known(&self, tongue: Tongue) -> bool {
-        self.tongue.is_none_or(|own| own == tongue)
+    const fn is_known(&self, tongue: Tongue) -> bool {
+        match self.known {
+            Known::Everywhere => true,
+            Known::ToCode => tongue.is_code(),
+            Known::ToFsharp => matches!(tongue, Tongue::Fsharp),
+            Known::ToAgents => matches!(tongue, Tongue::Words),
+        }
     }
 }
 
@@ -594,7 +621,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<Result<Command, CommandError>> {
-        super::read(line, Tongue::Code)
+        super::read(line, Tongue::Fsharp)
     }
 
     fn done(line: &str) -> Command {
@@ -829,9 +856,12 @@ mod tests {
                 "{line}"
             );
         }
-        for (line, tongue) in
-            [(":steer x", Tongue::Code), (":load x", Tongue::Words), (":refresh", Tongue::Words)]
-        {
+        for (line, tongue) in [
+            (":steer x", Tongue::Fsharp),
+            (":load x", Tongue::Words),
+            (":refresh", Tongue::Words),
+            (":nowarn 1", Tongue::Foreign),
+        ] {
             assert!(matches!(super::read(line, tongue), Some(Err(CommandError::Unknown { .. }))), "{line}");
         }
     }

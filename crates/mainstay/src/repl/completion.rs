@@ -506,11 +506,11 @@ mod tests {
     use super::*;
 
     fn at_once(line: &str) -> Option<Proposal> {
-        super::at_once(line, Tongue::Code)
+        super::at_once(line, Tongue::Fsharp)
     }
 
     fn sought(line: &str) -> Option<Sought<'_>> {
-        super::sought(line, Tongue::Code)
+        super::sought(line, Tongue::Fsharp)
     }
 
     fn choice(value: &str) -> Choice {
@@ -556,7 +556,7 @@ mod tests {
             Some("/rename ,/reset,/rebuild,/refresh")
         );
         assert_eq!(at_once("//comment\nList.ma"), None);
-        assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(table(Tongue::Code).count()));
+        assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(table(Tongue::Fsharp).count()));
     }
 
     #[test]
@@ -637,7 +637,7 @@ mod tests {
     #[test]
     fn an_answer_serves_while_the_name_grows() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let mut completer = DaemonCompleter::new(Source::default(), Tongue::Code, runtime.handle().clone());
+        let mut completer = DaemonCompleter::new(Source::default(), Tongue::Fsharp, runtime.handle().clone());
         let proposal = Proposal::whole(5, vec![choice("map"), choice("Max"), choice("``my``")]);
         completer.answer = Some(Answer { line: "List.m".to_owned(), as_of: Seq(7), proposal });
         let known = |line| completer.known(line, Seq(7)).map(|proposal| values(&proposal).join(","));

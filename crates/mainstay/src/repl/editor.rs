@@ -15,9 +15,10 @@ use tokio::task::JoinHandle;
 
 use super::command::Tongue;
 use super::completion::{DaemonCompleter, Source};
+use super::finished::Finished;
 use super::highlight::FsharpHighlighter;
 use super::history::SharedHistory;
-use super::keys::{Enter, Hints, Judge, Keys, MENU};
+use super::keys::{Enter, Hints, Judge, Keys, Law, MENU};
 use super::prompt::{Bell, INDICATOR, LinePrompt};
 use super::recall::Recall;
 use crate::terminal::Paint;
@@ -194,6 +195,12 @@ impl Setup {
             Purpose::Input { tongue, recall, source, runtime } => {
                 let completer = DaemonCompleter::new(Arc::clone(source), *tongue, runtime.clone());
                 let history = SharedHistory::new(recall.clone(), runtime.clone());
+                let law = match tongue {
+                    Tongue::Fsharp => Law::Fsharp,
+                    Tongue::Foreign => Law::Kernel(Finished::new(Arc::clone(source), runtime.clone())),
+                    Tongue::Words => Law::Words,
+                };
+                let line = line.with_validator(Box::new(Judge::new(Arc::clone(&enter), law)));
                 Ok(self.for_input(line, *tongue, enter, history, completer))
             }
             Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
@@ -222,11 +229,10 @@ impl Setup {
         line.with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .with_highlighter(match tongue {
-                Tongue::Code => Box::new(FsharpHighlighter) as Box<dyn Highlighter>,
-                Tongue::Words => Box::new(Plain),
+                Tongue::Fsharp => Box::new(FsharpHighlighter) as Box<dyn Highlighter>,
+                Tongue::Foreign | Tongue::Words => Box::new(Plain),
             })
             .with_hinter(Box::new(hints))
-            .with_validator(Box::new(Judge::new(enter, tongue)))
             .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
             .with_quick_completions(true)
@@ -234,7 +240,7 @@ impl Setup {
     }
 }
 
-/// No colours: words are no code.
+/// No colours: words are no code, and of code of other languages the grammar is not at hand.
 struct Plain;
 
 impl Highlighter for Plain {

@@ -42,7 +42,7 @@ const NOTE_OF_WORDS: &str = "A slash may stand for the colon of a command: /fork
 /// The commands and keys, a line each.
 pub(super) fn help_text(paint: Paint, tongue: Tongue) -> String {
     let (keys, note) = match tongue {
-        Tongue::Code => (KEYS, NOTE),
+        Tongue::Fsharp | Tongue::Foreign => (KEYS, NOTE),
         Tongue::Words => (KEYS_OF_WORDS, NOTE_OF_WORDS),
     };
     let rows = || table(tongue).map(|entry| (entry.usage(), entry.about));
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_commands_and_keys() {
-        insta::assert_snapshot!(help_text(Paint::plain(), Tongue::Code), @"
+        insta::assert_snapshot!(help_text(Paint::plain(), Tongue::Fsharp), @"
           :help                                     show the commands and keys
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id

@@ -54,7 +54,7 @@ impl Highlighter for FsharpHighlighter {
 /// Where the name of a command ends, if the text begins with one.
 fn command_end(code: &str) -> Option<usize> {
     let name = code.split_whitespace().next()?;
-    (command::named(name, Tongue::Code).is_some() && code.starts_with(name)).then_some(name.len())
+    (command::named(name, Tongue::Fsharp).is_some() && code.starts_with(name)).then_some(name.len())
 }
 
 #[cfg(test)]

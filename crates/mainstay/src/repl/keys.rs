@@ -6,15 +6,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use mainstay_kernel::fsharp::{indentation, needs_more};
 use reedline::{
     DefaultHinter, EditCommand, EditMode, Emacs, Hinter, History, PromptEditMode, ReedlineEvent,
     ReedlineRawEvent, ValidationResult, Validator, default_emacs_keybindings,
 };
 
 use super::command::{self, Tongue};
+use super::finished::{self, Finished};
 use super::prompt::Bell;
 use super::recall::is_secret;
-use super::submission::{indentation, needs_more};
 
 /// The name under which the keys know the completion menu.
 pub(super) const MENU: &str = "completion";
@@ -112,29 +113,59 @@ fn pasted(text: &str) -> String {
 /// Says whether Enter runs what was typed.
 pub(super) struct Judge {
     enter: Arc<Enter>,
-    tongue: Tongue,
+    law: Law,
+}
+
+/// By what it is judged.
+pub(super) enum Law {
+    /// The layout of F#.
+    Fsharp,
+    /// What the session's kernel says.
+    Kernel(Finished),
+    /// Words are whole when they are said to be.
+    Words,
+}
+
+impl Law {
+    const fn tongue(&self) -> Tongue {
+        match self {
+            Self::Fsharp => Tongue::Fsharp,
+            Self::Kernel(_) => Tongue::Foreign,
+            Self::Words => Tongue::Words,
+        }
+    }
+
+    /// What the next line begins with; none where there is none.
+    fn next_line(&self, code: &str) -> Option<String> {
+        match self {
+            Self::Fsharp => needs_more(code).then(|| " ".repeat(indentation(code))),
+            Self::Kernel(finished) => finished.next_line(code),
+            Self::Words => None,
+        }
+    }
+
+    /// What a line begins with that is wanted, whatever the code is.
+    fn forced_line(&self, code: &str) -> String {
+        match self {
+            Self::Fsharp => " ".repeat(indentation(code)),
+            Self::Kernel(_) => finished::indentation(code).to_owned(),
+            Self::Words => String::new(),
+        }
+    }
 }
 
 impl Judge {
     /// A judge that tells `enter` the indentation of the line that begins.
-    pub(super) fn new(enter: Arc<Enter>, tongue: Tongue) -> Self {
-        Self { enter, tongue }
+    pub(super) fn new(enter: Arc<Enter>, law: Law) -> Self {
+        Self { enter, law }
     }
 
-    /// Whether Enter begins a new line. Words are whole when they are said to be.
-    fn needs_more(&self, code: &str) -> bool {
-        match self.tongue {
-            Tongue::Code => {
-                command::read(code, self.tongue).is_none() && !is_secret(code) && needs_more(code)
-            }
-            Tongue::Words => false,
-        }
-    }
-
-    fn indentation(&self, code: &str) -> usize {
-        match self.tongue {
-            Tongue::Code => indentation(code),
-            Tongue::Words => 0,
+    /// What the line begins with that Enter begins; none where it runs what was typed.
+    fn next_line(&self, code: &str, is_forced: bool) -> Option<String> {
+        match is_forced {
+            true => Some(self.law.forced_line(code)),
+            false if command::read(code, self.law.tongue()).is_some() || is_secret(code) => None,
+            false => self.law.next_line(code),
         }
     }
 }
@@ -142,12 +173,16 @@ impl Judge {
 impl Validator for Judge {
     fn validate(&self, code: &str) -> ValidationResult {
         let is_forced = self.enter.with(|state| std::mem::take(&mut state.is_forced));
-        if is_forced || self.needs_more(code) {
-            self.enter.with(|state| state.indentation = Some(" ".repeat(self.indentation(code))));
-            return ValidationResult::Incomplete;
+        match self.next_line(code, is_forced) {
+            Some(indentation) => {
+                self.enter.with(|state| state.indentation = Some(indentation));
+                ValidationResult::Incomplete
+            }
+            None => {
+                self.enter.with(|state| *state = EnterState::default());
+                ValidationResult::Complete
+            }
         }
-        self.enter.with(|state| *state = EnterState::default());
-        ValidationResult::Complete
     }
 }
 
@@ -205,7 +240,7 @@ mod tests {
         let enter = Arc::new(Enter::default());
         Parts {
             keys: Keys::new(Arc::clone(&enter), Arc::default()),
-            judge: Judge::new(Arc::clone(&enter), Tongue::Code),
+            judge: Judge::new(Arc::clone(&enter), Law::Fsharp),
             hints: Hints::new(DefaultHinter::default(), enter),
         }
     }
@@ -258,7 +293,7 @@ mod tests {
     #[test]
     fn enter_says_words_and_alt_enter_begins_a_line_of_them() {
         let Parts { mut keys, hints, .. } = parts();
-        let judge = Judge::new(Arc::clone(&hints.enter), Tongue::Words);
+        let judge = Judge::new(Arc::clone(&hints.enter), Law::Words);
         press(&mut keys, KeyModifiers::NONE);
         assert!(is_complete(judge.validate("let f x =")));
         press(&mut keys, KeyModifiers::ALT);

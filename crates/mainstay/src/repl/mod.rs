@@ -15,6 +15,7 @@ mod command;
 mod completion;
 mod editor;
 mod evaluation;
+mod finished;
 mod guests;
 mod help;
 mod highlight;
@@ -25,9 +26,7 @@ mod prompt;
 mod quiet;
 mod recall;
 mod reconnection;
-mod submission;
 mod talking;
-mod tokens;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -83,10 +82,12 @@ pub(crate) async fn run(
             (Some(Err(error)), _) => {
                 eprintln!("{}", Paint::stderr().tone(Tone::Error, &printable(&error.to_string())))
             }
-            (None, Tongue::Code) if is_secret(&text) => {
+            (None, Tongue::Fsharp | Tongue::Foreign) if is_secret(&text) => {
                 repl.carry_out(Input::Withheld(text.trim().to_owned())).await;
             }
-            (None, Tongue::Code) => repl.carry_out(Input::Code(text.trim_end().to_owned())).await,
+            (None, Tongue::Fsharp | Tongue::Foreign) => {
+                repl.carry_out(Input::Code(text.trim_end().to_owned())).await
+            }
             (None, Tongue::Words) if is_secret(&text) => {
                 note("it was not sent: all that is said to an agent is stored, also behind a blank");
             }

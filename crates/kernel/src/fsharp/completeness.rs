@@ -1,4 +1,4 @@
-//! Whether what was typed is finished, and how far its next line is indented.
+//! Whether F# code that was typed is finished, and how far its next line is indented.
 
 use super::tokens::{Token, TokenKind, Tokens, scan};
 
@@ -73,12 +73,12 @@ const UNFINISHED_WORDS: &[&str] = &[
 const BLOCK_OPENERS: &[&str] =
     &["=", "->", "then", "else", "do", "try", "finally", "function", "class", "struct", "with"];
 
-/// Whether Enter begins a new line instead of running `code`.
+/// Whether F# code goes on, so that Enter begins a new line instead of running it.
 ///
 /// Code is finished where it ends with `;;`, or where every bracket, string and comment is closed, its last token can be
 /// the last, and its last line is not part of an indented block. An empty line ends such a block, and anything else but
 /// what is not closed.
-pub(super) fn needs_more(code: &str) -> bool {
+pub fn needs_more(code: &str) -> bool {
     let tokens = scan(code);
     if tokens.is_inside_text {
         return true;
@@ -98,7 +98,7 @@ pub(super) fn needs_more(code: &str) -> bool {
 }
 
 /// How many spaces the line after `code` begins with.
-pub(super) fn indentation(code: &str) -> usize {
+pub fn indentation(code: &str) -> usize {
     let tokens = scan(code);
     if tokens.is_inside_text {
         return 0;
