@@ -1,6 +1,6 @@
 //! What every kernel does, whatever its language: the same tests over all of them.
 
-use mainstay_engine::query::{KernelAnswer, KernelQuery};
+use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_model::{Error, JobEnding, TextPosition, WorkerExit};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,6 +28,7 @@ macro_rules! of_kernels {
             an_error_is_told_and_the_session_goes_on,
             many_lines_come_whole_and_in_order,
             code_is_completed,
+            code_is_judged_before_it_runs,
             an_interrupt_ends_the_code,
             a_question_is_asked_and_answered,
             a_reset_leaves_nothing,
@@ -112,6 +113,30 @@ async fn code_is_completed(tongue: &Tongue) {
     assert!(matches!(members, Err(Error::InvalidArgument { .. })), "{members:?}");
     let symbols = session.kernel().query(KernelQuery::Symbols { text: wanted.to_owned(), limit: 3 }).await;
     assert!(matches!(symbols, Ok(KernelAnswer::Symbols(_))), "{symbols:?}");
+}
+
+async fn code_is_judged_before_it_runs(tongue: &Tongue) {
+    let session = Session::start(tongue).await;
+    let judged = async |code: &str| {
+        let query = KernelQuery::Completeness { code: code.to_owned() };
+        soon(session.kernel().query(query)).await.unwrap().completeness().unwrap()
+    };
+    let (whole, open) = (judged(tongue.sum).await, judged(tongue.open).await);
+    assert_eq!(whole, if tongue.judges { Completeness::Complete } else { Completeness::Unknown });
+    match open {
+        Completeness::Incomplete { .. } => assert!(tongue.judges),
+        other => assert_eq!((other, tongue.judges), (Completeness::Unknown, false)),
+    }
+    let inspect = async |code: &str| {
+        let cursor = TextPosition { line: 1, column: code.len() as u32 + 1 };
+        let query = KernelQuery::Inspection { code: code.to_owned(), cursor, in_detail: false };
+        soon(session.kernel().query(query)).await.unwrap().inspection().unwrap()
+    };
+    if let Some((code, wanted)) = tongue.inspect {
+        let told = inspect(code).await.unwrap();
+        assert!(told.text().contains(wanted), "{told:?}");
+    }
+    assert_eq!(inspect("no_such_name").await, None);
 }
 
 async fn an_interrupt_ends_the_code(tongue: &Tongue) {

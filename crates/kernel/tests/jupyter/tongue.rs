@@ -35,6 +35,12 @@ pub(crate) struct Tongue {
     pub(crate) exits_with: WorkerExit,
     /// Code that is completed at its end, and what is proposed.
     pub(crate) complete: (&'static str, &'static str),
+    /// Goes on.
+    pub(crate) open: &'static str,
+    /// Whether the kernel says what is finished.
+    pub(crate) judges: bool,
+    /// Code whose last name is known, and what is said of it; none where the kernel says nothing.
+    pub(crate) inspect: Option<(&'static str, &'static str)>,
 }
 
 /// How the value of an expression reaches those who asked.
@@ -68,6 +74,9 @@ pub(crate) const IPYKERNEL: Tongue = Tongue {
     exit: "import os\nos._exit(3)",
     exits_with: WorkerExit::Code(3),
     complete: ("import os; os.getc", "getcwd"),
+    open: "def f():",
+    judges: true,
+    inspect: Some(("len", "Return the number of items")),
 };
 
 /// The wheel on PyPI ends where it is interrupted, whoever does it.
@@ -90,6 +99,9 @@ pub(crate) const BASH: Tongue = Tongue {
     exit: "kill -9 $PPID",
     exits_with: WorkerExit::Signal(9),
     complete: ("ech", "echo"),
+    open: "for i in 1 2; do",
+    judges: false,
+    inspect: None,
 };
 
 pub(crate) const DENO: Tongue = Tongue {
@@ -110,6 +122,9 @@ pub(crate) const DENO: Tongue = Tongue {
     exit: "Deno.exit(3)",
     exits_with: WorkerExit::Code(3),
     complete: ("Deno.readTextF", "readTextFile"),
+    open: "function f() {",
+    judges: true,
+    inspect: None,
 };
 
 pub(crate) const FSHARP: Tongue = Tongue {
@@ -129,4 +144,7 @@ pub(crate) const FSHARP: Tongue = Tongue {
     exit: "exit 3",
     exits_with: WorkerExit::Code(3),
     complete: ("System.IO.File.ReadAllT", "ReadAllText"),
+    open: "let f x =",
+    judges: true,
+    inspect: Some(("List.map", "function")),
 };
