@@ -15,5 +15,7 @@ mod behaviour;
 mod python;
 #[path = "jupyter/session.rs"]
 mod session;
+#[path = "jupyter/table.rs"]
+mod table;
 #[path = "jupyter/tongue.rs"]
 mod tongue;

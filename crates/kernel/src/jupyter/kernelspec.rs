@@ -31,6 +31,12 @@ impl Places {
         Self::of(&|name| env::var_os(name).filter(|value| !value.is_empty()), own, working_directory)
     }
 
+    /// Where the user's own kernelspecs are; none where the user has no folder.
+    pub fn of_user() -> Option<PathBuf> {
+        let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        users(&variable).map(|root| root.join("kernels"))
+    }
+
     /// That of one environment alone: the folder it was installed in.
     pub fn of_environment(prefix: &Path) -> Self {
         Self { folders: vec![prefix.join("share/jupyter/kernels")] }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use mainstay_model::{AskId, Error, Timestamp};
+use mainstay_model::{AskId, Error};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -13,10 +13,7 @@ use zeromq::{DealerSendHalf, SocketSend};
 
 use super::execution::{Execution, REPORT, Report};
 use super::sockets::failed;
-use super::wire::{Header, Key, Message, PROTOCOL};
-
-/// Whom a kernel is told that it is spoken to by.
-const USER: &str = "mainstay";
+use super::wire::{Header, Key, Message};
 
 /// One kernel process, as it is spoken to.
 pub(super) struct Line {
@@ -219,15 +216,7 @@ pub(super) async fn ask_for_info(shell: &mut impl SocketSend, key: &Key, session
 }
 
 fn request(session: &str, kind: &str, id: &str, content: &Value) -> Message {
-    let header = Header {
-        msg_id: id.to_owned(),
-        msg_type: kind.to_owned(),
-        session: session.to_owned(),
-        username: USER.to_owned(),
-        date: Timestamp::now().to_string(),
-        version: PROTOCOL.to_owned(),
-        subshell_id: None,
-    };
+    let header = Header { msg_id: id.to_owned(), ..Header::new(kind, session) };
     Message::new(header, content)
 }
 

@@ -12,7 +12,7 @@ pub mod install;
 pub mod kernelspec;
 mod launch;
 mod line;
-mod places;
+pub mod places;
 mod published;
 mod python;
 mod reader;

@@ -3,7 +3,7 @@
 use mainstay_model::TextPosition;
 
 /// How many code points stand before a place; places behind the end of a line or of the code are its end.
-pub(super) fn offset(code: &str, TextPosition { line, column }: TextPosition) -> usize {
+pub fn offset(code: &str, TextPosition { line, column }: TextPosition) -> usize {
     let mut offset = 0;
     for (number, text) in (1..).zip(code.split('\n')) {
         if number == line {
@@ -21,7 +21,7 @@ pub(super) fn offset(code: &str, TextPosition { line, column }: TextPosition) ->
 }
 
 /// The place behind so many code points.
-pub(super) fn position(code: &str, offset: usize) -> TextPosition {
+pub fn position(code: &str, offset: usize) -> TextPosition {
     let (mut line, mut column) = (1, 1);
     for c in code.chars().take(offset) {
         if c == '\n' {

@@ -3,14 +3,18 @@
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
+use mainstay_model::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::Sha256;
+use uuid::Uuid;
 use zeromq::ZmqMessage;
 
 /// Stands between the identities and the message.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
+/// Whom the other side is told that it speaks to.
+const USER: &str = "mainstay";
 /// The version of the messaging protocol that is spoken here.
 pub const PROTOCOL: &str = "5.4";
 
@@ -75,6 +79,21 @@ pub struct Header {
     /// Which part of the kernel is to answer while others are busy. Source: JEP 91.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subshell_id: Option<String>,
+}
+
+impl Header {
+    /// Of a new message of a client or kernel.
+    pub fn new(msg_type: &str, session: &str) -> Self {
+        Self {
+            msg_id: Uuid::new_v4().simple().to_string(),
+            msg_type: msg_type.to_owned(),
+            session: session.to_owned(),
+            username: USER.to_owned(),
+            date: Timestamp::now().to_string(),
+            version: PROTOCOL.to_owned(),
+            subshell_id: None,
+        }
+    }
 }
 
 /// One message.

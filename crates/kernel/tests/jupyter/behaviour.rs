@@ -60,6 +60,7 @@ async fn told(session: &mut Session, code: &str, told: Told) -> String {
 async fn an_expression_has_a_value(tongue: &Tongue) {
     let mut session = Session::start(tongue).await;
     assert_eq!(told(&mut session, tongue.sum, tongue.told).await, "2");
+    assert_eq!(session.eval(tongue.sum).await.report.changes_state, !tongue.proves);
     let info = session.worker.runner.process().info();
     assert!(info.runtime.to_lowercase().contains(tongue.language), "{info:?}");
 }

@@ -41,6 +41,8 @@ pub(crate) struct Tongue {
     pub(crate) judges: bool,
     /// Code whose last name is known, and what is said of it; none where the kernel says nothing.
     pub(crate) inspect: Option<(&'static str, &'static str)>,
+    /// Whether it tells of the sum that it changes nothing, so that a replay leaves it out.
+    pub(crate) proves: bool,
 }
 
 /// How the value of an expression reaches those who asked.
@@ -77,6 +79,7 @@ pub(crate) const IPYKERNEL: Tongue = Tongue {
     open: "def f():",
     judges: true,
     inspect: Some(("len", "Return the number of items")),
+    proves: true,
 };
 
 /// The wheel on PyPI ends where it is interrupted, whoever does it.
@@ -102,6 +105,7 @@ pub(crate) const BASH: Tongue = Tongue {
     open: "for i in 1 2; do",
     judges: false,
     inspect: None,
+    proves: false,
 };
 
 pub(crate) const DENO: Tongue = Tongue {
@@ -125,6 +129,7 @@ pub(crate) const DENO: Tongue = Tongue {
     open: "function f() {",
     judges: true,
     inspect: None,
+    proves: false,
 };
 
 pub(crate) const FSHARP: Tongue = Tongue {
@@ -147,4 +152,5 @@ pub(crate) const FSHARP: Tongue = Tongue {
     open: "let f x =",
     judges: true,
     inspect: Some(("List.map", "function")),
+    proves: true,
 };

@@ -1,5 +1,6 @@
-//! `mainstay kernel list|install|doctor`
+//! `mainstay kernel list|install|register|unregister|serve|doctor`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -10,9 +11,11 @@ use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
 use mainstay_model::{Error, SessionKind};
 use serde::Serialize;
 
+use super::register::{Place, Register, unregister};
 use crate::config::Config;
 use crate::confirm::{Enter, agrees};
 use crate::home::Home;
+use crate::jupyter::{Wanted, serve};
 use crate::kernels::{build_fsharp, install_fsharp, install_jupyter, places, search};
 use crate::terminal::{Paint, Tone, note, printable};
 
@@ -46,6 +49,28 @@ enum KernelCommand {
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
+    },
+    /// Have Jupyter's front ends (Lab, VS Code, nbclient, …) run notebooks in sessions of Mainstay
+    #[command(
+        after_help = "Examples:\n  mainstay kernel register               # F# notebooks\n  mainstay kernel register python        # Python notebooks whose values survive a crash\n  mainstay kernel register --session lab # one session for all\n  mainstay kernel register --prefix .venv"
+    )]
+    Register(Register),
+    /// Take back what `register` did
+    #[command(
+        after_help = "Examples:\n  mainstay kernel unregister\n  mainstay kernel unregister --prefix .venv"
+    )]
+    Unregister(Place),
+    /// Be a Jupyter kernel: front ends start this by the kernelspec
+    #[command(hide = true)]
+    Serve {
+        /// The file that says where to listen
+        connection_file: PathBuf,
+        /// The kind of session
+        #[arg(long, default_value = "fsharp")]
+        kind: String,
+        /// One certain session
+        #[arg(long, conflicts_with = "kind")]
+        session: Option<String>,
     },
     /// Say what is there, what is missing, and the command that mends it
     #[command(after_help = "Examples:\n  mainstay kernel doctor\n  mainstay kernel doctor --json")]
@@ -96,6 +121,15 @@ impl KernelArgs {
                     install_jupyter(home, &kind, &with).await?;
                 }
                 Ok(ExitCode::SUCCESS)
+            }
+            KernelCommand::Register(register) => register.run(home).await.map(|()| ExitCode::SUCCESS),
+            KernelCommand::Unregister(place) => unregister(&place).map(|()| ExitCode::SUCCESS),
+            KernelCommand::Serve { connection_file, kind, session } => {
+                let wanted = match session {
+                    Some(session) => Wanted::Session(session),
+                    None => Wanted::Kind(SessionKind::new(kind)?),
+                };
+                serve(home, &connection_file, wanted).await.map(|()| ExitCode::SUCCESS)
             }
             KernelCommand::Doctor { json } => {
                 let report = examine(&search);

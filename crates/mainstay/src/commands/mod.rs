@@ -40,6 +40,7 @@ mod prune;
 mod questions;
 mod rebuild;
 pub(crate) mod refresh;
+mod register;
 mod restore;
 mod review;
 mod run;

@@ -15,7 +15,6 @@ use mainstay_model::{Error, Seq, TestSelection, Timestamp, Work};
 use super::command::{Command, Tongue};
 use super::evaluation::Submission;
 use super::help::help_text;
-use super::link::Link;
 use super::quiet::Quiet;
 use super::{CLIENT_NAME, Repl, no_terminal};
 use crate::commands::ask::{answer, asks_text};
@@ -40,6 +39,7 @@ use crate::commands::target::{create, working_directory};
 use crate::commands::transcript::{LINES, Wanted, entry_text, for_each_entry, nothing_shown};
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
+use crate::link::Link;
 use crate::terminal::{Paint, counted, note, printable};
 
 /// How many lines `:history` shows.

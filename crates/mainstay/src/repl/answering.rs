@@ -7,8 +7,9 @@ use unicode_width::UnicodeWidthStr;
 use super::editor::{Editor, Typed, clear_line};
 use super::evaluation::Progress;
 use super::prompt::LinePrompt;
-use super::{Repl, is_loss, no_terminal};
+use super::{Repl, no_terminal};
 use crate::commands::ask::question_text;
+use crate::link::is_loss;
 use crate::terminal::{note, printable, show_error};
 
 /// Columns that blanks around a prompt may take.

@@ -15,12 +15,12 @@ use mainstay_model::{
 };
 use tokio::time::sleep;
 
-use super::link::Heard;
+use super::Repl;
 use super::talking::{Talk, typed_ahead};
-use super::{Repl, is_loss};
 use crate::asking::{News, OwnAsks};
 use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
+use crate::link::{Heard, is_loss};
 use crate::terminal::{
     BegunLine, Paint, RewrittenLine, Tone, columns, display_text, eval_summary, note, printable, value_text,
 };

@@ -21,7 +21,6 @@ mod help;
 mod highlight;
 mod history;
 mod keys;
-mod link;
 mod prompt;
 mod quiet;
 mod recall;
@@ -45,7 +44,6 @@ use self::completion::{Asked, Source};
 use self::editor::{Done, Editor, Reading, Typed};
 use self::evaluation::Submission;
 use self::guests::Guests;
-use self::link::Link;
 use self::prompt::{Bell, LinePrompt};
 use self::quiet::Quiet;
 use self::recall::{Recall, is_secret};
@@ -53,6 +51,7 @@ use crate::commands::fault::{HardReset, fault_text, show_refusal};
 use crate::commands::target::{bring_into_use, settle};
 use crate::connect::Connection;
 use crate::home::Home;
+use crate::link::{Link, is_loss};
 use crate::terminal::{Paint, Tone, note, printable};
 
 /// What the daemon knows this client as.
@@ -107,11 +106,6 @@ pub(crate) async fn run(
 
 fn no_terminal(error: &std::io::Error) -> Error {
     Error::InvalidArgument { argument: "terminal".to_owned(), reason: error.to_string() }
-}
-
-/// Whether an error says that the daemon is gone.
-fn is_loss(error: &Error) -> bool {
-    matches!(error, Error::DaemonNotRunning | Error::DaemonStopping)
 }
 
 /// What was typed.

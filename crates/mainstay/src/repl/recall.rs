@@ -18,8 +18,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::is_loss;
 use crate::home::{self, Home};
+use crate::link::is_loss;
 use crate::terminal::note;
 
 /// How long the editor stands still for news of other terminals, when they are asked for.

@@ -7,10 +7,10 @@ use mainstay_model::Error;
 use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 
-use super::link::Link;
 use super::{CLIENT_NAME, Repl};
 use crate::connect::{Connection, connect, connect_or_start};
 use crate::home::Home;
+use crate::link::Link;
 use crate::terminal::{note, printable, show_error};
 
 /// How long a daemon that stops in order may take until it counts as gone.

@@ -25,7 +25,8 @@ use super::command::{self, Command, Tongue};
 use super::editor::{Editor, Typed};
 use super::evaluation::Progress;
 use super::prompt::LinePrompt;
-use super::{Repl, is_loss, no_terminal};
+use super::{Repl, no_terminal};
+use crate::link::is_loss;
 use crate::telling::{Screen, Teller, Told, state_words};
 use crate::terminal::{Paint, Tone, note, printable};
 

@@ -53,7 +53,6 @@ impl Paint {
     }
 
     /// Without colour.
-    #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self { is_on: false }
     }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::connect::Connection;
 
 /// What is heard of a session.
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// What has happened.
     Event(Event),
     /// What is going on.
@@ -20,11 +20,11 @@ pub(super) enum Heard {
 }
 
 /// A session as this client sees it.
-pub(super) struct Link {
+pub(crate) struct Link {
     /// Calls.
-    pub(super) client: Arc<Client>,
+    pub(crate) client: Arc<Client>,
     /// The session when it was last asked for, with the name it has now.
-    pub(super) session: SessionView,
+    pub(crate) session: SessionView,
     events: mpsc::UnboundedReceiver<Event>,
     /// What is going on before events say it; none of a kernel.
     live: Option<mpsc::UnboundedReceiver<Live>>,
@@ -35,13 +35,13 @@ pub(super) struct Link {
 
 impl Link {
     /// Follows a session from what has happened up to now.
-    pub(super) async fn open(connection: Connection, session: SessionView) -> Result<Self, Error> {
+    pub(crate) async fn open(connection: Connection, session: SessionView) -> Result<Self, Error> {
         let seen = session.last_seq;
         Self::resume(connection, session, seen).await
     }
 
     /// Follows a session from the last event that was seen.
-    pub(super) async fn resume(
+    pub(crate) async fn resume(
         connection: Connection,
         session: SessionView,
         seen: Seq,
@@ -64,7 +64,7 @@ impl Link {
     }
 
     /// The next event; none once the connection is lost. Dropping the future loses no event.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             match self.hear().await? {
                 Heard::Event(event) => return Some(event),
@@ -75,7 +75,7 @@ impl Link {
     }
 
     /// What is heard next; nothing once the connection is lost. Dropping the future loses nothing.
-    pub(super) async fn hear(&mut self) -> Option<Heard> {
+    pub(crate) async fn hear(&mut self) -> Option<Heard> {
         tokio::select! {
             biased;
             event = self.events.recv() => self.take(event).map(Heard::Event),
@@ -98,22 +98,22 @@ impl Link {
     }
 
     /// The newest event that was seen.
-    pub(super) fn seen(&self) -> Seq {
+    pub(crate) fn seen(&self) -> Seq {
         self.seen
     }
 
     /// Whether the connection is lost.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }
 
     /// Whether the session was deleted.
-    pub(super) fn is_deleted(&self) -> bool {
+    pub(crate) fn is_deleted(&self) -> bool {
         self.is_deleted
     }
 
     /// How the session is named in calls.
-    pub(super) fn reference(&self) -> String {
+    pub(crate) fn reference(&self) -> String {
         self.session.session.to_string()
     }
 }
@@ -123,4 +123,9 @@ async fn next_live(live: &mut Option<mpsc::UnboundedReceiver<Live>>) -> Option<L
         Some(live) => live.recv().await,
         None => std::future::pending().await,
     }
+}
+
+/// Whether an error says that the daemon is gone.
+pub(crate) fn is_loss(error: &Error) -> bool {
+    matches!(error, Error::DaemonNotRunning | Error::DaemonStopping)
 }

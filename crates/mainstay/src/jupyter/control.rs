@@ -1,0 +1,106 @@
+//! What a front end asks without waiting behind code that runs: to interrupt it, to end.
+
+use std::sync::{Arc, PoisonError};
+
+use mainstay_gateway::rpc::api::{CancelSession, Method, ResetSession, Sent};
+use mainstay_kernel::jupyter::connection::Channel;
+use mainstay_kernel::jupyter::wire::Message;
+use mainstay_model::Error;
+use serde_json::{Value, json};
+
+use super::Running;
+use super::channels::{Incoming, Voice};
+use super::content::ShutdownRequest;
+use super::seat::CLIENT;
+use crate::connect::connect_or_start;
+use crate::home::Home;
+
+/// What serves these requests.
+pub(super) struct Control {
+    home: Home,
+    session: String,
+    running: Running,
+    voice: Arc<Voice>,
+    info: Value,
+}
+
+impl Control {
+    pub(super) const fn new(
+        home: Home,
+        session: String,
+        running: Running,
+        voice: Arc<Voice>,
+        info: Value,
+    ) -> Self {
+        Self { home, session, running, voice, info }
+    }
+
+    /// Serves requests until one asks for the end.
+    pub(super) async fn serve(self, mut requests: Incoming) {
+        while let Some(request) = requests.recv().await {
+            self.voice.publish(Some(&request), "status", &json!({ "execution_state": "busy" })).await;
+            let ends = self.answer(&request).await;
+            self.voice.publish(Some(&request), "status", &json!({ "execution_state": "idle" })).await;
+            if ends {
+                return;
+            }
+        }
+    }
+
+    /// Answers one; says whether it is the last.
+    async fn answer(&self, request: &Message) -> bool {
+        let kind = request.header.msg_type.as_str();
+        let (content, ends) = match kind {
+            "kernel_info_request" => (self.info.clone(), false),
+            "interrupt_request" => (said(self.cancel().await), false),
+            "shutdown_request" => {
+                let restart = request.read::<ShutdownRequest>().is_ok_and(|asked| asked.restart);
+                let answer = if restart { self.forget().await } else { Ok(()) };
+                let mut content = said(answer);
+                content["restart"] = json!(restart);
+                (content, true)
+            }
+            _ => {
+                tracing::debug!(kind, "a front end asks for what there is not");
+                return false;
+            }
+        };
+        let reply = kind.replace("_request", "_reply");
+        self.voice.reply(Channel::Control, request, &reply, &content).await;
+        if ends {
+            self.voice.publish(Some(request), &reply, &content).await;
+        }
+        ends
+    }
+
+    /// Stops the code that this front end has asked for; never somebody else's.
+    async fn cancel(&self) -> Result<(), Error> {
+        let target = self.running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(target) = target else { return Ok(()) };
+        let cancel =
+            CancelSession { session: self.session.clone(), target: Some(target), sent: Sent::default() };
+        match self.call(cancel).await {
+            // It has just ended.
+            Ok(_) | Err(Error::NotRunning { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A kernel that is started again has no definitions.
+    async fn forget(&self) -> Result<(), Error> {
+        self.cancel().await?;
+        let reset = ResetSession { session: self.session.clone(), hard: true, sent: Sent::default() };
+        self.call(reset).await.map(drop)
+    }
+
+    async fn call<M: Method>(&self, method: M) -> Result<M::Answer, Error> {
+        connect_or_start(&self.home, CLIENT).await?.client.call(method).await
+    }
+}
+
+fn said(answer: Result<(), Error>) -> Value {
+    match answer {
+        Ok(()) => json!({ "status": "ok" }),
+        Err(error) => super::execution::failure(&error),
+    }
+}

@@ -1,0 +1,290 @@
+//! Code that runs for a front end: what it prints and shows as it comes, what it asks, and what came of it.
+
+use std::sync::PoisonError;
+
+use mainstay_gateway::rpc::api::{CancelSession, Eval, Sent};
+use mainstay_gateway::view::EvalView;
+use mainstay_kernel::jupyter::connection::Channel;
+use mainstay_kernel::jupyter::wire::Message;
+use mainstay_model::{
+    Admission, AskId, Bundle, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::content::{ExecuteRequest, InputReply, data_of};
+use super::shell::{Shell, read};
+use crate::asking::OwnAsks;
+use crate::link::is_loss;
+use crate::terminal::{Paint, eval_summary};
+
+/// What Jupyter calls code that was interrupted.
+const INTERRUPTED: &str = "KeyboardInterrupt";
+/// And code that asks where nobody can answer.
+const UNANSWERABLE: &str = "StdinNotImplementedError";
+
+/// One request to run code.
+struct Run<'a> {
+    request: &'a Message,
+    asked: &'a ExecuteRequest,
+    command: CommandId,
+    asks: OwnAsks,
+    /// What was put to the front end last.
+    put: Option<AskId>,
+    /// It asked where nobody can answer.
+    is_unanswerable: bool,
+}
+
+impl Shell {
+    /// Runs the code of a request; what is said of it to who asked.
+    pub(super) async fn execute(&mut self, request: &Message) -> Value {
+        let asked: ExecuteRequest = match read(request) {
+            Ok(asked) => asked,
+            Err(error) => return failure(&error),
+        };
+        if asked.code.trim().is_empty() && asked.user_expressions.is_empty() {
+            return self.done(json!({}));
+        }
+        if !asked.silent {
+            self.count += u64::from(asked.store_history);
+            let input = json!({ "code": asked.code, "execution_count": self.count });
+            self.voice.publish(Some(request), "execute_input", &input).await;
+        }
+        let mut run = Run {
+            request,
+            asked: &asked,
+            // Sent again, it does not run again.
+            command: CommandId::new(format!("jupyter:{}", request.header.msg_id))
+                .unwrap_or_else(|_| CommandId::from_uuid(Uuid::now_v7())),
+            asks: OwnAsks::default(),
+            put: None,
+            is_unanswerable: false,
+        };
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.command.clone());
+        let ran = self.run(&mut run).await;
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let failed = match ran {
+            Ok(eval) if eval.success => {
+                self.tell_result(&run, &eval).await;
+                let expressions = self.user_expressions(&asked).await;
+                return self.done(expressions);
+            }
+            Ok(eval) => failed(&eval, &asked.code, run.is_unanswerable),
+            Err(error) => failure(&error),
+        };
+        if !asked.silent {
+            let told = json!({ "ename": failed["ename"], "evalue": failed["evalue"], "traceback": failed["traceback"] });
+            self.voice.publish(Some(request), "error", &told).await;
+        }
+        let mut failed = failed;
+        failed["execution_count"] = json!(self.count);
+        failed
+    }
+
+    fn done(&self, expressions: Value) -> Value {
+        json!({ "status": "ok", "execution_count": self.count, "user_expressions": expressions, "payload": [] })
+    }
+
+    /// Has the code run once, however often the daemon goes meanwhile.
+    async fn run(&mut self, run: &mut Run<'_>) -> Result<EvalView, Error> {
+        loop {
+            match self.follow(run).await {
+                Err(error) if is_loss(&error) => self.seat.reconnect().await?,
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn follow(&mut self, run: &mut Run<'_>) -> Result<EvalView, Error> {
+        let client = self.seat.client();
+        let eval = client.call(Eval {
+            session: self.seat.session(),
+            code: run.asked.code.clone(),
+            file: None,
+            // What is silent leaves no trace.
+            withheld: run.asked.silent,
+            admission: Admission::Queue,
+            sent: Sent::named(run.command.clone()),
+        });
+        tokio::pin!(eval);
+        let eval = loop {
+            tokio::select! {
+                eval = &mut eval => break eval?,
+                event = self.seat.next(), if !self.seat.is_lost() => {
+                    if let Some(event) = event {
+                        self.observe(&event, run).await;
+                    }
+                }
+                answer = self.answers.recv() => {
+                    if let Some(answer) = answer {
+                        self.answer_ask(&answer, run).await?;
+                    }
+                }
+            }
+        };
+        // An answer may overtake the last of the output.
+        while self.seat.seen() < eval.seq {
+            let Some(event) = self.seat.next().await else { break };
+            self.observe(&event, run).await;
+        }
+        Ok(eval)
+    }
+
+    /// Takes in an event that code of ours does not wait for.
+    pub(super) fn overhear(&mut self, event: &Event) {
+        if let EventBody::EvalRequested { .. } = event.body {
+            self.count += 1;
+        }
+    }
+
+    async fn observe(&mut self, event: &Event, run: &mut Run<'_>) {
+        run.asks.observe(event, &run.command);
+        if event.metadata.correlation.as_ref() != Some(&run.command) {
+            return self.overhear(event);
+        }
+        if !run.asked.silent {
+            match &event.body {
+                EventBody::OutputProduced { stream, text, .. } => self.print(run, *stream, text).await,
+                EventBody::OutputDisplayed { display, .. } if !display.is_value => {
+                    self.show(run, display).await
+                }
+                _ => {}
+            }
+        }
+        self.put_ask(run).await;
+    }
+
+    async fn print(&self, run: &Run<'_>, stream: OutputStream, text: &str) {
+        let content = json!({ "name": stream, "text": text });
+        self.voice.publish(Some(run.request), "stream", &content).await;
+    }
+
+    async fn show(&mut self, run: &Run<'_>, display: &Display) {
+        let Display { id, data, .. } = display;
+        let kind = match id {
+            Some(id) if !self.displayed.insert(id.clone()) => "update_display_data",
+            Some(_) | None => "display_data",
+        };
+        let transient = id.as_ref().map_or_else(|| json!({}), |id| json!({ "display_id": id }));
+        let content = json!({ "data": data_of(data), "metadata": {}, "transient": transient });
+        self.voice.publish(Some(run.request), kind, &content).await;
+    }
+
+    /// Puts what the code asks to the front end that asked for it.
+    async fn put_ask(&self, run: &mut Run<'_>) {
+        let Some(ask) = run.asks.open() else { return };
+        if run.put == Some(ask.ask) {
+            return;
+        }
+        let (question, id) = (ask.question.clone(), ask.ask);
+        run.put = Some(id);
+        if !run.asked.allow_stdin {
+            run.is_unanswerable = true;
+            let cancel = CancelSession {
+                session: self.seat.session(),
+                target: Some(run.command.clone()),
+                sent: Sent::default(),
+            };
+            // Where it cannot be stopped, it waits for somebody else's answer.
+            if let Err(error) = self.seat.client().call(cancel).await {
+                tracing::warn!(%error, "code that asks could not be stopped");
+            }
+            return;
+        }
+        let is_secret = question.schema["writeOnly"] == json!(true);
+        let content = json!({ "prompt": question.prompt, "password": is_secret });
+        self.voice.reply(Channel::Stdin, run.request, "input_request", &content).await;
+    }
+
+    async fn answer_ask(&self, answer: &Message, run: &mut Run<'_>) -> Result<(), Error> {
+        let (Ok(InputReply { value }), Some(ask)) = (answer.read(), run.put) else { return Ok(()) };
+        match run.asks.answer(&self.seat.client(), ask, &value).await {
+            Err(error @ Error::AnswerInvalid { .. }) => {
+                self.print(run, OutputStream::Stderr, &format!("{error}\n")).await;
+                run.put = None;
+                self.put_ask(run).await;
+                Ok(())
+            }
+            answered => answered,
+        }
+    }
+
+    async fn tell_result(&self, run: &Run<'_>, eval: &EvalView) {
+        if run.asked.silent {
+            return;
+        }
+        let notes = eval_summary(eval, None, &run.asked.code, Paint::plain());
+        if !notes.is_empty() {
+            self.print(run, OutputStream::Stderr, &notes).await;
+        }
+        if let Some(data) = value_of(eval) {
+            let content = json!({ "execution_count": self.count, "data": data_of(&data), "metadata": {} });
+            self.voice.publish(Some(run.request), "execute_result", &content).await;
+        }
+    }
+
+    /// What each comes to, as a front end asked with its code.
+    async fn user_expressions(&mut self, asked: &ExecuteRequest) -> Value {
+        let mut told = serde_json::Map::new();
+        for (name, code) in &asked.user_expressions {
+            let eval = self
+                .seat
+                .call(Eval {
+                    session: self.seat.session(),
+                    code: code.clone(),
+                    file: None,
+                    withheld: true,
+                    admission: Admission::Queue,
+                    sent: Sent::default(),
+                })
+                .await;
+            let told_of_it = match eval {
+                Ok(eval) if eval.success => {
+                    let data = value_of(&eval).map_or_else(|| json!({}), |data| data_of(&data));
+                    json!({ "status": "ok", "data": data, "metadata": {} })
+                }
+                Ok(eval) => failed(&eval, code, false),
+                Err(error) => failure(&error),
+            };
+            told.insert(name.clone(), told_of_it);
+        }
+        Value::Object(told)
+    }
+}
+
+/// The value of the last expression, in all its forms; none of code that only defines something.
+fn value_of(eval: &EvalView) -> Option<Bundle> {
+    let shown = eval.displays.iter().rfind(|view| view.display.is_value);
+    match (shown, &eval.value) {
+        (Some(view), _) => Some(view.display.data.clone()),
+        (None, Some(value)) => Some(Bundle::plain(value.clone())),
+        (None, None) => None,
+    }
+}
+
+/// What is said of code that did not run to its end.
+fn failed(eval: &EvalView, code: &str, is_unanswerable: bool) -> Value {
+    let summary = eval_summary(eval, None, code, Paint::plain());
+    let first = eval.diagnostics.first().map(|diagnostic| diagnostic.message.clone());
+    let (name, value) = match (&eval.error, is_unanswerable) {
+        (_, true) => {
+            let reason = "the code asks, and this front end takes no answers; it was stopped";
+            (UNANSWERABLE.to_owned(), reason.to_owned())
+        }
+        (_, false) if eval.ending == EvalEnding::Cancelled.name() => (INTERRUPTED.to_owned(), String::new()),
+        (Some(error), false) => (error.kind.clone(), error.message.clone()),
+        (None, false) => (eval.ending.clone(), first.unwrap_or_default()),
+    };
+    let traceback: Vec<String> = match (is_unanswerable, summary.is_empty()) {
+        (true, _) | (false, true) => vec![format!("{name}: {value}")],
+        (false, false) => summary.lines().map(str::to_owned).collect(),
+    };
+    json!({ "status": "error", "ename": name, "evalue": value, "traceback": traceback })
+}
+
+/// What is said where the daemon refuses something.
+pub(super) fn failure(error: &Error) -> Value {
+    let (name, text) = (error.code().to_string(), error.to_string());
+    let traceback = [format!("{text} [{name}]"), format!("  {}", error.next_step())];
+    json!({ "status": "error", "ename": name, "evalue": text, "traceback": traceback })
+}

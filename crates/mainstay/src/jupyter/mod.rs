@@ -1,0 +1,57 @@
+//! Mainstay as a Jupyter kernel: a process that a front end starts by its kernelspec, and that speaks to a session of the daemon. The
+//! session outlives it; who opens the notebook again gets it back. Source: the messaging protocol of Jupyter, version 5.4.
+//!
+//! `channels` has the sockets, `seat` the session, `shell` what is asked of it, one after the other, `execution` code that runs, `control`
+//! what does not wait behind that. `registration` writes the kernelspec.
+
+mod channels;
+mod content;
+mod control;
+mod execution;
+mod language;
+mod registration;
+mod seat;
+mod shell;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use mainstay_kernel::jupyter::connection::Connection;
+use mainstay_model::{CommandId, Error};
+use serde_json::json;
+
+pub(crate) use self::registration::{Registration, registered};
+pub(crate) use self::seat::Wanted;
+
+use self::channels::Channels;
+use self::control::Control;
+use self::seat::Seat;
+use self::shell::Shell;
+use crate::home::Home;
+
+/// The command whose code runs, as far as a front end has asked for it.
+type Running = Arc<Mutex<Option<CommandId>>>;
+
+/// Serves a front end until it says that this is enough.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where the connection file cannot be used, and what stands in the way of a session.
+pub(crate) async fn serve(home: &Home, connection_file: &Path, wanted: Wanted) -> Result<(), Error> {
+    let unusable = |error: std::io::Error| Error::InvalidArgument {
+        argument: connection_file.display().to_string(),
+        reason: error.to_string(),
+    };
+    let connection = Connection::read(connection_file).map_err(unusable)?;
+    let Channels { voice, shell, control, stdin } = Channels::bind(&connection).await?;
+    voice.publish(None, "status", &json!({ "execution_state": "starting" })).await;
+    let seat = Seat::take(home, wanted).await?;
+    let running = Running::default();
+    let caller =
+        Control::new(home.clone(), seat.session(), Arc::clone(&running), Arc::clone(&voice), seat.info());
+    let shell = Shell::new(seat, voice, running, shell, stdin);
+    tokio::select! {
+        () = caller.serve(control) => {}
+        () = shell.serve() => {}
+    }
+    Ok(())
+}

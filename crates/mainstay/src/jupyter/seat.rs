@@ -1,0 +1,158 @@
+//! The session that a kernel stands for: which it is, and calls to it, also after the daemon has gone and come again.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, Method};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_model::{Error, Event, Seq, SessionKind};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::language::language_info;
+use crate::commands::target::{create, settle, working_directory};
+use crate::connect::{Connection, VERSION, connect_or_start};
+use crate::home::Home;
+use crate::link::{Link, is_loss};
+
+/// What the daemon knows this client as.
+pub(super) const CLIENT: &str = "jupyter";
+/// Where a Jupyter server says which notebook it starts a kernel for.
+const NOTEBOOK: &str = "JPY_SESSION_NAME";
+/// How often another daemon is looked for where one is lost, and the pause between two looks.
+const LOOKS: u32 = 40;
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Which session a kernel is to stand for.
+pub(crate) enum Wanted {
+    /// This one.
+    Session(String),
+    /// The one of the notebook, or of the folder where no notebook is named; created where there is none.
+    Kind(SessionKind),
+}
+
+/// A session, and the way to it.
+pub(super) struct Seat {
+    home: Home,
+    link: Link,
+}
+
+impl Seat {
+    /// Finds the session, or creates it, and starts it.
+    pub(super) async fn take(home: &Home, wanted: Wanted) -> Result<Self, Error> {
+        let connection = connect_or_start(home, CLIENT).await?;
+        let client = &connection.client;
+        let session = match wanted {
+            Wanted::Session(session) => client.call(GetSession { session }).await?,
+            Wanted::Kind(kind) => find_or_create(home, client, kind).await?,
+        };
+        if session.kind.is_agent() {
+            let reason = format!("it is of kind {}, which runs no code", session.kind);
+            return Err(Error::InvalidArgument { argument: "--session".to_owned(), reason });
+        }
+        let session = settle(client, session).await?;
+        Ok(Self { home: home.clone(), link: Link::open(connection, session).await? })
+    }
+
+    /// How the session is named in calls.
+    pub(super) fn session(&self) -> String {
+        self.link.reference()
+    }
+
+    /// How often code ran in the session.
+    pub(super) fn evals(&self) -> u64 {
+        self.link.session.evals
+    }
+
+    pub(super) fn client(&self) -> Arc<Client> {
+        Arc::clone(&self.link.client)
+    }
+
+    pub(super) fn seen(&self) -> Seq {
+        self.link.seen()
+    }
+
+    /// The next event; none once the connection is lost.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        self.link.next().await
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.link.is_lost()
+    }
+
+    /// Asks the daemon something; again where that has gone meanwhile.
+    ///
+    /// # Errors
+    /// What the daemon says, and that there is none.
+    pub(super) async fn call<M: Method + Clone>(&mut self, method: M) -> Result<M::Answer, Error> {
+        match self.link.client.call(method.clone()).await {
+            Err(error) if is_loss(&error) => {
+                self.reconnect().await?;
+                self.link.client.call(method).await
+            }
+            answered => answered,
+        }
+    }
+
+    /// Finds the daemon that runs now, or starts one, and goes on with the session.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub(super) async fn reconnect(&mut self) -> Result<(), Error> {
+        let mut looks = 0;
+        loop {
+            match self.resume().await {
+                Err(error) if is_loss(&error) && looks < LOOKS => looks += 1,
+                resumed => return resumed,
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn resume(&mut self) -> Result<(), Error> {
+        let connection: Connection = connect_or_start(&self.home, CLIENT).await?;
+        let session = connection.client.call(GetSession { session: self.session() }).await?;
+        let session = settle(&connection.client, session).await?;
+        self.link = Link::resume(connection, session, self.link.seen()).await?;
+        Ok(())
+    }
+
+    /// `kernel_info_reply`
+    pub(super) fn info(&self) -> Value {
+        let SessionView { kind, worker, name, short_id, .. } = &self.link.session;
+        let runtime = worker.as_ref().map(|worker| worker.runtime.as_str());
+        let runs = worker.as_ref().map_or_else(|| kind.to_string(), |worker| worker.kernel.clone());
+        json!({
+            "status": "ok",
+            "protocol_version": mainstay_kernel::jupyter::wire::PROTOCOL,
+            "implementation": "mainstay",
+            "implementation_version": VERSION,
+            "language_info": language_info(kind, runtime),
+            "banner": format!("Mainstay {VERSION}: {runs} in session {name} ({short_id}), which stays when the notebook is closed"),
+            "help_links": [],
+            "debugger": false,
+        })
+    }
+}
+
+/// A session is found again by the name of its notebook, as a person would find it by `mainstay attach`.
+async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Result<SessionView, Error> {
+    let notebook = std::env::var(NOTEBOOK).ok();
+    let name = notebook.and_then(|path| Some(Path::new(&path).file_stem()?.to_str()?.to_owned()));
+    let working_directory = working_directory()?.display().to_string();
+    let here = ListSessions { working_directory: Some(working_directory.clone()), ..ListSessions::default() };
+    let own = client.daemon.principal.clone();
+    let found = client.call(here).await?.into_iter().find(|session| {
+        session.owner == own && session.kind == kind && name.as_ref().is_none_or(|name| session.name == *name)
+    });
+    match found {
+        Some(session) => Ok(session),
+        None => {
+            let new = CreateSession { command: None, kind, working_directory, project: None, name };
+            create(home, client, new).await
+        }
+    }
+}

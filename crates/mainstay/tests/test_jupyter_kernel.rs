@@ -1,0 +1,123 @@
+//! Mainstay as a Jupyter kernel: jupyter_client, nbclient and jupyter_kernel_test run code in sessions that outlive them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use support::World;
+
+/// A home whose kernels are registered in an environment of their own.
+fn registered(kinds: &[&str]) -> World {
+    let world = World::with_jupyter();
+    for kind in kinds {
+        let prefix = world.work().join("env");
+        let done = world.run(["kernel", "register", kind, "--prefix", prefix.to_str().unwrap()]);
+        assert_eq!(done.code, 0, "{done:?}");
+    }
+    world
+}
+
+/// Python with the front ends, which find what was registered.
+fn front_end(world: &World, script: &str, arguments: &[&str]) -> Command {
+    let path = [world.work().join("env/share/jupyter"), support::jupyter().join("share/jupyter")];
+    let mut command = Command::new(support::jupyter().join("bin/python"));
+    command
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script))
+        .args(arguments)
+        .env("JUPYTER_PATH", std::env::join_paths(path).unwrap())
+        .env("DOTNET_ROOT", support::dotnet())
+        .env("HOME", world.work())
+        .current_dir(world.work());
+    command
+}
+
+fn told(mut command: Command) -> Value {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn jupyters_own_tests_pass() {
+    let world = registered(&["fsharp", "python3"]);
+    let output = front_end(&world, "kernel_test.py", &[]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("\nOK"), "{said}");
+}
+
+#[test]
+fn a_notebook_that_is_closed_leaves_its_session_and_opened_again_gets_it_back() {
+    let world = registered(&["fsharp"]);
+    let run = |cells: &[&str]| {
+        let arguments = [&["notebook", "mainstay-fsharp"], cells].concat();
+        let mut command = front_end(&world, "drive_kernel.py", &arguments);
+        command.env("JPY_SESSION_NAME", world.work().join("Prices.ipynb"));
+        told(command)
+    };
+    let first = run(&["let price = 20", "price * 2", "printfn \"%d\" price", "price + \"\""]);
+    assert_eq!(first[0], json!([]));
+    assert_eq!(first[1], json!([["execute_result", { "text/plain": "40" }]]));
+    assert_eq!(first[2], json!([["stdout", "20\n"]]));
+    assert_eq!(first[3][0][0], "error", "{first}");
+    assert_eq!(run(&["price + 1"])[0][0][1]["text/plain"], "21");
+    let session = world.session();
+    assert_eq!((&session["name"], &session["state"]), (&json!("Prices"), &json!("Ready")), "{session}");
+    assert_eq!(world.eval("price + 2")["value"], "22", "a terminal has the same session");
+}
+
+#[test]
+fn a_front_end_asks_is_asked_interrupts_and_restarts() {
+    let world = registered(&["python3"]);
+    let steps = told(front_end(&world, "drive_kernel.py", &["live"]));
+    assert_eq!(steps["first"]["expressions"]["next"]["data"]["text/plain"], "42", "{steps}");
+    assert_eq!(steps["asked"]["text"], "hello Ada Name?\n");
+    assert_eq!(steps["refused"]["ename"], "StdinNotImplementedError");
+    assert_eq!(steps["silent"]["kinds"], json!([]));
+    assert_eq!(
+        steps["updated"]["kinds"],
+        json!(["execute_input", "display_data", "update_display_data"]),
+        "{steps}"
+    );
+    assert_eq!(steps["interrupted"], json!(["error", "KeyboardInterrupt", "aborted"]));
+    assert_eq!(steps["kept"]["text"], "41\n");
+    assert_eq!(steps["restarted"]["text"], "False\n", "who restarts a kernel wants nothing of what was");
+}
+
+#[test]
+fn a_notebook_goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell() {
+    let world = registered(&["python3"]);
+    let mut child = front_end(&world, "drive_kernel.py", &["crash"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    world.kill_daemon();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    let steps: Value = serde_json::from_str(&rest).unwrap();
+    assert_eq!(steps["cut"][0], "error", "{steps}");
+    assert_eq!(steps["after"]["text"], "41\n", "{steps}");
+}
+
+#[test]
+fn what_was_registered_is_found_and_taken_back() {
+    let world = registered(&["fsharp"]);
+    let prefix = world.work().join("env");
+    let kernels = prefix.join("share/jupyter/kernels");
+    assert!(kernels.join("mainstay-fsharp/kernel.json").is_file());
+    // Of what Mainstay runs itself, its own kernelspecs are none.
+    let mut list = world.command();
+    let listed =
+        list.args(["kernel", "list"]).env("JUPYTER_PATH", prefix.join("share/jupyter")).output().unwrap();
+    assert!(!String::from_utf8_lossy(&listed.stdout).contains("mainstay-fsharp"));
+    let unregister = || world.run(["kernel", "unregister", "--prefix", prefix.to_str().unwrap()]);
+    assert!(unregister().stderr.contains("mainstay-fsharp is gone"));
+    assert_eq!(std::fs::read_dir(&kernels).unwrap().count(), 0);
+    assert!(unregister().stderr.contains("there is none"));
+}
