@@ -121,3 +121,36 @@ fn what_was_registered_is_found_and_taken_back() {
     assert_eq!(std::fs::read_dir(&kernels).unwrap().count(), 0);
     assert!(unregister().stderr.contains("there is none"));
 }
+
+#[test]
+fn a_kernel_ends_with_the_front_end_that_started_it() {
+    let world = registered(&["python3"]);
+    let file = world.work().join("connection.json");
+    let connection = json!({
+        "transport": "ipc", "ip": world.work().join("socket"), "key": "k", "signature_scheme": "hmac-sha256",
+        "shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5,
+    });
+    std::fs::write(&file, connection.to_string()).unwrap();
+    let serve = format!(
+        "{} kernel serve {} --kind python3 & echo $!; wait",
+        env!("CARGO_BIN_EXE_mainstay"),
+        file.display()
+    );
+    let mut front = Command::new("sh")
+        .args(["-c", &serve])
+        .envs(world.command().get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(world.work())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(front.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let kernel = support::watch(line.trim().parse().unwrap());
+    let is_there =
+        || world.run(["session", "list", "--json"]).json().as_array().is_some_and(|all| !all.is_empty());
+    assert!(support::within(std::time::Duration::from_secs(60), is_there));
+    front.kill().unwrap();
+    front.wait().unwrap();
+    support::wait_for_end(&kernel);
+    assert_eq!(world.eval("1 + 1")["value"], "2", "the session goes on");
+}

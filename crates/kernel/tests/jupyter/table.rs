@@ -40,9 +40,10 @@ async fn row(tongue: &Tongue) -> String {
 
 #[tokio::test]
 async fn the_readme_says_what_each_kind_can() {
-    let mut table = "| `--kind` | what runs it | values | Ctrl-C | input | Enter | inspection | proves what is pure |\n\
+    let mut table =
+        "| `--kind` | what runs it | values | Ctrl-C | input | Enter | inspection | proves what is pure |\n\
                      | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        .to_owned();
+            .to_owned();
     for tongue in [&FSHARP, &IPYKERNEL, &XEUS_PYTHON, &DENO, &BASH] {
         table.push_str(&row(tongue).await);
     }

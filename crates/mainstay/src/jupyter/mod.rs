@@ -15,10 +15,13 @@ mod shell;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mainstay_kernel::jupyter::connection::Connection;
 use mainstay_model::{CommandId, Error};
+use rustix::process::{Pid, getppid};
 use serde_json::json;
+use tokio::time::sleep;
 
 pub(crate) use self::registration::{Registration, registered};
 pub(crate) use self::seat::Wanted;
@@ -29,14 +32,32 @@ use self::seat::Seat;
 use self::shell::Shell;
 use crate::home::Home;
 
+/// How often it is looked whether the front end is there.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
 /// The command whose code runs, as far as a front end has asked for it.
 type Running = Arc<Mutex<Option<CommandId>>>;
 
-/// Serves a front end until it says that this is enough.
+/// Serves a front end until it says that this is enough, or is gone.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where the connection file cannot be used, and what stands in the way of a session.
 pub(crate) async fn serve(home: &Home, connection_file: &Path, wanted: Wanted) -> Result<(), Error> {
+    let front_end = getppid();
+    tokio::select! {
+        served = serve_front_end(home, connection_file, wanted) => served,
+        () = is_gone(front_end) => Ok(()),
+    }
+}
+
+/// Ends when the front end does, which started this process: nobody else would end it.
+async fn is_gone(front_end: Option<Pid>) {
+    while getppid() == front_end {
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
+
+async fn serve_front_end(home: &Home, connection_file: &Path, wanted: Wanted) -> Result<(), Error> {
     let unusable = |error: std::io::Error| Error::InvalidArgument {
         argument: connection_file.display().to_string(),
         reason: error.to_string(),
