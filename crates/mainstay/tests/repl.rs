@@ -3,6 +3,7 @@
 
 mod support;
 #[path = "support/terminal.rs"]
+#[allow(dead_code, reason = "other tests look closer")]
 mod terminal;
 
 use std::time::{Duration, Instant};

@@ -130,3 +130,56 @@ fn a_terminal_has_tables_and_lines_as_text_and_is_told_of_pictures() {
     work>
     ");
 }
+
+/// A PNG of one pixel.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==";
+
+fn shows_a_pixel() -> String {
+    format!(
+        "System.Convert.FromBase64String \"{PIXEL}\" |> Mainstay.image |> Mainstay.display; printfn \"shown\""
+    )
+}
+
+#[test]
+fn a_terminal_that_shows_pictures_is_given_them_wherever_they_are_shown() {
+    let world = World::new();
+    let drawn = format!("\u{1b}_Ga=T,f=100,q=2,m=0;{PIXEL}\u{1b}\\");
+    let mut command = world.command();
+    command.env("MAINSTAY_IMAGES", "kitty");
+    let terminal = Terminal::run(&command);
+    terminal.wait_for("Type F#, or :help");
+    terminal.wait_for_last_line("work>");
+    terminal.enter(&shows_a_pixel());
+    terminal.wait_for("val it : unit = ()");
+    terminal.wait_for_last_line("work>");
+    assert_eq!(terminal.written().matches(&drawn).count(), 1);
+    assert!(!terminal.screen().contains("has it]"), "{}", terminal.screen());
+    terminal.enter(":transcript");
+    terminal.wait_for("[image/png, 1×1");
+    terminal.wait_for_last_line("work>");
+    assert_eq!(terminal.written().matches(&drawn).count(), 2);
+    drop(terminal);
+
+    command.args(["eval", &shows_a_pixel()]).env("MAINSTAY_IMAGES", "iterm");
+    let terminal = Terminal::run(&command);
+    terminal.wait_for("val it : unit = ()");
+    let written = terminal.written();
+    assert!(
+        written.contains(&format!("\u{1b}]1337;File=inline=1;size=70;preserveAspectRatio=1:{PIXEL}\u{7}"))
+    );
+}
+
+#[test]
+fn no_picture_is_written_where_that_is_off_or_there_is_no_terminal() {
+    let world = World::new();
+    let mut piped = world.command();
+    let piped = piped.args(["eval", &shows_a_pixel()]).env("MAINSTAY_IMAGES", "kitty").output().unwrap();
+    let piped = String::from_utf8(piped.stdout).unwrap();
+    assert!(piped.starts_with("[image/png, 1×1, ") && !piped.contains('\u{1b}'), "{piped:?}");
+    let mut command = world.command();
+    command.args(["session", "transcript"]).env("KITTY_WINDOW_ID", "1").env("TERM_PROGRAM", "iTerm.app");
+    let terminal = Terminal::run(&command);
+    terminal.wait_for("[image/png, 1×1");
+    assert!(!terminal.written().contains("\u{1b}_G") && !terminal.written().contains("1337"));
+}

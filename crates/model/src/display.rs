@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base64::Base64;
 use crate::id::DisplayId;
 
 /// Something that code showed.
@@ -49,10 +50,6 @@ pub enum Form {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MimeType(String);
 
-/// Bytes in base64, padded, without white space.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base64(String);
-
 /// A picture among the forms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture<'a> {
@@ -60,6 +57,19 @@ pub struct Picture<'a> {
     pub kind: &'a MimeType,
     /// Its bytes.
     pub data: &'a Base64,
+}
+
+/// How a picture's bytes are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureFormat {
+    /// Without loss.
+    Png,
+    /// Of photographs.
+    Jpeg,
+    /// Of few colours; it may move.
+    Gif,
+    /// Of any kind.
+    Webp,
 }
 
 /// The form that is always there.
@@ -103,7 +113,12 @@ impl Bundle {
 
     /// A picture that is bytes.
     pub fn picture(&self) -> Option<Picture<'_>> {
-        self.forms.iter().find_map(|(kind, form)| match form {
+        self.pictures().next()
+    }
+
+    /// It as pictures that are bytes.
+    pub fn pictures(&self) -> impl Iterator<Item = Picture<'_>> {
+        self.forms.iter().filter_map(|(kind, form)| match form {
             Form::Binary(data) if kind.as_str().starts_with("image/") => Some(Picture { kind, data }),
             Form::Binary(_) | Form::Text(_) | Form::Json(_) => None,
         })
@@ -199,6 +214,9 @@ fn made_text(bundle: &Bundle) -> String {
     if let Some(picture) = bundle.picture() {
         return format!("[{picture}]");
     }
+    if let Some(Form::Json(data)) = bundle.form("application/json") {
+        return data.to_string();
+    }
     let of = |(kind, form): (&MimeType, &Form)| format!("[{kind}, {}]", bytes_in_words(form.bytes()));
     bundle.forms().map(of).collect::<Vec<_>>().join("\n")
 }
@@ -232,7 +250,8 @@ impl Form {
     /// As JSON has it.
     pub fn into_value(self) -> Value {
         match self {
-            Self::Text(text) | Self::Binary(Base64(text)) => Value::String(text),
+            Self::Text(text) => Value::String(text),
+            Self::Binary(data) => Value::String(data.into_string()),
             Self::Json(value) => value,
         }
     }
@@ -240,7 +259,8 @@ impl Form {
     /// How many bytes it has, as it is kept.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Text(text) | Self::Binary(Base64(text)) => text.len(),
+            Self::Text(text) => text.len(),
+            Self::Binary(data) => data.as_str().len(),
             Self::Json(value) => value.to_string().len(),
         }
     }
@@ -282,69 +302,59 @@ impl fmt::Display for MimeType {
     }
 }
 
-impl Base64 {
-    /// Text that is base64; white space in it, as notebooks have it, goes.
-    fn new(text: &str) -> Option<Self> {
-        let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-        let digits = text.trim_end_matches('=');
-        let is_padded = text.len().is_multiple_of(4) && text.len() - digits.len() <= 2;
-        (is_padded && digits.bytes().all(|byte| digit(byte).is_some())).then_some(Self(text))
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// How many bytes it stands for.
-    pub fn len(&self) -> usize {
-        self.0.len() / 4 * 3 - (self.0.len() - self.0.trim_end_matches('=').len())
-    }
-
-    /// Whether it stands for none.
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The first so many bytes.
-    fn beginning(&self, count: usize) -> Vec<u8> {
-        let digits: Vec<u8> = self.0.bytes().take(count.div_ceil(3) * 4).map_while(digit).collect();
-        let bytes = digits.chunks(4).flat_map(|four| {
-            let whole = four.iter().fold(0_u32, |whole, digit| whole << 6 | u32::from(*digit))
-                << (6 * (4 - four.len()));
-            let [_, bytes @ ..] = whole.to_be_bytes();
-            bytes.into_iter().take(four.len() * 6 / 8)
-        });
-        bytes.take(count).collect()
-    }
-}
-
-const fn digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
-}
-
 impl Picture<'_> {
-    /// Its width and height, where its first bytes tell.
-    pub fn size(&self) -> Option<(u32, u32)> {
-        let bytes = self.data.beginning(24);
-        let big_endian =
-            |at: usize| bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_be_bytes);
-        let little_endian = |at: usize| {
-            bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map(u16::from_le_bytes).map(u32::from)
-        };
-        if bytes.starts_with(b"\x89PNG") {
-            Some((big_endian(16)?, big_endian(20)?))
+    /// How much of a picture is looked at for its size, which in a JPEG may stand behind a smaller picture of it.
+    const HEAD_BYTES: usize = 256 * 1024;
+
+    /// What its first bytes say that it is, whatever it was called.
+    pub fn format(&self) -> Option<PictureFormat> {
+        let bytes = self.data.beginning(12);
+        if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some(PictureFormat::Png)
+        } else if bytes.starts_with(b"\xff\xd8\xff") {
+            Some(PictureFormat::Jpeg)
         } else if bytes.starts_with(b"GIF8") {
-            Some((little_endian(6)?, little_endian(8)?))
+            Some(PictureFormat::Gif)
+        } else if bytes.starts_with(b"RIFF") && bytes.ends_with(b"WEBP") {
+            Some(PictureFormat::Webp)
         } else {
             None
+        }
+    }
+
+    /// Its width and height, where its first bytes tell.
+    pub fn size(&self) -> Option<(u32, u32)> {
+        match self.format()? {
+            PictureFormat::Png => {
+                let bytes = self.data.beginning(24);
+                let side = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_be_bytes);
+                Some((side(16)?, side(20)?))
+            }
+            PictureFormat::Gif => {
+                let bytes = self.data.beginning(10);
+                let side = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u16::from_le_bytes);
+                Some((side(6)?.into(), side(8)?.into()))
+            }
+            PictureFormat::Jpeg => jpeg_size(&self.data.beginning(Self::HEAD_BYTES)),
+            PictureFormat::Webp => None,
+        }
+    }
+}
+
+/// What the header of a JPEG's frame says, which stands behind other segments.
+fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let mut rest = bytes.get(2..)?;
+    loop {
+        let [0xff, marker, high, low, segment @ ..] = rest else { return None };
+        match marker {
+            // These three are no frames but tables.
+            0xc0..=0xcf if ![0xc4, 0xc8, 0xcc].contains(marker) => {
+                let [_, height_high, height_low, width_high, width_low, ..] = *segment else { return None };
+                let side = |high, low| u32::from(u16::from_be_bytes([high, low]));
+                return Some((side(width_high, width_low), side(height_high, height_low)));
+            }
+            // Its length counts itself.
+            _ => rest = rest.get(2 + usize::from(u16::from_be_bytes([*high, *low]))..)?,
         }
     }
 }
@@ -393,6 +403,8 @@ mod tests {
             (json!({ "text/html": "<b>", "text/markdown": "**b**" }), "**b**"),
             (json!({ "image/png": PNG, "image/svg+xml": "<svg/>" }), "[image/png, 640×480, 29 bytes]"),
             (json!({ "application/json": 1, "text/plain": "one" }), "one"),
+            (json!({ "application/json": { "a": [1] } }), r#"{"a":[1]}"#),
+            (json!({ "application/x+json": 1 }), "[application/x+json, 1 bytes]"),
         ] {
             assert_eq!(bundle(data.clone()).text(), text, "{data}");
         }
@@ -440,8 +452,21 @@ mod tests {
     fn pictures_tell_their_size() {
         let gif = bundle(json!({ "image/gif": "R0lGODlhIAAQAIAA" }));
         assert_eq!(gif.picture().unwrap().size(), Some((32, 16)));
+        let jpeg = bundle(json!({ "image/jpeg": "/9j/4AAEAAD/wAALCAAQACADAQ==" }));
+        assert_eq!(jpeg.picture().unwrap().size(), Some((32, 16)));
+        let cut_off = bundle(json!({ "image/jpeg": "/9j/4AAEAAD/wAAL" }));
+        assert_eq!(cut_off.picture().unwrap().size(), None);
         let unknown = bundle(json!({ "image/webp": "AAAA" }));
         assert_eq!(unknown.picture().unwrap().to_string(), "image/webp, 3 bytes");
+    }
+
+    #[test]
+    fn what_a_picture_is_its_bytes_say_and_not_its_name() {
+        let format = |kind: &str, data: &str| bundle(json!({ kind: data })).picture().unwrap().format();
+        assert_eq!(format("image/jpeg", PNG), Some(PictureFormat::Png));
+        assert_eq!(format("image/png", "R0lGODlhIAAQAIAA"), Some(PictureFormat::Gif));
+        assert_eq!(format("image/png", "UklGRgAAAABXRUJQ"), Some(PictureFormat::Webp));
+        assert_eq!(format("image/png", "iVBORw=="), None);
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

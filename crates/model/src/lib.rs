@@ -8,6 +8,7 @@ pub mod access;
 pub mod affordance;
 pub mod agent;
 pub mod ask;
+mod base64;
 pub mod breaker;
 pub mod command;
 pub mod decide;
@@ -48,13 +49,14 @@ pub use agent::{
     WorkEnding, WorkOutcome, YieldReason,
 };
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
+pub use base64::Base64;
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use decide::{
     BuildReport, Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice,
     decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
-pub use display::{Bundle, Display, Form};
+pub use display::{Bundle, Display, Form, Picture, PictureFormat};
 pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};

@@ -19,7 +19,7 @@ use super::questions::Questions;
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, BegunLine, Paint, columns, display_text, eval_summary, value_text};
+use crate::terminal::{self, BegunLine, Paint, Surface, display_text, eval_summary, value_text};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -215,7 +215,7 @@ impl Shown for Run {
             && self.has_begun
             && !display.is_value
         {
-            let text = display_text(display, columns());
+            let text = display_text(display, Surface::stdout());
             let start = if self.is_inside_line { "\n" } else { "" };
             self.print(OutputStream::Stdout, &format!("{start}{text}"));
         }
@@ -275,9 +275,10 @@ impl Run {
             println!("{}", eval.display.trim_end());
         }
         // Whoever reads this from a pipe wants the value as the language prints it.
-        if self.show == Show::OutputAndDisplay && columns().is_some() {
+        let surface = Surface::stdout();
+        if self.show == Show::OutputAndDisplay && surface.is_terminal() {
             let displays = eval.displays.iter().map(|view| &view.display);
-            print!("{}", value_text(displays, &eval.display, columns()));
+            print!("{}", value_text(displays, &eval.display, surface));
         }
         if self.show != Show::Nothing {
             let text = format!("{}{}", "\n".repeat(lines_before as usize), self.source.code);

@@ -6,12 +6,13 @@ use clap::Args;
 use mainstay_gateway::rpc::api::ListEntries;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EntryView;
+use mainstay_model::entry::FORMS;
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
 use mainstay_model::{Content, Entry, Error, Placed, Role, SessionId, Validity};
 
 use super::session::named;
-use crate::terminal::{Paint, Tone, note, printable};
+use crate::terminal::{Paint, Surface, Tone, note, printable};
 
 /// Shows what was said in a session: each input, and what came of it; or each message of a conversation with an agent.
 #[derive(Debug, Args)]
@@ -49,15 +50,18 @@ impl Transcript {
         let lines = if self.full { usize::MAX } else { LINES };
         let mut shown = 0;
         let wanted = Wanted { from: self.from - 1, count: self.count, full: self.full };
-        for_each_entry(client, session.session, wanted, |number, entry| {
-            shown += 1;
-            if self.json {
-                return super::print_json_line(entry);
+        let mut pages = Pages::of(session.session, wanted);
+        while let Some(page) = pages.next(client).await? {
+            for (number, entry) in &page {
+                shown += 1;
+                if self.json {
+                    super::print_json_line(entry)?;
+                } else {
+                    print!("{}", entry_text(*number, entry, lines, paint));
+                    show_picture(client, session.session, *number, entry).await?;
+                }
             }
-            print!("{}", entry_text(number, entry, lines, paint));
-            Ok(())
-        })
-        .await?;
+        }
         if shown == 0 && !self.json {
             note(nothing_shown(self.from));
         }
@@ -81,27 +85,68 @@ pub(crate) struct Wanted {
     pub(crate) full: bool,
 }
 
-/// Reads a session's entries page by page; the first has the number 1.
+/// A session's entries, page by page.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    session: SessionId,
+    /// The index of the next one.
+    next: u64,
+    /// That of the first one that is not wanted.
+    end: u64,
+    full: bool,
+}
+
+impl Pages {
+    pub(crate) fn of(session: SessionId, wanted: Wanted) -> Self {
+        let Wanted { from, count, full } = wanted;
+        Self { session, next: from, end: count.map_or(u64::MAX, |count| from.saturating_add(count)), full }
+    }
+
+    /// The next page, each entry with its number; the first of all has the number 1.
+    pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<(u64, EntryView)>>, Error> {
+        if self.next >= self.end {
+            return Ok(None);
+        }
+        let limit = usize::try_from(self.end - self.next).ok();
+        let page = ListEntries { session: self.session.to_string(), from: self.next, limit, full: self.full };
+        let page: Vec<(u64, EntryView)> = (self.next + 1..).zip(client.call(page).await?).collect();
+        self.next += page.len() as u64;
+        Ok(Some(page).filter(|page| !page.is_empty()))
+    }
+}
+
+/// Reads a session's entries; the first has the number 1.
 pub(crate) async fn for_each_entry(
     client: &Client,
     session: SessionId,
     wanted: Wanted,
     mut show: impl FnMut(u64, &EntryView) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let Wanted { from, count, full } = wanted;
-    let end = count.map_or(u64::MAX, |count| from.saturating_add(count));
-    let mut next = from;
-    while next < end {
-        let limit = usize::try_from(end - next).ok();
-        let page = ListEntries { session: session.to_string(), from: next, limit, full };
-        let entries = client.call(page).await?;
-        if entries.is_empty() {
-            break;
+    let mut pages = Pages::of(session, wanted);
+    while let Some(page) = pages.next(client).await? {
+        for (number, entry) in &page {
+            show(*number, entry)?;
         }
-        for entry in &entries {
-            next += 1;
-            show(next, entry)?;
-        }
+    }
+    Ok(())
+}
+
+/// Shows the picture that the entry with this number has, where the terminal shows pictures.
+pub(crate) async fn show_picture(
+    client: &Client,
+    session: SessionId,
+    number: u64,
+    view: &EntryView,
+) -> Result<(), Error> {
+    let surface = Surface::stdout();
+    if !surface.shows_pictures() || !view.placed.entry.metadata.contains_key(FORMS) {
+        return Ok(());
+    }
+    let page = ListEntries { session: session.to_string(), from: number - 1, limit: Some(1), full: true };
+    let whole = client.call(page).await?;
+    let bundle = whole.first().map(|whole| serde_json::from_str(whole.placed.entry.content.beginning()));
+    if let Some(drawn) = bundle.and_then(Result::ok).and_then(|bundle| surface.drawn(&bundle)) {
+        print!("{drawn}");
     }
     Ok(())
 }

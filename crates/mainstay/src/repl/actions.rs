@@ -9,7 +9,7 @@ use mainstay_gateway::rpc::api::{
     LabelEntry, ListAsks, ListEvents, ListHistory, ListLabels, ListSessions, ListValues, RefreshSession,
     RenameSession, ResetSession, SearchEntries, Sent,
 };
-use mainstay_gateway::view::{EntryView, StatisticsView};
+use mainstay_gateway::view::StatisticsView;
 use mainstay_model::{Error, Seq, TestSelection, Timestamp, Work};
 
 use super::command::{Command, Tongue};
@@ -36,7 +36,7 @@ use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
 use crate::commands::target::{create, working_directory};
-use crate::commands::transcript::{LINES, Wanted, entry_text, for_each_entry, nothing_shown};
+use crate::commands::transcript::{LINES, Pages, Wanted, entry_text, nothing_shown, show_picture};
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
 use crate::link::Link;
@@ -181,15 +181,21 @@ impl Repl {
     /// Shows the entries from this number on, or until Ctrl-C.
     async fn transcript(&mut self, from: u64) -> Result<(), Error> {
         let (link, paint) = (&self.link, self.paint);
+        let session = link.session.session;
         let mut is_empty = true;
-        let show = |number, entry: &EntryView| {
-            is_empty = false;
-            print!("{}", entry_text(number, entry, LINES, paint));
-            Ok(())
+        let show = async {
+            let mut pages = Pages::of(session, Wanted { from: from - 1, ..Wanted::default() });
+            while let Some(page) = pages.next(&link.client).await? {
+                for (number, entry) in &page {
+                    is_empty = false;
+                    print!("{}", entry_text(*number, entry, LINES, paint));
+                    show_picture(&link.client, session, *number, entry).await?;
+                }
+            }
+            Ok::<_, Error>(())
         };
-        let wanted = Wanted { from: from - 1, ..Wanted::default() };
         tokio::select! {
-            shown = for_each_entry(&link.client, link.session.session, wanted, show) => shown?,
+            shown = show => shown?,
             _ = self.interrupts.recv() => return Ok(()),
         }
         if is_empty {

@@ -22,7 +22,7 @@ use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
 use crate::link::{Heard, is_loss};
 use crate::terminal::{
-    BegunLine, Paint, RewrittenLine, Tone, columns, display_text, eval_summary, note, printable, value_text,
+    BegunLine, Paint, RewrittenLine, Surface, Tone, display_text, eval_summary, note, printable, value_text,
 };
 
 /// Code that has not begun after this long is said to wait.
@@ -308,7 +308,7 @@ impl Repl {
             EventBody::OutputProduced { stream, text, .. } => progress.print(*stream, text),
             EventBody::OutputDisplayed { display, .. } if !display.is_value => {
                 progress.end_line();
-                progress.print(OutputStream::Stdout, &display_text(display, columns()));
+                progress.print(OutputStream::Stdout, &display_text(display, Surface::stdout()));
             }
             EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => progress.was_killed = true,
             _ => {}
@@ -488,7 +488,7 @@ fn show(mut eval: EvalView, own_exit: Option<i32>, code: &str, was_killed: bool)
         println!("{}", printable(eval.display.trim_end()));
     }
     let displays = eval.displays.iter().map(|view| &view.display);
-    print!("{}", value_text(displays, &eval.display, columns()));
+    print!("{}", value_text(displays, &eval.display, Surface::stdout()));
     let paint = Paint::stderr();
     if eval.ending == EvalEnding::Cancelled.name() {
         eval.error = None;

@@ -10,7 +10,7 @@ use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
 use crate::telling::{Teller, Told};
-use crate::terminal::{Paint, Tone, diagnostic_text, display_text, printable};
+use crate::terminal::{Paint, Surface, Tone, diagnostic_text, display_text, printable};
 
 /// Follows the jobs of others.
 pub(super) struct Guests {
@@ -56,7 +56,8 @@ impl Guests {
             // A thread that code left running prints as if it were ours: it belongs to the session.
             EventBody::OutputProduced { job: None, text, .. } => text.clone(),
             EventBody::OutputDisplayed { job, display } if !display.is_value => {
-                let text = display_text(display, None);
+                // While the prompt is open a picture would be drawn over.
+                let text = display_text(display, Surface::LINES);
                 match job {
                     Some(job) => self.shown(*job, &text),
                     None => text,

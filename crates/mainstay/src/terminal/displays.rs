@@ -1,24 +1,62 @@
-//! What people see on a terminal of what code shows: its plain text, and of pictures what they are.
+//! What people see on a terminal of what code shows: the picture where the terminal shows pictures, else its plain text, and of pictures
+//! what they are.
 
 use mainstay_model::display::{SVG, TABLE};
-use mainstay_model::{Bundle, Display};
+use mainstay_model::{Bundle, Display, Picture};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::pictures::Easel;
 use super::printable;
 
 /// How a picture is seen that a terminal cannot show.
 const HINT: &str = "`mainstay export --output FILE.ipynb` has it";
 
-/// A display in whole lines; a table's are cut at so many columns.
-pub(crate) fn display_text(display: &Display, columns: Option<usize>) -> String {
+/// What displays are shown on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surface {
+    /// Its width, where it has one.
+    columns: Option<usize>,
+    easel: Option<Easel>,
+}
+
+impl Surface {
+    /// Lines of text, as long as they are.
+    pub(crate) const LINES: Self = Self { columns: None, easel: None };
+
+    /// Standard output.
+    pub(crate) fn stdout() -> Self {
+        Self { columns: columns(), easel: Easel::stdout() }
+    }
+
+    /// Whether people look at it.
+    pub(crate) const fn is_terminal(self) -> bool {
+        self.columns.is_some()
+    }
+
+    /// Whether it shows pictures.
+    pub(crate) const fn shows_pictures(self) -> bool {
+        self.easel.is_some()
+    }
+
+    /// A picture of it in whole lines, where there is one and it shows pictures.
+    pub(crate) fn drawn(self, bundle: &Bundle) -> Option<String> {
+        self.easel.and_then(|easel| easel.drawn(bundle))
+    }
+}
+
+/// A display in whole lines; a table's are cut at the width of what it is shown on.
+pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
     let bundle = &display.data;
+    if let Some(drawn) = surface.drawn(bundle) {
+        return drawn;
+    }
     let mut lines: Vec<String> = printable(bundle.text().trim_end()).lines().map(str::to_owned).collect();
-    if let (Some(_), Some(columns)) = (bundle.form(TABLE), columns) {
+    if let (Some(_), Some(columns)) = (bundle.form(TABLE), surface.columns) {
         lines.iter_mut().for_each(|line| *line = cut(line, columns));
     }
     if let Some(picture) = bundle.picture() {
         lines.retain(|line| *line != format!("[{picture}]"));
-        lines.push(format!("[{picture}: {HINT}]"));
+        lines.push(told(&picture));
     }
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
@@ -27,13 +65,23 @@ pub(crate) fn display_text(display: &Display, columns: Option<usize>) -> String 
 pub(crate) fn value_text<'a>(
     displays: impl Iterator<Item = &'a Display>,
     printed: &str,
-    columns: Option<usize>,
+    surface: Surface,
 ) -> String {
-    let says_more = |display: &&Display| {
-        let first = display.data.text().lines().next().unwrap_or_default();
-        display.is_value && has_words(&display.data) && !printed.contains(first)
+    let more = |display: &Display| {
+        let bundle = &display.data;
+        if !printed.contains(bundle.text().lines().next().unwrap_or_default()) {
+            return has_words(bundle).then(|| display_text(display, surface));
+        }
+        let is_untold = |picture: &Picture<'_>| !printed.contains(&format!("[{picture}]"));
+        let words = || bundle.picture().filter(is_untold).map(|picture| told(&picture) + "\n");
+        surface.drawn(bundle).or_else(words)
     };
-    displays.filter(says_more).map(|display| display_text(display, columns)).collect()
+    displays.filter(|display| display.is_value).filter_map(more).collect()
+}
+
+/// What a picture is that is not seen.
+fn told(picture: &Picture<'_>) -> String {
+    format!("[{picture}: {HINT}]")
 }
 
 /// Whether its plain text shows what it is.
@@ -42,7 +90,7 @@ fn has_words(bundle: &Bundle) -> bool {
 }
 
 /// How many columns standard output has, where it is a terminal.
-pub(crate) fn columns() -> Option<usize> {
+fn columns() -> Option<usize> {
     use std::io::IsTerminal;
     let size = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
     std::io::stdout().is_terminal().then(size).flatten().filter(|columns| *columns > 0)
@@ -66,6 +114,8 @@ mod tests {
 
     use super::*;
 
+    const NARROW: Surface = Surface { columns: Some(7), easel: None };
+
     fn value(forms: Value) -> Display {
         Display { id: None, is_value: true, data: serde_json::from_value(forms).unwrap() }
     }
@@ -74,17 +124,17 @@ mod tests {
     fn a_table_is_cut_at_the_width_of_the_terminal_and_other_text_is_not() {
         let text = "Name  Age\nAda 漢字  36";
         let table = value(json!({ "text/plain": text, "application/vnd.dataresource+json": {} }));
-        assert_eq!(display_text(&table, Some(7)), "Name  …\nAda 漢…\n");
-        assert_eq!(display_text(&table, None), format!("{text}\n"));
-        assert_eq!(display_text(&value(json!({ "text/plain": text })), Some(7)), format!("{text}\n"));
+        assert_eq!(display_text(&table, NARROW), "Name  …\nAda 漢…\n");
+        assert_eq!(display_text(&table, Surface::LINES), format!("{text}\n"));
+        assert_eq!(display_text(&value(json!({ "text/plain": text })), NARROW), format!("{text}\n"));
     }
 
     #[test]
     fn a_picture_is_told_of_and_control_characters_are_not_obeyed() {
         let picture = value(json!({ "image/png": "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA=" }));
-        insta::assert_snapshot!(display_text(&picture, None), @"[image/png, 640×480, 29 bytes: `mainstay export --output FILE.ipynb` has it]");
+        insta::assert_snapshot!(display_text(&picture, Surface::LINES), @"[image/png, 640×480, 29 bytes: `mainstay export --output FILE.ipynb` has it]");
         let figure = value(json!({ "image/png": "iVBORw==", "text/plain": "<Figure>\u{1b}[2J\n" }));
-        insta::assert_snapshot!(display_text(&figure, None), @"
+        insta::assert_snapshot!(display_text(&figure, Surface::LINES), @"
         <Figure>␛[2J
         [image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]
         ");
@@ -93,10 +143,30 @@ mod tests {
     #[test]
     fn a_value_is_told_again_only_where_that_says_more() {
         let line = value(json!({ "text/plain": "▁█  2 numbers", "image/svg+xml": "<svg/>" }));
-        let told = |display: &Display, printed| value_text([display].into_iter(), printed, None);
+        let told = |display: &Display, printed| value_text([display].into_iter(), printed, Surface::LINES);
         assert_eq!(told(&line, "val it : int list = [1; 2]"), "▁█  2 numbers\n");
         assert_eq!(told(&line, "val it : Chart = ▁█  2 numbers"), "");
         assert_eq!(told(&value(json!({ "text/html": "<b>" })), "val it : Rich"), "");
         assert_eq!(told(&Display { is_value: false, ..line }, ""), "");
+        let image = value(json!({ "text/plain": "<Image>", "image/png": "iVBORw==" }));
+        insta::assert_snapshot!(told(&image, "<Image>"), @"[image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]");
+        assert_eq!(told(&image, "<Image> [image/png, 4 bytes]"), "");
+    }
+
+    #[test]
+    fn a_picture_stands_for_its_words_where_the_terminal_shows_it() {
+        let easel = Surface { columns: Some(80), easel: Some(Easel::kitty()) };
+        let figure = value(json!({
+            "image/png": "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQ",
+            "text/plain": "<Figure>",
+        }));
+        let drawn = display_text(&figure, easel);
+        assert!(
+            drawn.starts_with("\u{1b}_G") && drawn.ends_with('\n') && !drawn.contains("<Figure>"),
+            "{drawn:?}"
+        );
+        assert_eq!(value_text([&figure].into_iter(), "<Figure>", easel), drawn);
+        let table = value(json!({ "text/plain": "n\n1", "text/html": "<table>" }));
+        assert_eq!(display_text(&table, easel), "n\n1\n");
     }
 }

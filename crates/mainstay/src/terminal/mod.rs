@@ -3,10 +3,12 @@
 //! One meaning a colour, and colour only on a terminal that has not asked for none (`NO_COLOR`):
 //! red is an error, yellow a warning, green a good end, cyan a name that can be typed back, grey what may be skipped.
 //! An error is one line that says what happened and one that says what to do next.
+//! A picture is drawn only on a terminal that shows pictures (`MAINSTAY_IMAGES`), in the place of the words for it.
 //! What is not ours (names, diagnostics, values) goes through [`printable`] first; only what user code itself prints does not.
 
 mod begun;
 mod displays;
+mod pictures;
 mod rewritten;
 
 use std::borrow::Cow;
@@ -17,7 +19,7 @@ use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
-pub(crate) use self::displays::{columns, display_text, value_text};
+pub(crate) use self::displays::{Surface, display_text, value_text};
 pub(crate) use self::rewritten::RewrittenLine;
 
 /// A colour by its meaning.

@@ -60,6 +60,8 @@ impl World {
             .env("MAINSTAY_HOME", self.home())
             .env("DOTNET_ROOT", dotnet())
             .env("NO_COLOR", "1")
+            // Whatever terminal the tests are run in.
+            .env("MAINSTAY_IMAGES", "off")
             .env_remove("MAINSTAY_LOG")
             .env_remove("JUPYTER_PATH")
             .current_dir(self.work());

@@ -37,6 +37,8 @@ type Keys = Arc<Mutex<Box<dyn Write + Send>>>;
 
 struct Screen {
     parser: Mutex<vt100::Parser<Answers>>,
+    /// All that was written to it, with what is obeyed and not seen.
+    written: Mutex<Vec<u8>>,
     has_changed: Condvar,
 }
 
@@ -76,11 +78,12 @@ impl Terminal {
         let answers = Answers { keys: Arc::clone(&keys) };
         let (rows, columns) = (NonZero::new(SIZE.rows).unwrap(), NonZero::new(SIZE.cols).unwrap());
         let parser = Mutex::new(vt100::Parser::new_with_callbacks(rows, columns, 0, answers));
-        let screen = Arc::new(Screen { parser, has_changed: Condvar::new() });
+        let screen = Arc::new(Screen { parser, written: Mutex::default(), has_changed: Condvar::new() });
         let (mut output, shown) = (pair.master.try_clone_reader().unwrap(), Arc::clone(&screen));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = output.read(&mut bytes) {
+                shown.written.lock().unwrap().extend_from_slice(&bytes[..count]);
                 shown.parser.lock().unwrap().process(&bytes[..count]);
                 shown.has_changed.notify_all();
             }
@@ -132,6 +135,11 @@ impl Terminal {
     /// What is on the screen.
     pub(crate) fn screen(&self) -> String {
         self.screen.parser.lock().unwrap().screen().contents()
+    }
+
+    /// All that was written to it, with what is obeyed and not seen.
+    pub(crate) fn written(&self) -> String {
+        String::from_utf8_lossy(&self.screen.written.lock().unwrap()).into_owned()
     }
 
     /// Waits until the program has ended, and gives its exit code.

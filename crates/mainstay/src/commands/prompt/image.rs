@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mainstay_model::Error;
 use mainstay_model::agent::Image;
+use mainstay_model::{Base64, Error};
 
 /// Kinds of pictures that models take, by the ends of files' names.
 const TYPES: [(&str, &str); 5] = [
@@ -24,33 +24,12 @@ pub(super) fn read(file: &Path) -> Result<Image, Error> {
         unusable(format!("a picture's name ends with one of {}", names.join(", ")))
     })?;
     let bytes = std::fs::read(file).map_err(|error| unusable(error.to_string()))?;
-    Ok(Image { mime_type: (*mime_type).to_owned(), data: base64(&bytes) })
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4_usize {
-            let sign = SIGNS[(bits >> (18 - 6 * place)) as usize & 63];
-            text.push(if place > chunk.len() { '=' } else { char::from(sign) });
-        }
-    }
-    text
+    Ok(Image { mime_type: (*mime_type).to_owned(), data: Base64::of(&bytes).into_string() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_written_as_everyone_does() {
-        let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")];
-        assert_eq!(cases.map(|(bytes, _)| base64(bytes.as_bytes())), cases.map(|(_, text)| text));
-        assert_eq!(base64(&[0xff, 0xfe, 0xfd, 0x00]), "//79AA==");
-    }
 
     #[test]
     fn what_is_no_picture_is_refused() {
