@@ -183,3 +183,27 @@ fn no_picture_is_written_where_that_is_off_or_there_is_no_terminal() {
     terminal.wait_for("[image/png, 1×1");
     assert!(!terminal.written().contains("\u{1b}_G") && !terminal.written().contains("1337"));
 }
+
+#[test]
+fn a_terminal_has_tables_and_formulas_of_python_as_text_and_its_figures_as_pictures() {
+    let world = World::with_jupyter();
+    let mut command = world.command();
+    let code = "import pandas as pd, matplotlib.pyplot as plt
+from IPython.display import Latex, display
+display(Latex('$x^2$'))
+plt.plot([1, 4]); plt.show()
+pd.DataFrame({'city': ['Ulm', 'Bonn'], 'people': [126, 330]})";
+    command.args(["eval", "--kind", "python3", code]).env("MAINSTAY_IMAGES", "kitty");
+    let terminal = Terminal::run(&command);
+    terminal.wait_for("330");
+    assert!(terminal.written().contains("\u{1b}_Ga=T,f=100,q=2,m=1;iVBORw0KGgo"));
+    let screen = terminal.screen();
+    let shown: Vec<&str> = screen.lines().skip_while(|line| *line != "$x^2$").collect();
+    insta::assert_snapshot!(shown.join("\n").trim_end(), @r"
+    $x^2$
+
+       city  people
+    0   Ulm     126
+    1  Bonn     330
+    ");
+}

@@ -201,7 +201,7 @@ fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place(
     tab.runs("{ Mainstay.bar [ \"Mon\"; \"Tue\" ] [ 3; 7 ] with Title = \"Builds\" } |> Mainstay.display");
     tab.until("document.querySelector('.display img')?.naturalWidth > 0");
     tab.runs("Mainstay.html \"<h1 id=own>Hi</h1><script>parent.document.title = 'taken'</script>\" |> Mainstay.display");
-    tab.until("document.querySelector('.display iframe')");
+    tab.until("document.querySelector('.display iframe')?.style.height");
     tab.until("[...document.querySelectorAll('.cell.eval')].at(-1).querySelector('.state.ok')");
     tab.picture("session-displays");
     assert_eq!(tab.barriers(), Vec::<String>::new());
@@ -243,8 +243,69 @@ fn the_other_screens_show_what_there_is_and_what_code_shows_stands_in_its_place(
     for tab in [&tab, &list] {
         let problems = tab.problems();
         // The frame's script was kept from running.
-        assert!(problems.iter().all(|problem| problem.contains("Blocked script execution")), "{problems:?}");
+        assert!(problems.iter().all(|problem| problem.contains("Content Security Policy")), "{problems:?}");
     }
+}
+
+/// Shows a table, a figure, a formula and Markdown, data, and charts as they are described, each in a cell of its own.
+const PYTHON_SHOWS: [&str; 6] = [
+    "import pandas as pd\npd.DataFrame({'city': ['Ulm', 'Bonn', 'Erfurt'], 'people': [126_000, 330_000, 214_000], 'share': [0.19, 0.49, 0.32]})",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9, 16]); plt.title('Squares'); plt.show()",
+    "from IPython.display import Math, JSON, Markdown, display\ndisplay(Math(r'\\frac{1}{2}'), Markdown('**bold** words'))",
+    "display(JSON({'answer': [4, 2]}))",
+    "days = [{'day': day, 'n': n} for day, n in zip(['Mon', 'Tue', 'Wed'], [3, 7, 5])]
+display({'application/vnd.vegalite.v6+json': {'mark': 'bar', 'data': {'values': days}, 'title': 'Builds', 'encoding':
+  {'x': {'field': 'day', 'type': 'nominal'}, 'y': {'field': 'n', 'type': 'quantitative'}}}, 'text/plain': 'bars'}, raw=True)",
+    "lines = [{'name': f'x to the {p}', 'type': 'scatter', 'y': [(x / 9) ** p for x in range(10)]} for p in (1, 2, 3)]
+display({'application/vnd.plotly.v1+json': {'data': lines, 'layout': {'yaxis': {'title': {'text': 'power'}}}}, 'text/plain': 'lines'}, raw=True)",
+];
+/// HTML that would like to run something, in each way that there is.
+const PYTHON_INTRUDES: &str = "from IPython.display import HTML
+HTML('''<p>mine</p><script>parent.postMessage({ran: 1}, '*'); parent.document.title = 'taken'</script>
+<img src=x onerror=\"parent.postMessage({ran: 2}, '*')\"><iframe srcdoc=\"<script>top.postMessage({ran: 3}, '*')</script>\"></iframe>''')";
+
+#[test]
+fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothing() {
+    let (site, browser) = (Site::of(World::with_jupyter(), ""), Browser::start());
+    let begun = site.world.run(["eval", "--kind", "python3", "1 + 1"]);
+    assert_eq!(begun.code, 0, "{begun:?}");
+    let name = site.world.session()["name"].as_str().unwrap().to_owned();
+    let tab = site.opened(&browser, &name);
+    tab.shows(1100, 2600, "light");
+    for (count, code) in PYTHON_SHOWS.iter().enumerate() {
+        tab.runs(code);
+        tab.until(&format!("document.querySelectorAll('.cell.eval .state.ok').length === {}", count + 2));
+    }
+    // The frame is as high as the table in it.
+    tab.until(
+        "(height => height > 90 && height < 200)(document.querySelector('.display iframe').offsetHeight)",
+    );
+    tab.until("document.querySelector('.display img')?.naturalWidth > 300");
+    assert_eq!(tab.text(".display .latex"), "$\\displaystyle \\frac{1}{2}$");
+    assert_eq!(tab.text(".display .markdown strong"), "bold");
+    assert!(tab.text(".display .folded").contains("application/json"), "{}", tab.text(".display .folded"));
+    assert_eq!(tab.value("document.querySelectorAll('.chart rect').length"), 3);
+    assert_eq!(tab.value("document.querySelectorAll('.chart path.line').length"), 3);
+    assert_eq!(tab.text(".chart .legend li"), "● x to the 1\n● x to the 2\n● x to the 3");
+    assert!(!tab.text(".values").contains("Erfurt"), "the table stands above: {}", tab.text(".values"));
+    tab.pictured_as("python", 2600);
+    assert_eq!(tab.problems(), Vec::<String>::new());
+
+    tab.value(
+        "window.heard = []; addEventListener('message', ({ data }) => heard.push(...Object.keys(data)))",
+    );
+    tab.runs(PYTHON_INTRUDES);
+    tab.until("document.querySelectorAll('.cell.eval .state.ok').length === 8");
+    tab.until("heard.includes('height')");
+    assert_eq!(tab.value("heard.every(said => said === 'height')"), true);
+    assert!(!tab.value("document.title").as_str().unwrap().contains("taken"));
+    let last = format!("{LAST}.querySelector('iframe')");
+    assert_eq!(tab.value(&format!("{last}.contentDocument")), serde_json::Value::Null);
+    let policy =
+        tab.value(&format!("fetch({last}.src).then(it => it.headers.get('content-security-policy'))"));
+    let policy = policy.as_str().unwrap();
+    assert!(policy.starts_with("sandbox allow-scripts; script-src 'sha256-"), "{policy}");
+    assert!(policy.contains("default-src 'none'") && !policy.contains("same-origin"), "{policy}");
 }
 
 #[test]

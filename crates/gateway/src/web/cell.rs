@@ -178,7 +178,7 @@ fn foot(cell: &Cell) -> Markup {
     html! {
         footer id={ "c" (cell.seq) "-foot" } {
             @if let Some(End { how, result, .. }) = &cell.end {
-                (given(result))
+                (given(result, |value| is_shown(cell, value)))
                 @match how {
                     Ending::Raised(error) => { (raised(error)) }
                     Ending::WorkerExited(exit) => {
@@ -193,7 +193,19 @@ fn foot(cell: &Cell) -> Markup {
     }
 }
 
-fn given(given: &Given) -> Markup {
+/// Whether a value stands above in a form that says more than this text of it.
+fn is_shown(cell: &Cell, value: &str) -> bool {
+    cell.parts.iter().any(|part| match part {
+        CellPart::Displayed { display, .. } => display.is_value && display.data.text() == value,
+        CellPart::Printed { .. }
+        | CellPart::Cut
+        | CellPart::Said { .. }
+        | CellPart::Called { .. }
+        | CellPart::Noted { .. } => false,
+    })
+}
+
+fn given(given: &Given, is_shown: impl Fn(&str) -> bool) -> Markup {
     let Given { value, value_type, bindings, diagnostics, words } = given;
     html! {
         @if let Some(words) = words { pre.words tabindex="0" { (words) } }
@@ -205,7 +217,7 @@ fn given(given: &Given) -> Markup {
                 }
                 @if let Some(value) = value {
                     dt { "it" @if let Some(of) = value_type { span.type { " : " (of) } } }
-                    dd { code { (value) } }
+                    dd { @if !is_shown(value) { code { (value) } } }
                 }
             }
         }

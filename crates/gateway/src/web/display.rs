@@ -1,30 +1,50 @@
-//! What code shows besides text: the best of its forms that a page can show. HTML and SVG come from an address of their own, and are shown where
-//! they can run nothing and reach nothing: in a frame without any rights, and as a picture.
+//! What code shows, as HTML: the richest form that a page can show. HTML and SVG come from an address of their own, and are shown where
+//! nothing of theirs runs or reaches anything: in a frame without rights, and as a picture. What runs in the frame is a script of ours, which
+//! says how high it is.
+
+use std::sync::LazyLock;
 
 use axum::extract::Path;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use mainstay_model::display::{HTML, SVG, TABLE};
+use mainstay_model::display::{HTML, MimeType, SVG, TABLE, TESTS};
 use mainstay_model::entry::FORMS;
-use mainstay_model::{Bundle, Error, EventBody, Form, Seq, SessionId};
+use mainstay_model::{Base64, Bundle, Error, EventBody, Form, Seq, SessionId};
 use maud::{Markup, html};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
+use super::chart::Chart;
 use super::guard::{Refused, Viewer};
-use super::markdown;
+use super::{markdown, plot};
 
 /// Pictures that a page shows.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 /// Markdown.
 const MARKDOWN: &str = "text/markdown";
-/// Descriptions of charts: what is drawn of them, where anything is, is another form.
-const CHARTS: [&str; 3] =
-    ["application/vnd.vegalite.v5+json", "application/vnd.vega.v5+json", "application/vnd.plotly.v1+json"];
+/// Formulas.
+const LATEX: &str = "text/latex";
+/// Descriptions of charts, of whatever version.
+const CHARTS: [&str; 3] = ["application/vnd.vegalite.", "application/vnd.vega.", "application/vnd.plotly."];
 /// How many rows of a table are shown.
 const ROWS: usize = 200;
-/// What HTML that code made may do: look as it likes.
+/// What stands before HTML that code made: tables look like tables, and the frame becomes as high as what is in it. It says so whenever that
+/// changes, and with what a scroll bar takes.
+const FRAME_STYLE: &str = "body{margin:.5rem;font:14px/1.45 system-ui,sans-serif;color:#1b1f24}\
+    table{border-collapse:collapse;border:0;font-variant-numeric:tabular-nums}\
+    th,td{padding:.15rem .6rem;border:0;border-bottom:1px solid #d8dee4;text-align:right;vertical-align:top}\
+    thead th{border-bottom:1px solid #8c959f}";
+const FRAME_SCRIPT: &str = "new ResizeObserver(()=>{const root=document.documentElement;\
+    parent.postMessage({height:root.getBoundingClientRect().height+innerHeight-root.clientHeight},'*')})\
+    .observe(document.documentElement)";
+/// What HTML and SVG that code made may do: look as they like.
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'self'";
+/// The same, and run that script, by what it is.
+static FRAME_POLICY: LazyLock<String> = LazyLock::new(|| {
+    let hash = Base64::of(&Sha256::digest(FRAME_SCRIPT));
+    POLICY.replacen("sandbox;", &format!("sandbox allow-scripts; script-src 'sha256-{}';", hash.as_str()), 1)
+});
 
 /// Where a form is of what an event shows.
 pub(super) fn address(session: SessionId, seq: Seq) -> impl Fn(&str) -> String {
@@ -41,17 +61,23 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
         @else if let Some(picture) = picture {
             img src={ "data:" (picture.kind) ";base64," (picture.data.as_str()) } alt=(data.text());
         }
-        @else if data.form(HTML).is_some() {
-            iframe src=(address("html")) sandbox="" title="What the code shows" loading="lazy" referrerpolicy="no-referrer" {}
+        @else if let Some(chart) = chart(data) { (plot::drawn(&chart, data.text())) }
+        // What comes as HTML with a chart's description is a script that draws it.
+        @else if data.form(HTML).is_some() && !has_chart(data) {
+            iframe src=(address("html")) sandbox="allow-scripts" title="What the code shows" loading="lazy" referrerpolicy="no-referrer"
+                data-preserve-attr="style" {}
         }
         @else if let Some(Form::Text(text)) = data.form(MARKDOWN).filter(|form| is_short(form)) {
             div.markdown { (markdown::shown(text)) }
         }
+        @else if let Some(Form::Text(formula)) = data.form(LATEX) {
+            pre.latex tabindex="0" { code { (formula.trim()) } }
+        }
         @else {
             pre tabindex="0" { (data.text()) }
-            @for (kind, form) in charts(data) {
-                details.chart {
-                    summary { "a chart as " (kind) ", which this page does not draw" }
+            @for (kind, form) in descriptions(data) {
+                details.folded {
+                    summary { @if is_chart(kind) { "a chart as " (kind) ", which this page does not draw" } @else { (kind) } }
                     pre tabindex="0" { (serde_json::to_string_pretty(form).unwrap_or_default()) }
                 }
             }
@@ -63,12 +89,25 @@ fn is_short(form: &Form) -> bool {
     matches!(form, Form::Text(text) if text.len() <= markdown::LONGEST)
 }
 
-/// Descriptions of charts, which libraries draw that make functions of them.
-fn charts(data: &Bundle) -> impl Iterator<Item = (&'static str, &Value)> {
-    CHARTS.into_iter().filter_map(|kind| match data.form(kind)? {
-        Form::Json(chart) => Some((kind, chart)),
+/// What programs read of it: data, and descriptions of charts. What tests came to the text says.
+fn descriptions(data: &Bundle) -> impl Iterator<Item = (&MimeType, &Value)> {
+    data.forms().filter(|(kind, _)| kind.as_str() != TESTS).filter_map(|(kind, form)| match form {
+        Form::Json(value) => Some((kind, value)),
         Form::Text(_) | Form::Binary(_) => None,
     })
+}
+
+/// The chart that is described, where it is one that is drawn here.
+fn chart(data: &Bundle) -> Option<Chart> {
+    descriptions(data).find_map(|(kind, description)| Chart::read(kind.as_str(), description))
+}
+
+fn has_chart(data: &Bundle) -> bool {
+    descriptions(data).any(|(kind, _)| is_chart(kind))
+}
+
+fn is_chart(kind: &MimeType) -> bool {
+    CHARTS.iter().any(|chart| kind.as_str().starts_with(chart))
 }
 
 /// The columns of a table, and its rows.
@@ -129,14 +168,22 @@ pub(super) async fn serve_entry(
 }
 
 fn form(data: Option<&Bundle>, kind: &str) -> Result<Response, Refused> {
-    let (kind, media) = match kind {
-        "svg" => (SVG, SVG),
-        _ => (HTML, "text/html; charset=utf-8"),
+    let text = |kind| match data.and_then(|data| data.form(kind)) {
+        Some(Form::Text(text)) => Some(text),
+        Some(Form::Binary(_) | Form::Json(_)) | None => None,
     };
-    let Some(Form::Text(text)) = data.and_then(|data| data.form(kind)) else {
+    let (media, policy, shown) = match kind {
+        "svg" => (SVG, POLICY, text(SVG).cloned()),
+        _ => ("text/html; charset=utf-8", FRAME_POLICY.as_str(), text(HTML).map(|html| framed(html))),
+    };
+    let Some(shown) = shown else {
         let reason = "nothing of that kind is shown there".to_owned();
         return Err(Refused(Error::InvalidArgument { argument: "display".to_owned(), reason }));
     };
-    Ok(([(header::CONTENT_TYPE, media), (header::CONTENT_SECURITY_POLICY, POLICY)], text.clone())
-        .into_response())
+    Ok(([(header::CONTENT_TYPE, media), (header::CONTENT_SECURITY_POLICY, policy)], shown).into_response())
+}
+
+/// HTML as it stands in the frame. Ours is before it, for what it leaves open would take in what is behind.
+fn framed(shown: &str) -> String {
+    format!("<!doctype html><style>{FRAME_STYLE}</style><script>{FRAME_SCRIPT}</script>{shown}")
 }

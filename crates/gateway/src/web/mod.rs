@@ -1,12 +1,13 @@
 //! The page at `/ui`: HTML from the server, which Datastar keeps up to date. Source: seed 000, "The Tao of Datastar".
 //!
 //! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`growing`]), [`cell`]
-//! writes them ([`display`] what code shows), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
+//! writes them ([`display`] what code shows, [`plot`] the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
 //! reads. No text that someone said is ever part of a script, or of an expression of Datastar's.
 
 mod agent;
 mod assets;
 mod cell;
+mod chart;
 mod display;
 mod editor;
 mod feed;
@@ -23,6 +24,7 @@ mod merge;
 mod page;
 mod past;
 mod patch;
+mod plot;
 mod search;
 mod session;
 mod sessions;

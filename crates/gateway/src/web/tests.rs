@@ -350,7 +350,9 @@ fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
         json!({ "text/plain": "a drawing", "image/svg+xml": "<svg/>" }),
         json!({ "text/plain": "a page", "text/html": "<script>alert(1)</script>" }),
         json!({ "text/plain": "<only> text", "text/markdown": "# m" }),
-        json!({ "text/plain": "a chart", "application/vnd.vegalite.v5+json": { "mark": "<bar>" } }),
+        json!({ "text/plain": "a chart", "application/vnd.vegalite.v6+json": { "mark": "<bar>" }, "text/html": "<script>" }),
+        json!({ "text/plain": "x", "text/latex": "$x < y$\n" }),
+        json!({ "text/plain": "some data", "application/json": { "a": "<b>" } }),
     ] {
         let body = json!({ "job": job, "data": data });
         story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
@@ -360,6 +362,21 @@ fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
         story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
     }
     insta::assert_snapshot!(story.shown());
+}
+
+#[test]
+fn a_value_that_stands_in_a_richer_form_is_not_told_again() {
+    let shown = |text: &str| {
+        let mut story = Story::default();
+        let job = story.eval("frame");
+        let data = json!({ "text/plain": text, "text/html": "<table>" });
+        let body = json!({ "job": job, "isValue": true, "data": data });
+        story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
+        story.completes(job, value("the frame", "DataFrame"));
+        story.shown()
+    };
+    assert!(!shown("the frame").contains("the frame") && shown("the frame").contains("DataFrame"));
+    assert!(shown("in other words").contains("the frame"));
 }
 
 #[test]

@@ -253,9 +253,16 @@ impl Tab {
 
     /// Takes pictures of the page in light, dark and on a phone, on none of which axe may find anything.
     pub(crate) fn pictured(&self, name: &str) {
-        for (look, width, height, scheme) in
-            [("dark", 1100, 800, "dark"), ("phone", 390, 780, "light"), ("light", 1100, 800, "light")]
-        {
+        self.pictured_as(name, 800);
+    }
+
+    /// The same, with so many pixels from top to bottom.
+    pub(crate) fn pictured_as(&self, name: &str, height: u32) {
+        for (look, width, height, scheme) in [
+            ("dark", 1100, height, "dark"),
+            ("phone", 390, height - 20, "light"),
+            ("light", 1100, height, "light"),
+        ] {
             self.shows(width, height, scheme);
             // It has been painted so.
             self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");

@@ -571,6 +571,13 @@ document.addEventListener("keydown", (event) => {
   act(event);
 });
 
+// What code shows as HTML stands in a frame that says how high it is; nothing else that comes from there is heard.
+
+addEventListener("message", ({ source, data }) => {
+  const frame = [...document.querySelectorAll(".display iframe")].find((frame) => frame.contentWindow === source);
+  if (frame && Number.isFinite(data?.height)) frame.style.height = `${Math.min(Math.max(data.height + 2, 24), 416)}px`;
+});
+
 // The end stays in sight for whoever is there.
 
 let follows = true;

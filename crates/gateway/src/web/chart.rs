@@ -1,0 +1,562 @@
+//! Charts as they are described for Vega-Lite and Plotly: the plain ones, of lines, areas, bars and points over two axes, which `plot.rs` draws.
+//! What a description asks for besides is not passed over: then there is no chart of it here, and people see what it says.
+//!
+//! Sources: <https://vega.github.io/vega-lite/docs/encoding.html>, <https://plotly.com/javascript/reference/>.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mainstay_model::{Base64, Timestamp};
+use serde_json::{Map, Value};
+
+/// Points over two axes.
+#[derive(Debug, PartialEq)]
+pub(super) struct Chart {
+    pub(super) title: Option<String>,
+    /// The words at its axes.
+    pub(super) words: [Option<String>; 2],
+    pub(super) scale: Scale,
+    pub(super) series: Vec<Series>,
+}
+
+/// What stands on the axis from left to right.
+#[derive(Debug, PartialEq)]
+pub(super) enum Scale {
+    Numbers,
+    /// Moments, in seconds since 1970.
+    Moments,
+    /// Names, each with a place of its own: the first has the number 0.
+    Names(Vec<String>),
+}
+
+/// Points that belong together.
+#[derive(Debug, PartialEq)]
+pub(super) struct Series {
+    pub(super) name: Option<String>,
+    pub(super) mark: Mark,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    Line,
+    LineWithPoints,
+    Points,
+    Area,
+    Bars,
+}
+
+/// How many points are drawn at most.
+const MOST_POINTS: usize = 10_000;
+/// What is larger is nothing that anybody measured, and reckoning with it ends beyond all numbers.
+const LARGEST: f64 = 1e100;
+/// How many series are told apart.
+const MOST_SERIES: usize = 8;
+
+impl Chart {
+    /// That of this description; none where it asks for anything else.
+    pub(super) fn read(kind: &str, description: &Value) -> Option<Self> {
+        let description = description.as_object()?;
+        let chart = if kind.starts_with("application/vnd.vegalite.") {
+            vega_lite(description)
+        } else if kind.starts_with("application/vnd.plotly.") {
+            plotly(description)
+        } else {
+            None
+        }?;
+        let points = || chart.series.iter().flat_map(|series| &series.points);
+        let is_plain = (1..=MOST_POINTS).contains(&points().count())
+            && chart.series.len() <= MOST_SERIES
+            && points().all(|(x, y)| x.abs() < LARGEST && y.abs() < LARGEST);
+        let mut standing =
+            chart.series.iter().filter(|series| [Mark::Bars, Mark::Area].contains(&series.mark));
+        // How they share a place is another question.
+        let is_alone = standing.next().is_none_or(Series::has_one_at_each_place) && standing.next().is_none();
+        (is_plain && is_alone).then_some(chart)
+    }
+}
+
+impl Series {
+    fn has_one_at_each_place(&self) -> bool {
+        let mut places = BTreeSet::new();
+        self.points.iter().all(|(place, _)| places.insert(place.to_bits()))
+    }
+}
+
+/// A value on the axis from left to right.
+#[derive(Clone, Debug, PartialEq)]
+enum Place {
+    Number(f64),
+    Name(String),
+}
+
+impl Place {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Number(number) => number.as_f64().map(Self::Number),
+            Value::String(name) => Some(Self::Name(name.clone())),
+            Value::Bool(truth) => Some(Self::Name(truth.to_string())),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Name(name) => name.clone(),
+        }
+    }
+}
+
+/// A series whose places are on no scale yet.
+type Trace = (Option<String>, Mark, Vec<(Place, f64)>);
+
+/// Series whose places are on one scale: numbers where all are and names are not wanted.
+fn scaled(series: Vec<Trace>, wants_names: bool, is_sorted: bool) -> (Scale, Vec<Series>) {
+    let places = || series.iter().flat_map(|(_, _, points)| points.iter().map(|(place, _)| place));
+    let are_numbers = !wants_names && places().all(|place| matches!(place, Place::Number(_)));
+    let mut names: Vec<String> = Vec::new();
+    if !are_numbers {
+        let mut seen = BTreeSet::new();
+        names = places().map(Place::name).filter(|name| seen.insert(name.clone())).collect();
+        let by_number = |name: &String| name.parse::<f64>().unwrap_or(f64::INFINITY);
+        if is_sorted {
+            names.sort_by(|a, b| by_number(a).total_cmp(&by_number(b)).then_with(|| a.cmp(b)));
+        }
+    }
+    let numbers: BTreeMap<&str, usize> =
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
+    let at = |place: &Place| match place {
+        Place::Number(number) if are_numbers => *number,
+        Place::Number(_) | Place::Name(_) => {
+            numbers.get(place.name().as_str()).copied().unwrap_or_default() as f64
+        }
+    };
+    let placed = |(name, mark, points): &Trace| Series {
+        name: name.clone(),
+        mark: *mark,
+        points: points.iter().map(|(place, value)| (at(place), *value)).collect(),
+    };
+    let series: Vec<Series> = series.iter().map(placed).collect();
+    (if are_numbers { Scale::Numbers } else { Scale::Names(names) }, series)
+}
+
+fn vega_lite(chart: &Map<String, Value>) -> Option<Chart> {
+    // What says how it looks changes nothing of what it says.
+    const KNOWN: [&str; 14] = [
+        "$schema",
+        "autosize",
+        "background",
+        "config",
+        "data",
+        "datasets",
+        "description",
+        "encoding",
+        "height",
+        "mark",
+        "name",
+        "params",
+        "title",
+        "width",
+    ];
+    const MARK: [&str; 8] = ["type", "point", "tooltip", "color", "opacity", "size", "filled", "strokeWidth"];
+    if !chart.keys().all(|key| KNOWN.contains(&key.as_str())) {
+        return None;
+    }
+    let (mark, is_pointed) = match chart.get("mark")? {
+        Value::Object(mark) => {
+            if !mark.keys().all(|key| MARK.contains(&key.as_str())) {
+                return None;
+            }
+            let has_points = mark.get("point").is_some_and(|point| *point != Value::Bool(false));
+            (mark.get("type")?.as_str()?, has_points)
+        }
+        mark => (mark.as_str()?, false),
+    };
+    let mark = match (mark, is_pointed) {
+        ("line", false) => Mark::Line,
+        ("line", true) => Mark::LineWithPoints,
+        ("point" | "circle" | "square", _) => Mark::Points,
+        ("area", _) => Mark::Area,
+        ("bar", _) => Mark::Bars,
+        _ => return None,
+    };
+    let encoding = chart.get("encoding")?.as_object()?;
+    if !encoding.keys().all(|channel| ["x", "y", "color", "tooltip"].contains(&channel.as_str())) {
+        return None;
+    }
+    let x = Channel::read(encoding.get("x")?)?;
+    let y = Channel::read(encoding.get("y")?)?;
+    let colour = match encoding.get("color") {
+        Some(colour) if colour.get("field").is_some() => Some(Channel::read(colour)?),
+        Some(_) | None => None,
+    };
+    // Coloured areas lie on each other, bars between two numbers stand or lie, and colours that are numbers run into each other.
+    let is_stacked = colour.is_some() && [Mark::Area, Mark::Bars].contains(&mark);
+    let is_unclear = mark == Mark::Bars && x.kind == "quantitative";
+    let is_gradual =
+        colour.as_ref().is_some_and(|colour| ["quantitative", "temporal"].contains(&colour.kind));
+    let rows = rows(chart)?;
+    if y.kind != "quantitative" || is_stacked || is_unclear || is_gradual || rows.len() > MOST_POINTS {
+        return None;
+    }
+    let mut series: Vec<Trace> = Vec::new();
+    for row in rows {
+        let place = match x.kind {
+            "temporal" => row.get(x.field).and_then(moment),
+            _ => row.get(x.field).and_then(Place::read),
+        };
+        let (Some(place), Some(value)) = (place, row.get(y.field)?.as_f64()) else {
+            // Vega-Lite leaves out what is missing.
+            continue;
+        };
+        let name = colour.as_ref().and_then(|colour| Some(Place::read(row.get(colour.field)?)?.name()));
+        match series.iter().position(|(of, _, _)| *of == name) {
+            Some(at) => series[at].2.push((place, value)),
+            None if series.len() == MOST_SERIES => return None,
+            None => series.push((name, mark, vec![(place, value)])),
+        }
+    }
+    let (mut scale, mut series) = scaled(series, ["nominal", "ordinal"].contains(&x.kind), x.is_sorted);
+    if x.kind == "temporal" {
+        scale = Scale::Moments;
+    }
+    for series in &mut series {
+        if mark != Mark::Points {
+            series.points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        }
+    }
+    let title = chart.get("title").and_then(|title| title.as_str().or_else(|| title.get("text")?.as_str()));
+    Some(Chart { title: title.map(str::to_owned), words: [x.title, y.title], scale, series })
+}
+
+/// What an axis or a colour stands for.
+struct Channel<'a> {
+    field: &'a str,
+    kind: &'a str,
+    /// What stands at it; none where nothing is to.
+    title: Option<String>,
+    is_sorted: bool,
+}
+
+impl<'a> Channel<'a> {
+    /// None where it asks for something to be reckoned or ordered.
+    fn read(channel: &'a Value) -> Option<Self> {
+        let channel = channel.as_object()?;
+        let is_known =
+            |key: &String| ["field", "type", "title", "axis", "legend", "sort"].contains(&key.as_str());
+        let (field, kind) = (channel.get("field")?.as_str()?, channel.get("type")?.as_str()?);
+        let is_sorted = match channel.get("sort") {
+            None => true,
+            Some(Value::String(order)) if order == "ascending" => true,
+            Some(Value::Null) => false,
+            Some(_) => return None,
+        };
+        let has_plain_axis = channel.get("axis").is_none_or(|axis| {
+            axis.as_object().is_some_and(|axis| {
+                axis.keys().all(|key| key == "title" || key == "grid" || key.starts_with("label"))
+            })
+        });
+        if !channel.keys().all(is_known)
+            || !has_plain_axis
+            || !["quantitative", "temporal", "nominal", "ordinal"].contains(&kind)
+        {
+            return None;
+        }
+        let title = channel.get("title").or_else(|| channel.get("axis")?.get("title"));
+        let title = match title {
+            Some(Value::Null) => None,
+            Some(title) => Some(title.as_str()?.to_owned()),
+            None => Some(field.to_owned()),
+        };
+        Some(Self { field, kind, title, is_sorted })
+    }
+}
+
+/// The rows of its data, which is with it.
+fn rows(chart: &Map<String, Value>) -> Option<&Vec<Value>> {
+    let data = chart.get("data")?.as_object()?;
+    if data.contains_key("format") {
+        return None;
+    }
+    match data.get("values") {
+        Some(values) => values.as_array(),
+        None => chart.get("datasets")?.get(data.get("name")?.as_str()?)?.as_array(),
+    }
+}
+
+fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
+    // What a trace may say besides its points without meaning another chart.
+    const PLAIN: [(&str, &str); 9] = [
+        ("xaxis", "x"),
+        ("yaxis", "y"),
+        ("orientation", "v"),
+        ("fill", "none"),
+        ("stackgroup", ""),
+        ("base", ""),
+        ("visible", "true"),
+        ("error_x", ""),
+        ("error_y", ""),
+    ];
+    let mut series = Vec::new();
+    for trace in figure.get("data")?.as_array()? {
+        let trace = trace.as_object()?;
+        if !PLAIN.iter().all(|(key, plain)| trace.get(*key).is_none_or(|value| value == plain)) {
+            return None;
+        }
+        let shape = trace.get("line").and_then(|line| line.get("shape")).and_then(Value::as_str);
+        let y = column(trace.get("y")?)?;
+        let tells_more =
+            |name: &str| trace.get("marker").and_then(|marker| marker.get(name)).is_some_and(is_column);
+        if !matches!(shape, None | Some("linear"))
+            || ["size", "color", "symbol"].into_iter().any(tells_more)
+            || y.len() > MOST_POINTS
+        {
+            return None;
+        }
+        let mode = trace.get("mode").and_then(Value::as_str);
+        let mark = match (trace.get("type").and_then(Value::as_str).unwrap_or("scatter"), mode) {
+            ("bar", _) => Mark::Bars,
+            ("scatter" | "scattergl", Some("lines")) => Mark::Line,
+            ("scatter" | "scattergl", Some("markers")) => Mark::Points,
+            ("scatter" | "scattergl", Some("lines+markers")) => Mark::LineWithPoints,
+            ("scatter" | "scattergl", None) if y.len() < 20 => Mark::LineWithPoints,
+            ("scatter" | "scattergl", None) => Mark::Line,
+            _ => return None,
+        };
+        let x = match trace.get("x") {
+            Some(x) => column(x)?,
+            None => (0..y.len()).map(Value::from).collect(),
+        };
+        let points: Vec<(Place, f64)> =
+            x.iter().zip(&y).filter_map(|(x, y)| Some((Place::read(x)?, y.as_f64()?))).collect();
+        // A line has a gap where a value is missing.
+        if [Mark::Line, Mark::LineWithPoints].contains(&mark) && points.len() < y.len() {
+            return None;
+        }
+        let name = trace.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+        series.push((name.map(str::to_owned), mark, points));
+    }
+    let layout = figure.get("layout");
+    let axis = |name: &str| layout.and_then(|layout| layout.get(name));
+    let kind = |name: &str| axis(name).and_then(|axis| axis.get("type")?.as_str()).unwrap_or("-");
+    let is_reversed =
+        |name: &str| axis(name).and_then(|axis| axis.get("autorange")?.as_str()) == Some("reversed");
+    if !["-", "linear", "date", "category"].contains(&kind("xaxis"))
+        || !["-", "linear"].contains(&kind("yaxis"))
+        || ["xaxis", "yaxis"].into_iter().any(is_reversed)
+    {
+        return None;
+    }
+    let text = |title: &Value| title.as_str().or_else(|| title.get("text")?.as_str()).map(str::to_owned);
+    let title = |of: Option<&Value>| of.and_then(|of| of.get("title")).and_then(text);
+    let is_category = kind("xaxis") == "category";
+    let (scale, series) = match series.iter().map(at_moments).collect::<Option<Vec<Trace>>>() {
+        Some(series) if !is_category => (Scale::Moments, scaled(series, false, false).1),
+        Some(_) | None if series.iter().any(is_misread) => return None,
+        Some(_) | None => scaled(series, is_category, false),
+    };
+    Some(Chart { title: title(layout), words: [title(axis("xaxis")), title(axis("yaxis"))], scale, series })
+}
+
+/// The trace over time, where all its places are moments.
+fn at_moments((name, mark, points): &Trace) -> Option<Trace> {
+    let at = |(place, value): &(Place, f64)| match place {
+        Place::Name(text) => Some((Place::Number(seconds(text)?), *value)),
+        Place::Number(_) => None,
+    };
+    Some((name.clone(), *mark, points.iter().map(at).collect::<Option<_>>()?))
+}
+
+/// Whether Plotly takes one of its names for a number or a moment.
+fn is_misread((_, _, points): &Trace) -> bool {
+    let is_other = |text: &str| text.trim().parse::<f64>().is_ok() || seconds(text).is_some();
+    points.iter().any(|(place, _)| matches!(place, Place::Name(text) if is_other(text)))
+}
+
+/// A moment as Vega-Lite has it: as text, or in milliseconds.
+fn moment(value: &Value) -> Option<Place> {
+    match value {
+        Value::Number(milliseconds) => {
+            milliseconds.as_f64().map(|milliseconds| Place::Number(milliseconds / 1_000.0))
+        }
+        Value::String(text) => seconds(text).map(Place::Number),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// The seconds since 1970; of a day its beginning. What names no zone is taken as it is written.
+fn seconds(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let text = if text.len() == "2024-01-01".len() {
+        format!("{text}T00:00:00")
+    } else {
+        text.replacen(' ', "T", 1)
+    };
+    let moment: Timestamp = text.parse().or_else(|_| format!("{text}Z").parse()).ok()?;
+    Some(moment.as_millisecond() as f64 / 1_000.0)
+}
+
+/// Whether it is one value for each point.
+fn is_column(value: &Value) -> bool {
+    value.is_array() || value.is_object()
+}
+
+/// Values, as a list or as the bytes of an array of numbers.
+fn column(values: &Value) -> Option<Vec<Value>> {
+    if let Value::Array(values) = values {
+        return Some(values.clone());
+    }
+    let bytes = Base64::new(values.get("bdata")?.as_str()?)?.bytes();
+    if values.get("shape").is_some() {
+        return None;
+    }
+    fn numbers<const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> f64) -> Vec<Value> {
+        bytes.as_chunks().0.iter().map(|bytes| Value::from(read(*bytes))).collect()
+    }
+    match values.get("dtype")?.as_str()? {
+        "f8" => Some(numbers(&bytes, f64::from_le_bytes)),
+        "f4" => Some(numbers(&bytes, |bytes| f32::from_le_bytes(bytes).into())),
+        "i4" => Some(numbers(&bytes, |bytes| i32::from_le_bytes(bytes).into())),
+        "u4" => Some(numbers(&bytes, |bytes| u32::from_le_bytes(bytes).into())),
+        "i2" => Some(numbers(&bytes, |bytes| i16::from_le_bytes(bytes).into())),
+        "u2" => Some(numbers(&bytes, |bytes| u16::from_le_bytes(bytes).into())),
+        "i1" => Some(numbers(&bytes, |bytes| i8::from_le_bytes(bytes).into())),
+        "u1" => Some(numbers(&bytes, |[byte]: [u8; 1]| byte.into())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const VEGA: &str = "application/vnd.vegalite.v5+json";
+    const PLOTLY: &str = "application/vnd.plotly.v1+json";
+
+    fn bars() -> Value {
+        json!({
+            "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+            "config": {},
+            "data": { "name": "data-1" },
+            "datasets": { "data-1": [{ "day": "Tue", "n": 7 }, { "day": "Mon", "n": 3 }] },
+            "mark": { "type": "bar" },
+            "encoding": { "x": { "field": "day", "type": "nominal" }, "y": { "field": "n", "type": "quantitative", "title": "Builds" } },
+        })
+    }
+
+    #[test]
+    fn a_chart_of_vega_lite_has_its_rows_as_points_and_its_names_in_order() {
+        let read = Chart::read(VEGA, &bars()).unwrap();
+        let points = vec![(0.0, 3.0), (1.0, 7.0)];
+        assert_eq!(
+            read,
+            Chart {
+                title: None,
+                words: [Some("day".to_owned()), Some("Builds".to_owned())],
+                scale: Scale::Names(vec!["Mon".to_owned(), "Tue".to_owned()]),
+                series: vec![Series { name: None, mark: Mark::Bars, points }],
+            }
+        );
+    }
+
+    #[test]
+    fn colours_part_the_points_of_vega_lite() {
+        let row = |x: i32, y: i32, of: &str| json!({ "x": x, "y": y, "of": of });
+        let field = |name: &str, kind: &str| json!({ "field": name, "type": kind });
+        let read = Chart::read(
+            VEGA,
+            &json!({
+                "mark": "line",
+                "data": { "values": [row(2, 1, "a"), row(1, 5, "b"), row(1, 3, "a")] },
+                "encoding": { "x": field("x", "quantitative"), "y": field("y", "quantitative"), "color": field("of", "nominal") },
+            }),
+        )
+        .unwrap();
+        let series: Vec<_> =
+            read.series.into_iter().map(|series| (series.name.unwrap(), series.points)).collect();
+        assert_eq!(
+            series,
+            [("a".to_owned(), vec![(1.0, 3.0), (2.0, 1.0)]), ("b".to_owned(), vec![(1.0, 5.0)])]
+        );
+    }
+
+    #[test]
+    fn a_figure_of_plotly_has_its_traces_also_where_they_are_bytes() {
+        let bytes: Vec<u8> = [1.5_f64, -2.0].iter().flat_map(|number| number.to_le_bytes()).collect();
+        let figure = json!({
+            "data": [
+                { "type": "scatter", "mode": "lines", "name": "a", "x": [0, 1], "y": { "dtype": "f8", "bdata": Base64::of(&bytes).as_str() } },
+                { "mode": "markers", "y": [4, null, 6] },
+            ],
+            "layout": { "title": { "text": "Both" }, "xaxis": { "title": { "text": "t" } }, "template": {} },
+        });
+        let read = Chart::read(PLOTLY, &figure).unwrap();
+        assert_eq!((read.title.as_deref(), read.words[0].as_deref()), (Some("Both"), Some("t")));
+        let told: Vec<_> = read.series.iter().map(|series| (series.mark, series.points.clone())).collect();
+        let (line, points) = (vec![(0.0, 1.5), (1.0, -2.0)], vec![(0.0, 4.0), (2.0, 6.0)]);
+        assert_eq!(told, [(Mark::Line, line), (Mark::Points, points)]);
+    }
+
+    #[test]
+    fn moments_are_on_an_axis_of_time() {
+        let figure =
+            json!({ "data": [{ "mode": "lines", "x": ["1970-01-02", "1970-01-03 12:00"], "y": [1, 2] }] });
+        let of_plotly = Chart::read(PLOTLY, &figure).unwrap();
+        let mut chart = bars();
+        chart["encoding"]["x"]["type"] = "temporal".into();
+        chart["datasets"]["data-1"] = json!([{ "day": 216_000_000, "n": 2 }, { "day": "1970-01-02T00:00:00", "n": 1 }, { "day": null, "n": 7 }]);
+        let of_vega = Chart::read(VEGA, &chart).unwrap();
+        for read in [of_plotly, of_vega] {
+            assert_eq!(read.scale, Scale::Moments);
+            assert_eq!(read.series[0].points, [(86_400.0, 1.0), (216_000.0, 2.0)]);
+        }
+    }
+
+    #[test]
+    fn what_asks_for_more_than_is_drawn_is_no_chart() {
+        let with = |pointer: &str, value: Value| {
+            let mut chart = bars();
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            chart.pointer_mut(parent).unwrap()[key] = value;
+            Chart::read(VEGA, &chart)
+        };
+        assert!(with("/title", "it".into()).is_some());
+        for (pointer, value) in [
+            ("/transform", json!([])),
+            ("/layer", json!([])),
+            ("/mark", "arc".into()),
+            ("/encoding/y/aggregate", "mean".into()),
+            ("/encoding/y/scale", json!({ "type": "log" })),
+            ("/encoding/x/type", "geojson".into()),
+            ("/encoding/x/sort", "-y".into()),
+            ("/encoding/size", json!({ "field": "n", "type": "quantitative" })),
+            ("/encoding/color", json!({ "field": "day", "type": "nominal" })),
+            ("/data", json!({ "url": "https://elsewhere" })),
+            ("/datasets/data-1", json!([])),
+            ("/datasets/data-1", json!([{ "day": "Mon", "n": 3 }, { "day": "Mon", "n": 4 }])),
+            ("/encoding/x", json!({ "field": "n", "type": "quantitative" })),
+            ("/mark", json!({ "type": "line", "interpolate": "step" })),
+        ] {
+            assert_eq!(with(pointer, value), None, "{pointer}");
+        }
+        let bar = json!({ "type": "bar", "x": ["a"], "y": [1] });
+        for (data, layout) in [
+            (json!([{ "type": "pie", "values": [1] }]), json!({})),
+            (json!([bar, bar]), json!({})),
+            (json!([{ "y": [1], "fill": "tozeroy" }]), json!({})),
+            (json!([{ "y": [1], "line": { "shape": "hv" } }]), json!({})),
+            (json!([{ "y": [1, null, 2], "mode": "lines" }]), json!({})),
+            (json!([{ "y": [1, 2], "mode": "markers", "marker": { "size": [4, 8] } }]), json!({})),
+            (json!([{ "x": ["2024-01-01", "later"], "y": [1, 2] }]), json!({})),
+            (json!([{ "x": ["7"], "y": [1] }]), json!({})),
+            (json!([{ "y": [1] }]), json!({ "yaxis": { "type": "log" } })),
+            (json!([{ "y": { "dtype": "f8", "bdata": "?" } }]), json!({})),
+            (json!([{ "y": [1e300] }]), json!({})),
+        ] {
+            let figure = json!({ "data": data, "layout": layout });
+            assert_eq!(Chart::read(PLOTLY, &figure), None, "{figure}");
+        }
+    }
+}
