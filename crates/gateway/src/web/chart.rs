@@ -286,14 +286,13 @@ fn rows(chart: &Map<String, Value>) -> Option<&Vec<Value>> {
 
 fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
     // What a trace may say besides its points without meaning another chart.
-    const PLAIN: [(&str, &str); 9] = [
+    const PLAIN: [(&str, &str); 8] = [
         ("xaxis", "x"),
         ("yaxis", "y"),
         ("orientation", "v"),
         ("fill", "none"),
         ("stackgroup", ""),
         ("base", ""),
-        ("visible", "true"),
         ("error_x", ""),
         ("error_y", ""),
     ];
@@ -301,6 +300,9 @@ fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
     for trace in figure.get("data")?.as_array()? {
         let trace = trace.as_object()?;
         if !PLAIN.iter().all(|(key, plain)| trace.get(*key).is_none_or(|value| value == plain)) {
+            return None;
+        }
+        if trace.get("visible").is_some_and(|visible| *visible != Value::Bool(true)) {
             return None;
         }
         let shape = trace.get("line").and_then(|line| line.get("shape")).and_then(Value::as_str);
@@ -488,7 +490,7 @@ mod tests {
         let figure = json!({
             "data": [
                 { "type": "scatter", "mode": "lines", "name": "a", "x": [0, 1], "y": { "dtype": "f8", "bdata": Base64::of(&bytes).as_str() } },
-                { "mode": "markers", "y": [4, null, 6] },
+                { "mode": "markers", "y": [4, null, 6], "visible": true },
             ],
             "layout": { "title": { "text": "Both" }, "xaxis": { "title": { "text": "t" } }, "template": {} },
         });
@@ -546,6 +548,7 @@ mod tests {
             (json!([{ "type": "pie", "values": [1] }]), json!({})),
             (json!([bar, bar]), json!({})),
             (json!([{ "y": [1], "fill": "tozeroy" }]), json!({})),
+            (json!([{ "y": [1], "visible": "legendonly" }]), json!({})),
             (json!([{ "y": [1], "line": { "shape": "hv" } }]), json!({})),
             (json!([{ "y": [1, null, 2], "mode": "lines" }]), json!({})),
             (json!([{ "y": [1, 2], "mode": "markers", "marker": { "size": [4, 8] } }]), json!({})),
