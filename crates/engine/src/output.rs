@@ -152,7 +152,7 @@ mod tests {
 
     fn display(text: &str, html: &str) -> Display {
         let data = serde_json::json!({ "text/plain": text, "text/html": html });
-        Display { id: None, is_value: false, data: serde_json::from_value(data).unwrap() }
+        Display { id: None, is_value: false, is_update: false, data: serde_json::from_value(data).unwrap() }
     }
 
     fn shown(text: &str, html: &str) -> Piece {

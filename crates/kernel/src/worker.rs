@@ -373,7 +373,7 @@ impl Reader {
                 // What cannot be a name names nothing.
                 let id = name.and_then(|name| DisplayId::new(name).ok());
                 let job = self.calls.running().map(|(_, job)| job);
-                let display = Box::new(Display { id, is_value, data });
+                let display = Box::new(Display { id, is_value, is_update: false, data });
                 self.tell(RunnerNotice::Display { job, display }).await;
                 self.acknowledge(mark).await;
             }

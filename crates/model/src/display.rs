@@ -22,6 +22,9 @@ pub struct Display {
     /// Whether it is the value of the code's last expression, in more forms than the language prints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_value: bool,
+    /// Whether it only stands for what was shown under its name before, and has no place of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_update: bool,
     /// What.
     pub data: Bundle,
 }

@@ -246,6 +246,7 @@ mod tests {
         let display = |kind: &str| Display {
             id: None,
             is_value: false,
+            is_update: false,
             data: Bundle::from(
                 [(kind.to_owned(), serde_json::from_str(run).unwrap())]
                     .into_iter()

@@ -551,7 +551,7 @@ impl Process {
     async fn show(&self, job: JobId, text: &str) {
         let forms = json!({ "text/plain": text, "text/html": format!("<b>{text}</b>") });
         let data = serde_json::from_value(forms).unwrap();
-        let display = Box::new(Display { id: None, is_value: false, data });
+        let display = Box::new(Display { id: None, is_value: false, is_update: false, data });
         self.say(RunnerNotice::Display { job: Some(job), display }).await;
     }
 

@@ -19,7 +19,7 @@ use crate::view::EvalView;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct RunNotebook {
-    /// The file, absolute: .fsx, .dib or .ipynb.
+    /// The file, absolute: an .ipynb or .dib, or a script in cells (.fsx, .py, .ts, .js, .sh).
     path: String,
     /// The first cell that is meant, from 1; Markdown counts.
     #[serde(default)]

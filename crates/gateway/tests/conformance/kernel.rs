@@ -148,7 +148,7 @@ impl Worker {
                 }
                 Step::Show(data) => {
                     let data = serde_json::from_value(data).unwrap();
-                    let display = Box::new(Display { id: None, is_value: false, data });
+                    let display = Box::new(Display { id: None, is_value: false, is_update: false, data });
                     self.tell(RunnerNotice::Display { job: Some(job), display }).await;
                 }
                 Step::Ask(questions) => {

@@ -334,7 +334,7 @@ impl Worker {
 
     async fn show(&self, job: JobId, forms: Value) {
         let data = serde_json::from_value(forms).unwrap();
-        let display = Box::new(Display { id: None, is_value: false, data });
+        let display = Box::new(Display { id: None, is_value: false, is_update: false, data });
         self.notices.send(RunnerNotice::Display { job: Some(job), display }).await.ok();
     }
 

@@ -118,7 +118,7 @@ impl Execution {
         self.exits = payload.iter().any(|wanted| wanted.source.ends_with("ask_exit"));
         let pages =
             payload.into_iter().filter(|wanted| wanted.source.ends_with("page") && !wanted.data.is_empty());
-        let pages = pages.map(|page| shows(Some(self.job), None, false, bundle(page.data))).collect();
+        let pages = pages.map(|page| shown(Some(self.job), None, bundle(page.data))).collect();
         self.report = Report::among(std::mem::take(&mut reply.user_expressions)).or(self.report.take());
         self.reply = Some(reply);
         pages
@@ -164,7 +164,10 @@ impl Execution {
             self.value = Some(data.text().to_owned());
             // Of a value in no other form its text is enough.
             let is_rich = data.forms().next().is_some();
-            return Ok(is_rich.then(|| shows(Some(self.job), transient.display_id, true, data)));
+            return Ok(is_rich.then(|| {
+                let display = Display { is_value: true, ..display(transient.display_id, data) };
+                RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
+            }));
         }
         published(Some(self.job), message)
     }
@@ -250,19 +253,28 @@ pub(super) fn published(job: Option<JobId>, message: &Message) -> Result<Option<
             let stream = if name == "stderr" { OutputStream::Stderr } else { OutputStream::Stdout };
             Ok((!text.is_empty()).then_some(RunnerNotice::Output { job, stream, text }))
         }
-        "display_data" | "update_display_data" => {
+        "display_data" => {
             let Shown { data, transient } = message.read()?;
-            Ok(Some(shows(job, transient.display_id, false, bundle(data))))
+            Ok(Some(shown(job, transient.display_id, bundle(data))))
+        }
+        "update_display_data" => {
+            let Shown { data, transient } = message.read()?;
+            let display = Display { is_update: true, ..display(transient.display_id, bundle(data)) };
+            Ok(Some(RunnerNotice::Display { job, display: Box::new(display) }))
         }
         // The reply says it again, and what is of no interest here is passed over.
         _ => Ok(None),
     }
 }
 
-fn shows(job: Option<JobId>, id: Option<String>, is_value: bool, data: Bundle) -> RunnerNotice {
+fn shown(job: Option<JobId>, id: Option<String>, data: Bundle) -> RunnerNotice {
+    RunnerNotice::Display { job, display: Box::new(display(id, data)) }
+}
+
+fn display(id: Option<String>, data: Bundle) -> Display {
     // What cannot be a name names nothing.
     let id = id.and_then(|id| DisplayId::new(id).ok());
-    RunnerNotice::Display { job, display: Box::new(Display { id, is_value, data }) }
+    Display { id, is_value: false, is_update: false, data }
 }
 
 /// What is shown, its plain text without colours: it is read by people and programs that know none. What only names an object says less
@@ -394,11 +406,8 @@ mod tests {
         for kind in ["display_data", "update_display_data"] {
             let content = json!({ "data": { "text/plain": "1" }, "transient": { "display_id": "bar" } });
             let shown = heard(&mut execution, kind, &content).unwrap();
-            let id = match shown {
-                RunnerNotice::Display { display, .. } => display.id,
-                other => panic!("{other:?}"),
-            };
-            assert_eq!(id, DisplayId::new("bar").ok());
+            let RunnerNotice::Display { display, .. } = shown else { panic!("{shown:?}") };
+            assert_eq!((display.id, display.is_update), (DisplayId::new("bar").ok(), kind != "display_data"));
         }
     }
 

@@ -334,6 +334,7 @@ fn display() -> Display {
     Display {
         id: Some(DisplayId::new("é").unwrap()),
         is_value: true,
+        is_update: true,
         data: serde_json::from_value(forms).unwrap(),
     }
 }

@@ -117,7 +117,7 @@ mod tests {
     const NARROW: Surface = Surface { columns: Some(7), easel: None };
 
     fn value(forms: Value) -> Display {
-        Display { id: None, is_value: true, data: serde_json::from_value(forms).unwrap() }
+        Display { id: None, is_value: true, is_update: false, data: serde_json::from_value(forms).unwrap() }
     }
 
     #[test]

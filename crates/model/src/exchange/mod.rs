@@ -578,7 +578,7 @@ mod tests {
         let shows = |id: Option<&str>, is_value, forms: serde_json::Value| {
             let id = id.map(|id| crate::id::DisplayId::new(id).unwrap());
             let data: Bundle = serde_json::from_value(forms).unwrap();
-            EventBody::OutputDisplayed { job: Some(job), display: Box::new(Display { id, is_value, data }) }
+            EventBody::OutputDisplayed { job: Some(job), display: Box::new(Display { id, is_value, is_update: false, data }) }
         };
         let mut said = bodies();
         let (before, completed) = (said[3].clone(), said[5].clone());

@@ -344,7 +344,12 @@ fn any_display() -> impl Strategy<Value = Display> {
         let text = |name: &str, text: Option<String>| text.map(|text| (name.to_owned(), Value::from(text)));
         let json = json.map(|json| ("application/json".to_owned(), Value::from(json)));
         let forms = [text("text/plain", plain), text("text/html", html), json];
-        Display { id, is_value, data: Bundle::from(forms.into_iter().flatten().collect::<BTreeMap<_, _>>()) }
+        Display {
+            id,
+            is_value,
+            is_update: false,
+            data: Bundle::from(forms.into_iter().flatten().collect::<BTreeMap<_, _>>()),
+        }
     })
 }
 

@@ -324,7 +324,7 @@ fn display() -> Display {
         "application/vnd.vegalite.v5+json": { "mark": "line" },
     });
     let data: Bundle = serde_json::from_value(forms).unwrap();
-    Display { id: Some(DisplayId::new("table").unwrap()), is_value: true, data }
+    Display { id: Some(DisplayId::new("table").unwrap()), is_value: true, is_update: true, data }
 }
 
 fn result() -> EvalResult {
