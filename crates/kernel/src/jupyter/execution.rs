@@ -19,6 +19,11 @@ pub(super) const REPORT: &str = "mainstay";
 /// In which form it comes.
 pub(super) const REPORT_FORM: &str = "application/json";
 
+/// How long a line may be that code asks with, in bytes.
+const MOST_ASKED: usize = 4096;
+/// What is asked where code says nothing.
+const UNSAID: &str = "Input";
+
 /// What a kernel's helper tells of code that it has run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -54,6 +59,8 @@ pub(super) struct Execution {
     began: Instant,
     /// What the user says of it himself.
     mark: Option<Mark>,
+    /// What it has printed since the last end of a line.
+    begun_line: String,
     value: Option<String>,
     reply: Option<ExecuteReply>,
     report: Option<Report>,
@@ -93,6 +100,7 @@ impl Execution {
             job,
             began: Instant::now(),
             mark: Mark::of(code),
+            begun_line: String::new(),
             value: None,
             reply: None,
             report: None,
@@ -169,7 +177,27 @@ impl Execution {
                 RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
             }));
         }
-        published(Some(self.job), message)
+        let notice = published(Some(self.job), message)?;
+        if let Some(RunnerNotice::Output { stream: OutputStream::Stdout, text, .. }) = &notice {
+            self.begin_line(text);
+        }
+        Ok(notice)
+    }
+
+    fn begin_line(&mut self, printed: &str) {
+        match printed.rsplit_once('\n') {
+            Some((_, begun)) => begun.clone_into(&mut self.begun_line),
+            None => self.begun_line.push_str(printed),
+        }
+        if self.begun_line.len() > MOST_ASKED {
+            self.begun_line.clear();
+        }
+    }
+
+    /// What it asks with when it reads its input without a word: what it has printed before on that line, where that has come.
+    pub(super) fn takes_input(&mut self) -> String {
+        let begun = std::mem::take(&mut self.begun_line);
+        if begun.trim().is_empty() { UNSAID.to_owned() } else { begun }
     }
 
     /// What came of it.
@@ -398,6 +426,19 @@ mod tests {
         assert_eq!(named("text/html", "<b>"), "[text/html, 3 bytes]");
         let alone = [(PLAIN.to_owned(), Value::from("<IPython.core.display.Thing object>"))];
         assert_eq!(bundle(alone.into()).text(), "<IPython.core.display.Thing object>");
+    }
+
+    #[test]
+    fn code_that_reads_without_a_word_asks_with_the_line_that_it_has_begun() {
+        let mut execution = execution("input()");
+        let mut print = |stream: &str, text: &str| {
+            let printed = json!({ "name": stream, "text": text });
+            heard(&mut execution, "stream", &printed).unwrap();
+        };
+        print("stdout", "one\nName");
+        print("stderr", "told");
+        print("stdout", "? ");
+        assert_eq!([execution.takes_input(), execution.takes_input()], ["Name? ", "Input"]);
     }
 
     #[test]

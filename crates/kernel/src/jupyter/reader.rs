@@ -290,8 +290,9 @@ impl Reader {
             message.read().unwrap_or(InputRequest { prompt: String::new(), password: false });
         let ask = AskId::from_uuid(Uuid::new_v4());
         self.line.is_asked(ask, &message);
-        let job = self.line.running().as_ref().map(|execution| execution.job);
-        let Some(job) = job else { return self.line.answer(ask, None).await };
+        let asks = self.line.running().as_mut().map(|execution| (execution.job, execution.takes_input()));
+        let Some((job, otherwise)) = asks else { return self.line.answer(ask, None).await };
+        let prompt = if prompt.trim().is_empty() { otherwise } else { prompt };
         let schema = if password {
             json!({ "type": "string", "writeOnly": true })
         } else {
