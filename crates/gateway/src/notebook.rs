@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use mainstay_engine::CommandStatus;
-use mainstay_model::notebook::{Cell, CellKind, Notebook, NotebookFormat, Steps};
+use mainstay_model::notebook::{Cell, CellKind, Language, Notebook, NotebookFormat, Steps};
 use mainstay_model::{
-    CommandId, Error, Event, EventBody, Outcome, Response, Seq, SessionCommand, SessionId, SessionKind,
+    CommandId, Error, EvalEnding, Event, EventBody, Outcome, Response, Seq, SessionCommand, SessionId,
+    SessionKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,34 @@ fn known(outcome: Result<Option<Outcome>, Error>) -> Result<Option<Outcome>, Err
     }
 }
 
+/// Whether a session of this kind can run a file that is for sessions of these kinds.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where it is of another language, as far as their names tell.
+pub fn check_kind(file: &Path, wanted: &[SessionKind], kind: &SessionKind) -> Result<(), Error> {
+    let languages: Vec<Language> = wanted.iter().filter_map(Language::of).collect();
+    let is_of = |language: Language| languages.contains(&language);
+    if wanted.contains(kind) || languages.is_empty() || Language::of(kind).is_none_or(is_of) {
+        return Ok(());
+    }
+    let file = file.display();
+    let wanted = wanted.first().map_or("another", SessionKind::as_str);
+    let reason = format!(
+        "it is of kind `{kind}`, and `{file}` is for `{wanted}`; name one of that kind, or create one"
+    );
+    Err(Error::InvalidArgument { argument: "session".to_owned(), reason })
+}
+
+/// Whether those after a cell run when it ended so.
+pub fn goes_on(cell: &Cell, ending: &str) -> bool {
+    ending == EvalEnding::Completed.name() || cell.may_raise && is_raised(ending)
+}
+
+/// Whether an ending of this name is an error of the code.
+fn is_raised(ending: &str) -> bool {
+    ["raised", "rejected"].contains(&ending)
+}
+
 /// Why a cell is not run: what it is instead of code for a session of this kind, in words.
 pub fn passed_over(cell: &Cell, kind: &SessionKind) -> Option<String> {
     match &cell.kind {
@@ -79,6 +108,8 @@ pub fn passed_over(cell: &Cell, kind: &SessionKind) -> Option<String> {
 pub struct Runs {
     session: SessionId,
     steps: Steps,
+    /// Which of the cells count as run also where they raised an error.
+    may_raise: Vec<bool>,
     /// Whether what ran before does not count: all runs anew.
     again: bool,
     /// The event since which resets were looked for, and the last one there was.
@@ -97,7 +128,8 @@ pub struct CellRun {
 impl Runs {
     /// Of the cells of this file, by its absolute path.
     pub fn new(session: SessionId, file: &str, cells: &[Cell], again: bool) -> Self {
-        Self { session, steps: Steps::new(session, file, cells), again, resets: None }
+        let may_raise = cells.iter().map(|cell| cell.may_raise).collect();
+        Self { session, steps: Steps::new(session, file, cells), may_raise, again, resets: None }
     }
 
     /// How the cell with this index is run now.
@@ -106,12 +138,15 @@ impl Runs {
     /// [`Error::InvalidArgument`] where there is no such cell; what reading can fail with.
     pub async fn of_cell(&mut self, records: &impl Records, cell: usize) -> Result<CellRun, Error> {
         let mut attempt = 0;
+        let may_raise = self.may_raise.get(cell) == Some(&true);
         loop {
             let command = self.steps.command(cell, attempt)?;
             match records.outcome(&command).await? {
                 None => return Ok(CellRun { command, ran_before: false }),
                 Some(Outcome::Done { response: Response::Evaluated(eval) })
-                    if !self.again && eval.success() && !self.is_dropped(records, eval.completed).await? =>
+                    if !self.again
+                        && (eval.success() || may_raise && is_raised(eval.ending.name()))
+                        && !self.is_dropped(records, eval.completed).await? =>
                 {
                     return Ok(CellRun { command, ran_before: true });
                 }
@@ -164,6 +199,7 @@ pub trait Evaluate: Send {
 /// A file in cells.
 pub struct Opened {
     path: PathBuf,
+    kinds: Vec<SessionKind>,
     cells: Vec<Cell>,
 }
 
@@ -220,8 +256,7 @@ impl Opened {
             argument: "path".to_owned(),
             reason: format!("`{}`: {reason}", path.display()),
         };
-        let format = NotebookFormat::of_file(path)
-            .ok_or_else(|| unusable("its name must end in .fsx, .dib or .ipynb".to_owned()))?;
+        let format = NotebookFormat::named(path).map_err(unusable)?;
         let path = tokio::fs::canonicalize(path).await.map_err(|error| unusable(error.to_string()))?;
         let metadata = tokio::fs::metadata(&path).await.map_err(|error| unusable(error.to_string()))?;
         if !metadata.is_file() {
@@ -232,13 +267,23 @@ impl Opened {
         }
         let bytes = tokio::fs::read(&path).await.map_err(|error| unusable(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8".to_owned()))?;
-        let cells = Notebook::read(format, &text)?.cells();
-        Ok(Self { path, cells })
+        let notebook = Notebook::read(format, &text)?;
+        Ok(Self { path, kinds: notebook.kinds(), cells: notebook.cells() })
     }
 
-    /// Where it is, absolute, and its cells.
-    pub fn into_parts(self) -> (PathBuf, Vec<Cell>) {
-        (self.path, self.cells)
+    /// The kind of session to create for it, where it says: one that many have rather than one that only its author may have.
+    pub fn kind(&self) -> Option<&SessionKind> {
+        let is_common = |kind: &&SessionKind| Language::of(kind).is_some();
+        self.kinds.iter().find(is_common).or_else(|| self.kinds.first())
+    }
+
+    /// Where it is, absolute, and its cells, for a session of this kind.
+    ///
+    /// # Errors
+    /// As [`check_kind`].
+    pub fn into_parts(self, kind: &SessionKind) -> Result<(PathBuf, Vec<Cell>), Error> {
+        check_kind(&self.path, &self.kinds, kind)?;
+        Ok((self.path, self.cells))
     }
 
     /// The indices of the cells that are meant.
@@ -261,7 +306,7 @@ impl Opened {
     /// Runs the cells that are meant, one after the other, up to the first that fails.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there is no such cell; what running and reading fail with.
+    /// [`Error::InvalidArgument`] where there is no such cell, or the session is of another language; what running and reading fail with.
     pub async fn run(
         self,
         records: &impl Records,
@@ -271,6 +316,7 @@ impl Opened {
         mut session_runs: impl Evaluate,
     ) -> Result<NotebookView, Error> {
         let range = self.range(&wanted)?;
+        check_kind(&self.path, &self.kinds, kind)?;
         let file = self.path.display().to_string();
         let mut runs = Runs::new(session, &file, &self.cells, wanted.again);
         let mut view = NotebookView { session, success: true, cells: Vec::new(), not_run: Vec::new() };
@@ -294,7 +340,7 @@ impl Opened {
             if !ran_before {
                 runs.ran_anew();
             }
-            view.success = eval.success;
+            view.success = goes_on(cell, &eval.ending);
             view.cells.push(CellView { cell: index + 1, line: cell.line, ran_before, eval });
         }
         Ok(view)

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
 use mainstay_kernel::jupyter::install::is_installable;
-use mainstay_kernel::jupyter::{self, Places};
+use mainstay_kernel::jupyter::{self, Kernelspec, Places};
+use mainstay_model::exchange::{Header, Kernel};
+use mainstay_model::notebook::Language;
 use mainstay_model::{Error, SessionKind};
 
 use crate::config::Config;
@@ -21,6 +23,22 @@ pub(crate) fn places(home: &Home, folder: Option<&Path>) -> Places {
 /// Where F# SDKs are looked for.
 pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {
     Search { configured: dotnet, ..Search::from_env(home.folder()) }
+}
+
+/// What ran the code of a session that was exported, as far as this machine knows its kind.
+pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
+    let named = Kernel::of(&header.kind);
+    if header.kind.is_fsharp() || header.kind.is_agent() {
+        return named;
+    }
+    match places(home, Some(Path::new(&header.working_directory))).kernelspecs().choose(&header.kind) {
+        Ok(Kernelspec { name, display_name, language, .. }) if !language.is_empty() => Kernel {
+            name: name.clone(),
+            display_name: display_name.clone(),
+            language: Language::named(language),
+        },
+        Ok(_) | Err(_) => named,
+    }
 }
 
 /// Gets what a kind of session needs ready, in a folder: installs it where it is missing and can be, after asking.

@@ -170,6 +170,16 @@ impl<'a> Call<'a> {
         reference: Option<&str>,
         action: Action,
     ) -> Result<SessionId, Error> {
+        self.workplace_of(reference, action, SessionKind::fsharp()).await
+    }
+
+    /// The same; the one that is created is of this kind.
+    pub(super) async fn workplace_of(
+        &self,
+        reference: Option<&str>,
+        action: Action,
+        kind: SessionKind,
+    ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
         let session = match self.find(reference).await? {
             Some(session) => match self.client.status(session).await?.session.kind.clone() {
@@ -178,7 +188,6 @@ impl<'a> Call<'a> {
             },
             None => {
                 let working_directory = self.default_folder();
-                let kind = SessionKind::fsharp();
                 self.create(CreateSession { kind, working_directory, project: None, name: None, alias: None })
                     .await?
             }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_model::{Action, Command, Error, SessionCommand, SessionId};
+use mainstay_model::{Action, Command, Error, SessionCommand, SessionId, SessionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::view::EvalView;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RunNotebook {
     session_id: Option<String>,
-    /// Absolute: .fsx, .dib or .ipynb.
+    /// Absolute: .ipynb, .dib, .fsx, .py, .ts, .js or .sh.
     path: String,
     /// The first cell, from 1.
     from: Option<u32>,
@@ -70,7 +70,10 @@ impl Tool for RunNotebook {
         let opened = Opened::read(&absolute(&path)?, call.limits().message_bytes).await?;
         let (session, begun) = match call.continued() {
             Some(Running { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
-            None => (call.workplace(session_id.as_deref(), Action::Eval).await?, Vec::new()),
+            None => {
+                let kind = opened.kind().cloned().unwrap_or_else(SessionKind::fsharp);
+                (call.workplace_of(session_id.as_deref(), Action::Eval, kind).await?, Vec::new())
+            }
         };
         let ready = call.bring_up(session).await?;
         let wanted = Wanted { from, cell, again, begun };

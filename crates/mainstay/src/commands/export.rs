@@ -14,12 +14,13 @@ use mainstay_model::exchange::{Format, Header, Item};
 use super::session::named;
 use crate::connect::connect_or_start;
 use crate::home::Home;
+use crate::kernels;
 use crate::terminal::{note, printable};
 
 /// Writes a session to a file, whole or for people to read.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, and every message, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs, or what was said, to read\n  fsx        a script of what ran to its end since the last reset, of an F# session\n  dib        the same as a Polyglot notebook\n  ipynb      a Jupyter notebook"
+    after_help = "Examples:\n  mainstay export lab --output lab.jsonl      # whole: `mainstay import lab.jsonl` has it again\n  mainstay export lab --output lab.ipynb      # a Jupyter notebook\n  mainstay export lab --format markdown | less\n\nThe formats:\n  jsonl      every cell with all that came of it, and every message, checked by its hash; what `mainstay import` reads\n  markdown   code and outputs, or what was said, to read\n  ipynb      a Jupyter notebook\n  fsx, py, ts, js, sh\n             a script of what ran to its end since the last reset, of a session of its language\n  dib        the same as a Polyglot notebook, of an F# session"
 )]
 pub(super) struct Export {
     /// The session [default: the most recently active one of this folder]
@@ -51,7 +52,7 @@ impl Export {
         self.to.check()?;
         let connection = connect_or_start(home, "cli").await?;
         let session = named(&connection.client, self.session).await?.session.to_string();
-        self.to.write(&connection.client, session).await?;
+        self.to.write(home, &connection.client, session).await?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -70,12 +71,12 @@ impl Destination {
     }
 
     /// Writes a session, and says what was written where.
-    pub(crate) async fn write(&self, client: &Client, session: String) -> Result<(), Error> {
+    pub(crate) async fn write(&self, home: &Home, client: &Client, session: String) -> Result<(), Error> {
         self.check()?;
         let named_by = self.output.as_deref().and_then(Format::of_file);
         let format = self.format.or(named_by).unwrap_or_default();
         let (header, items) = read(client, session).await?;
-        let text = format.write(&header, &items)?;
+        let text = format.write_of(&kernels::of(home, &header), &header, &items)?;
         match &self.output {
             None => {
                 let mut out = std::io::stdout();

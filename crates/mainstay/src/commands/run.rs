@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::notebook::{CellRun, Runs, passed_over};
+use mainstay_gateway::notebook::{CellRun, Runs, check_kind, goes_on, passed_over};
 use mainstay_gateway::rpc::api::{Conditions, GetSession, GetStatus};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
+use mainstay_model::exchange::Outputs;
 use mainstay_model::notebook::{Cell, Notebook, NotebookFormat};
-use mainstay_model::{CommandId, Error, exchange};
+use mainstay_model::{CommandId, Error};
 use serde::Serialize;
 
 use super::awaiting::Awaited;
@@ -20,18 +21,19 @@ use super::export;
 use super::target::{Target, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
-use crate::terminal;
+use crate::{kernels, terminal};
 
 /// Runs the code cells of a file one after the other, up to the first that fails.
 ///
-/// A script's cells begin with `// %%` or `(* --- *)`, each on a line of its own; one without such lines is one cell. Cells that ran to their
-/// end before, with all cells before them as they are now, do not run again.
+/// A script's cells begin with `// %%` or `# %%`, as its language has comments, each on a line of its own; one without such lines is one cell. It
+/// runs in a session of its language, a Jupyter notebook in one of the kernel that it names. Cells that ran to their end before, with all cells
+/// before them as they are now, do not run again.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay run analysis.ipynb --write     # what comes of it stands in the file\n  mainstay run analysis.fsx               # again: goes on after the last cell that ran to its end\n  mainstay run analysis.dib --from 4 --again\n\nExit codes: 0 all cells ran to their end, 1 one did not, 2 the command line was wrong.\nA cell that calls `exit` gives its own exit code, and 1 with --json."
+    after_help = "Examples:\n  mainstay run analysis.ipynb --write     # what comes of it stands in the file\n  mainstay run analysis.fsx               # again: goes on after the last cell that ran to its end\n  mainstay run analysis.py --kind xpython # in another kernel of its language\n  mainstay run analysis.dib --from 4 --again\n\nExit codes: 0 all cells ran to their end, 1 one did not, 2 the command line was wrong.\nA cell that calls `exit` gives its own exit code, and 1 with --json."
 )]
 pub(super) struct Run {
-    /// The file: .fsx, .dib or .ipynb
+    /// The file: an .ipynb or .dib, or a script (.fsx, .py, .ts, .js, .sh)
     file: PathBuf,
 
     #[command(flatten)]
@@ -92,14 +94,18 @@ impl Run {
         }
         let connection = connect_or_start(home, "cli").await?;
         opened.check_size(&connection.client).await?;
-        let session = self.target.find_or_create(home, &connection.client).await?;
+        let kinds = opened.notebook.kinds();
+        let session = self.target.find_or_create_of(home, &connection.client, &kinds).await?;
+        if self.target.kind.is_none() {
+            check_kind(&self.file, &kinds, &session.kind)?;
+        }
         let session = settle(&connection.client, session).await?;
         terminal::tell_news(&session);
         let mut ran = Ran::new();
         let exit = self.run_cells(home, &session, &opened, wanted, &mut ran).await;
         if self.write {
             let client = connect_or_start(home, "cli").await?.client;
-            opened.write_outputs(&client, &session, &ran).await?;
+            opened.write_outputs(home, &client, &session, &ran).await?;
         }
         exit
     }
@@ -153,9 +159,9 @@ impl Run {
             if !answer.eval.replayed {
                 runs.ran_anew();
             }
-            let (is_success, exit) = (answer.eval.success, answer.exit_code(self.json));
+            let (goes_on, exit) = (goes_on(cell, &answer.eval.ending), answer.exit_code(self.json));
             self.print_line(index, cell, Some(answer.eval))?;
-            if !is_success {
+            if !goes_on {
                 self.tell_rest(session, opened, index, end)?;
                 return Ok(exit);
             }
@@ -199,7 +205,7 @@ impl Run {
             many => format!("; cells {} were not run", many.join(", ")),
         };
         let line = match opened.notebook {
-            Notebook::Script(_) | Notebook::Dib(_) => opened.cells.get(failed).map(|cell| cell.line),
+            Notebook::Script(..) | Notebook::Dib(_) => opened.cells.get(failed).map(|cell| cell.line),
             Notebook::Ipynb(_) => None,
         };
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
@@ -214,8 +220,7 @@ impl Opened {
             argument: "file".to_owned(),
             reason: format!("`{}`: {reason}", file.display()),
         };
-        let format = NotebookFormat::of_file(file)
-            .ok_or_else(|| unusable("its name must end in .fsx, .dib or .ipynb".to_owned()))?;
+        let format = NotebookFormat::named(file).map_err(unusable)?;
         let path = std::fs::canonicalize(file).map_err(|error| unusable(error.to_string()))?;
         let bytes = std::fs::read(&path).map_err(|error| unusable(error.to_string()))?;
         let text = utf8(bytes)?;
@@ -244,13 +249,16 @@ impl Opened {
     /// Puts what came of the cells into the file, whole or not at all.
     async fn write_outputs(
         &mut self,
+        home: &Home,
         client: &Client,
         session: &SessionView,
         ran: &Ran,
     ) -> Result<(), Error> {
-        let (_, items) = export::read(client, session.session.to_string()).await?;
+        let (header, items) = export::read(client, session.session.to_string()).await?;
+        let kernel = kernels::of(home, &header);
+        let outputs = Outputs::of(&kernel, &items);
         for ((cell, command), number) in ran.iter().zip(1..) {
-            if let Some(outputs) = exchange::outputs_of(&items, command, number) {
+            if let Some(outputs) = outputs.of_command(command, number) {
                 self.notebook.set_outputs(*cell, number, outputs);
             }
         }

@@ -10,6 +10,7 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
+use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_model::{Action, Error, SessionKind, SessionState};
 
 use crate::default_kind::default_kind;
@@ -67,6 +68,32 @@ impl Target {
         match self.most_recent(client, &working_directory()?, runs).await? {
             Some(session) => Ok(session),
             None => self.create(home, client, default_kind(home, &working_directory()?)?).await,
+        }
+    }
+
+    /// The session for what is of one of these kinds, which nothing may be. Unless another is named or asked for, it is one that the same kernel
+    /// runs as would run a new one: that of the first kind for which there is one, or could be.
+    pub(super) async fn find_or_create_of(
+        &self,
+        home: &Home,
+        client: &Client,
+        kinds: &[SessionKind],
+    ) -> Result<SessionView, Error> {
+        let Some(first) = kinds.first().filter(|_| self.session.is_none() && self.kind.is_none()) else {
+            return self.find_or_create(home, client).await;
+        };
+        let folder = working_directory()?;
+        let kernelspecs = kernels::places(home, Some(&folder)).kernelspecs();
+        let spec = |kind: &SessionKind| kernelspecs.choose(kind).ok().map(|spec| &spec.name);
+        let is_there = |kind: &&SessionKind| kind.is_fsharp() || spec(kind).is_some();
+        let could_be = |kind: &&SessionKind| is_installable(kind);
+        let kind = kinds.iter().find(is_there).or_else(|| kinds.iter().find(could_be)).unwrap_or(first);
+        let is_meant = |session: &SessionView| {
+            session.kind == *kind || spec(kind).is_some_and(|own| spec(&session.kind) == Some(own))
+        };
+        match self.most_recent(client, &folder, is_meant).await? {
+            Some(session) => Ok(session),
+            None => self.create(home, client, kind.clone()).await,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mainstay_gateway::notebook::{CellRun, Opened, Runs, passed_over};
+use mainstay_gateway::notebook::{CellRun, Opened, Runs, goes_on, passed_over};
 use mainstay_gateway::rpc::api::{
     CancelSession, CompactSession, CreateSession, DeleteSession, Explore, FindSymbols, ForkSession,
     GetLineage, GetSession, GetSessionStatistics, GetStatus, GetStoreStatistics, InsertEntries, Inserted,
@@ -84,7 +84,7 @@ impl Repl {
             Command::Load(file) => self.load(&file).await?,
             Command::Directive(code) => self.evaluate(Submission::new(code, None)).await?,
             Command::Run(file) => self.run_file(&file).await?,
-            Command::Export(to) => to.write(&self.link.client, self.link.reference()).await?,
+            Command::Export(to) => to.write(&self.home, &self.link.client, self.link.reference()).await?,
             Command::Import(file) => self.import(&file).await?,
             Command::Compact { before, summary } => self.compact(before, summary).await?,
             Command::Shorten(instructions) => self.shorten(instructions).await?,
@@ -336,7 +336,7 @@ impl Repl {
         let limit = self.link.client.call(GetStatus {}).await?.limits.message_bytes;
         let opened = Opened::read(Path::new(file), limit).await?;
         let kind = self.link.session.kind.clone();
-        let (path, cells) = opened.into_parts();
+        let (path, cells) = opened.into_parts(&kind)?;
         let path = path.display().to_string();
         let mut runs = Runs::new(self.link.session.session, &path, &cells, false);
         let of = cells.len();
@@ -352,7 +352,8 @@ impl Repl {
             }
             note(&format!("[{number}/{of}]"));
             runs.ran_anew();
-            if !self.evaluate_cell(command, cell.source.clone(), path.clone()).await? {
+            let ending = self.evaluate_cell(command, cell.source.clone(), path.clone()).await?;
+            if !goes_on(cell, &ending) {
                 note(&format!("cell {number} (line {}) did not run to its end", cell.line));
                 break;
             }

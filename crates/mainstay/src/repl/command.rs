@@ -618,6 +618,8 @@ pub(super) fn read(line: &str, tongue: Tongue) -> Option<Result<Command, Command
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::notebook::ScriptLanguage;
+
     use super::*;
 
     fn read(line: &str) -> Option<Result<Command, CommandError>> {
@@ -723,7 +725,10 @@ mod tests {
             Command::Export(Destination { output: file.map(PathBuf::from), format, force })
         };
         assert_eq!(done(":export"), to(None, Some(Format::Markdown), false));
-        assert_eq!(done("/export --format fsx"), to(None, Some(Format::Fsx), false));
+        assert_eq!(
+            done("/export --format fsx"),
+            to(None, Some(Format::Script(ScriptLanguage::FSharp)), false)
+        );
         assert_eq!(done(":export a b.jsonl"), to(Some("a b.jsonl"), None, false));
         let all = to(Some("a b"), Some(Format::Ipynb), true);
         for line in [

@@ -103,13 +103,13 @@ impl Repl {
         }
     }
 
-    /// Runs a cell of a file under its own name; says whether it ran to its end.
+    /// Runs a cell of a file under its own name; says how it ended.
     pub(super) async fn evaluate_cell(
         &mut self,
         command: CommandId,
         code: String,
         file: String,
-    ) -> Result<bool, Error> {
+    ) -> Result<String, Error> {
         let file = Some(file);
         match self.run_code(&command, &code, file.as_ref()).await {
             Err(error) if is_loss(&error) && self.reconnect().await => {
@@ -117,7 +117,7 @@ impl Repl {
             }
             Err(error @ Error::Cancelled) => {
                 eprintln!("{}", Paint::stderr().tone(Tone::Warning, &error.to_string()));
-                Ok(false)
+                Ok(EvalEnding::Cancelled.name().to_owned())
             }
             done => done,
         }
@@ -137,7 +137,7 @@ impl Repl {
         command: &CommandId,
         code: &str,
         file: Option<&String>,
-    ) -> Result<bool, Error> {
+    ) -> Result<String, Error> {
         let mut progress = Progress::of(command.clone());
         let client = Arc::clone(&self.link.client);
         let eval = client.call(Eval {
@@ -152,9 +152,9 @@ impl Repl {
         self.observe_until(eval.seq, &mut progress).await;
         let own_exit = own_exit_code(&self.link.client, &eval).await?;
         progress.end_line();
-        let success = eval.success;
+        let ending = eval.ending.clone();
         show(eval, own_exit, code, progress.was_killed);
-        self.rebuilt(&progress).await.map(|()| success)
+        self.rebuilt(&progress).await.map(|()| ending)
     }
 
     /// Code that is stored nowhere cannot wait in the session: it waits here. What it prints comes with its answer.

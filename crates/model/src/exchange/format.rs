@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::{Header, Item, Lines, dib, markdown, notebook, script};
+use super::{Header, Item, Kernel, Lines, dib, markdown, notebook, script};
 use crate::error::Error;
-use crate::id::SessionKind;
+use crate::notebook::ScriptLanguage;
 
 /// How an exported session is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub enum Format {
     Jsonl,
     /// Code and outputs, or what was said, to read.
     Markdown,
-    /// A script of what ran to its end since the last reset, of an F# session.
-    Fsx,
-    /// The same as a Polyglot notebook.
+    /// A script in cells of what ran to its end since the last reset, of a session of its language.
+    Script(ScriptLanguage),
+    /// The same as a Polyglot notebook, of an F# session.
     Dib,
     /// A Jupyter notebook.
     Ipynb,
@@ -24,14 +24,24 @@ pub enum Format {
 
 impl Format {
     /// Every one.
-    pub const ALL: [Self; 5] = [Self::Jsonl, Self::Markdown, Self::Fsx, Self::Dib, Self::Ipynb];
+    pub const ALL: [Self; 9] = [
+        Self::Jsonl,
+        Self::Markdown,
+        Self::Ipynb,
+        Self::Script(ScriptLanguage::FSharp),
+        Self::Dib,
+        Self::Script(ScriptLanguage::Python),
+        Self::Script(ScriptLanguage::TypeScript),
+        Self::Script(ScriptLanguage::JavaScript),
+        Self::Script(ScriptLanguage::Bash),
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
             Self::Markdown => "markdown",
-            Self::Fsx => "fsx",
+            Self::Script(language) => language.extension(),
             Self::Dib => "dib",
             Self::Ipynb => "ipynb",
         }
@@ -47,8 +57,16 @@ impl Format {
     /// The whole file.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a script, or a Polyglot notebook, of what is no F# session.
+    /// As [`Self::write_of`].
     pub fn write(self, header: &Header, items: &[Item]) -> Result<String, Error> {
+        self.write_of(&Kernel::of(&header.kind), header, items)
+    }
+
+    /// The whole file, of a session whose code this kernel ran: of one that has a name of its own, it says more than the kind.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a script, or a Polyglot notebook, of a session of another language.
+    pub fn write_of(self, kernel: &Kernel, header: &Header, items: &[Item]) -> Result<String, Error> {
         Ok(match self {
             Self::Jsonl => {
                 let mut lines = Lines::default();
@@ -56,17 +74,33 @@ impl Format {
                 items.iter().for_each(|item| text.push_str(&lines.item(item)));
                 text + &lines.end()
             }
-            Self::Fsx | Self::Dib if header.kind != SessionKind::fsharp() => {
-                let name = self.name();
-                let reason =
-                    format!("`{name}` is for F# sessions, and this one is of the kind `{}`", header.kind);
-                return Err(Error::InvalidArgument { argument: "format".to_owned(), reason });
+            Self::Markdown => markdown(header, kernel, items),
+            Self::Script(language) => {
+                self.check(language, kernel)?;
+                script(language, kernel, items)
             }
-            Self::Markdown => markdown(header, items),
-            Self::Fsx => script(items),
-            Self::Dib => dib(header, items),
-            Self::Ipynb => format!("{:#}\n", notebook(header, items)),
+            Self::Dib => {
+                self.check(ScriptLanguage::FSharp, kernel)?;
+                dib(kernel, items)
+            }
+            Self::Ipynb => format!("{:#}\n", notebook(kernel, items)),
         })
+    }
+
+    /// Whether it is for what this kernel runs.
+    fn check(self, language: ScriptLanguage, kernel: &Kernel) -> Result<(), Error> {
+        let of = kernel.language.as_str();
+        if of == language.name() {
+            return Ok(());
+        }
+        let others = match ScriptLanguage::named(of) {
+            Some(own) => format!("{}, ipynb and markdown", own.extension()),
+            None => "ipynb and markdown".to_owned(),
+        };
+        let (name, language) = (self.name(), language.name());
+        let reason =
+            format!("`{name}` is for sessions of {language}, and this one is of {of}: there are {others}");
+        Err(Error::InvalidArgument { argument: "format".to_owned(), reason })
     }
 }
 
@@ -76,7 +110,7 @@ impl std::str::FromStr for Format {
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| Error::InvalidArgument {
             argument: "format".to_owned(),
-            reason: format!("there is no `{text}`; there are jsonl, markdown, fsx, dib and ipynb"),
+            reason: format!("there is no `{text}`; there are {}", Self::ALL.map(Self::name).join(", ")),
         })
     }
 }
@@ -90,7 +124,8 @@ mod tests {
         for (file, format) in [
             ("lab.jsonl", Some(Format::Jsonl)),
             ("a/lab.md", Some(Format::Markdown)),
-            ("lab.fsx", Some(Format::Fsx)),
+            ("lab.fsx", Some(Format::Script(ScriptLanguage::FSharp))),
+            ("lab.py", Some(Format::Script(ScriptLanguage::Python))),
             ("lab.dib", Some(Format::Dib)),
             ("lab.ipynb", Some(Format::Ipynb)),
             ("lab.txt", None),

@@ -12,6 +12,8 @@ mod displayed;
 mod foreign;
 mod format;
 mod import;
+mod kernel;
+mod outputs;
 mod pi;
 pub mod pi_said;
 mod said;
@@ -19,8 +21,10 @@ mod shown;
 
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
+pub use kernel::Kernel;
+pub use outputs::Outputs;
 pub use pi::message as pi_message;
-pub use shown::{dib, item_markdown, markdown, notebook, outputs_of, script};
+pub use shown::{dib, item_markdown, markdown, notebook, script};
 
 use crate::Timestamp;
 use crate::ask::Raiser;
@@ -424,6 +428,7 @@ mod tests {
     use crate::event::OutputStream;
     use crate::fingerprint::CommandFingerprint;
     use crate::id::CommandId;
+    use crate::notebook::ScriptLanguage;
 
     fn said(at: i64, body: EventBody) -> Said {
         Said { at: Timestamp::from_second(at).unwrap(), body }
@@ -578,7 +583,10 @@ mod tests {
         let shows = |id: Option<&str>, is_value, forms: serde_json::Value| {
             let id = id.map(|id| crate::id::DisplayId::new(id).unwrap());
             let data: Bundle = serde_json::from_value(forms).unwrap();
-            EventBody::OutputDisplayed { job: Some(job), display: Box::new(Display { id, is_value, is_update: false, data }) }
+            EventBody::OutputDisplayed {
+                job: Some(job),
+                display: Box::new(Display { id, is_value, is_update: false, data }),
+            }
         };
         let mut said = bodies();
         let (before, completed) = (said[3].clone(), said[5].clone());
@@ -613,7 +621,7 @@ mod tests {
 
     #[test]
     fn people_see_displays_in_markdown_where_they_were_shown() {
-        insta::assert_snapshot!(markdown(&header(), &read(&file(&showing())).unwrap().items), @"
+        insta::assert_snapshot!(markdown(&header(), &kernel(), &read(&file(&showing())).unwrap().items), @"
         # lab
 
         ```fsharp
@@ -644,7 +652,7 @@ mod tests {
 
     #[test]
     fn a_notebook_has_displays_as_jupyter_has_them() {
-        let notebook = notebook(&header(), &read(&file(&showing())).unwrap().items);
+        let notebook = notebook(&kernel(), &read(&file(&showing())).unwrap().items);
         let outputs: Vec<String> =
             notebook["cells"][0]["outputs"].as_array().unwrap().iter().map(ToString::to_string).collect();
         insta::assert_snapshot!(outputs.join("\n"), @r#"
@@ -656,13 +664,17 @@ mod tests {
         "#);
     }
 
+    fn kernel() -> Kernel {
+        Kernel::of(&SessionKind::fsharp())
+    }
+
     fn header() -> Header {
         Header::new("lab".to_owned(), SessionKind::fsharp(), "/lab".to_owned(), None)
     }
 
     #[test]
     fn people_read_markdown() {
-        insta::assert_snapshot!(markdown(&header(), &items()), @"
+        insta::assert_snapshot!(markdown(&header(), &kernel(), &items()), @"
         # lab
 
         ```fsharp
@@ -710,7 +722,7 @@ mod tests {
 
     #[test]
     fn a_script_has_what_ran_to_its_end_since_the_last_reset() {
-        insta::assert_snapshot!(script(&items()), @"
+        insta::assert_snapshot!(script(ScriptLanguage::FSharp, &kernel(), &items()), @"
         // %%
         // did not run to its end: rejected
         // oops
@@ -732,14 +744,17 @@ mod tests {
             let cells = Notebook::read(format, &text).unwrap().cells();
             cells.into_iter().filter(|cell| cell.is_code()).map(|cell| cell.source).collect()
         };
-        let of_script = code(NotebookFormat::Script, script(&items()));
+        let of_script = code(
+            NotebookFormat::Script(ScriptLanguage::FSharp),
+            script(ScriptLanguage::FSharp, &kernel(), &items()),
+        );
         assert_eq!(of_script.len(), 3);
-        assert_eq!(code(NotebookFormat::Dib, dib(&header(), &items())), of_script);
+        assert_eq!(code(NotebookFormat::Dib, dib(&kernel(), &items())), of_script);
     }
 
     #[test]
     fn a_notebook_has_every_cell_with_its_outputs() {
-        let notebook = serde_json::to_string_pretty(&notebook(&header(), &items())).unwrap();
+        let notebook = serde_json::to_string_pretty(&notebook(&kernel(), &items())).unwrap();
         insta::assert_snapshot!(notebook, @r#"
         {
           "cells": [
@@ -807,6 +822,7 @@ mod tests {
                   "evalue": "no",
                   "output_type": "error",
                   "traceback": [
+                    "E: no",
                     "at f",
                     "at g"
                   ]

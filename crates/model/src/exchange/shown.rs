@@ -1,60 +1,82 @@
-//! Exported sessions for people and their tools: as Markdown, as an F# script, as a Polyglot or a Jupyter notebook.
+//! Exported sessions for people and their tools: as Markdown, as a script, as a Polyglot or a Jupyter notebook.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use super::displayed::{self, lines};
+use super::kernel::Kernel;
+use super::outputs::Outputs;
 use super::said::Conversation;
 use super::{Header, Item, Said};
+use crate::diagnostic::Diagnostic;
 use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
-use crate::event::{EventBody, JobPart, OutputStream};
-use crate::id::{CommandId, SessionKind};
-use crate::notebook::{self, CellKind, Language};
+use crate::event::{JobPart, OutputStream};
+use crate::id::SessionKind;
+use crate::notebook::{self, CellKind, ScriptLanguage};
 use crate::transcribe::result_text;
 
 /// A cell as it is shown.
-struct Shown<'a> {
-    code: &'a str,
+pub(super) struct Shown<'a> {
+    pub(super) code: &'a str,
     /// In order; what was printed to both streams between two displays stands together.
-    put_out: Vec<PutOut<'a>>,
+    pub(super) put_out: Vec<PutOut<'a>>,
     /// The value in more forms than the language prints.
-    value: Option<&'a Display>,
+    pub(super) value: Option<&'a Display>,
     /// What it gave, or why it did not run to its end.
-    given: String,
-    ending: Ending<'a>,
+    pub(super) given: String,
+    pub(super) ending: Ending<'a>,
+    /// Whether what shows under a name stands where the cell has shown that before.
+    shows_in_place: bool,
 }
 
 /// What a cell put out while it ran.
-enum PutOut<'a> {
-    Printed { stdout: String, stderr: String },
+pub(super) enum PutOut<'a> {
+    Printed {
+        stdout: String,
+        stderr: String,
+    },
     Displayed(&'a Display),
+    /// What stands for something that another cell has shown.
+    Updated(&'a Display),
 }
 
-enum Ending<'a> {
+pub(super) enum Ending<'a> {
     Completed,
+    /// What is wrong with it, where that is known.
+    Rejected(Option<&'a Diagnostic>),
     Raised(&'a RaisedError),
     Failed(&'static str),
 }
 
 impl<'a> Shown<'a> {
-    fn of(events: &'a [Said]) -> Self {
-        let ending = Ending::Failed("interrupted");
-        let mut shown = Self { code: "", put_out: Vec::new(), value: None, given: String::new(), ending };
+    pub(super) fn of(kernel: &Kernel, events: &'a [Said]) -> Self {
+        let mut shown = Self {
+            code: "",
+            put_out: Vec::new(),
+            value: None,
+            given: String::new(),
+            ending: Ending::Failed("interrupted"),
+            shows_in_place: kernel.shows_in_place(),
+        };
         for Said { body, .. } in events {
             let Some((_, part)) = body.job_part() else { continue };
             shown.given.extend(result_text(part));
             match part {
-                JobPart::Requested { withheld: true, .. } => shown.code = "// this code was withheld",
+                JobPart::Requested { withheld: true, .. } => {
+                    let by_hash = kernel.language.comments_by_hash();
+                    shown.code =
+                        if by_hash { "# this code was withheld" } else { "// this code was withheld" };
+                }
                 JobPart::Requested { code, .. } => shown.code = code,
                 JobPart::Printed { stream, text } => shown.print(stream, text),
                 JobPart::Displayed(display) if display.is_value => shown.value = Some(display),
                 JobPart::Displayed(display) => shown.display(display),
                 JobPart::Completed { .. } => shown.ending = Ending::Completed,
-                JobPart::Failed { failure, .. } => {
+                JobPart::Failed { failure, result } => {
                     shown.ending = match failure {
-                        Failure::Rejected => Ending::Failed("rejected"),
+                        Failure::Rejected => Ending::Rejected(result.diagnostics.first()),
                         Failure::Raised { error } => Ending::Raised(error),
                         Failure::WorkerExited { .. } => Ending::Failed("workerExited"),
                     };
@@ -69,6 +91,7 @@ impl<'a> Shown<'a> {
     fn failed(&self) -> Option<&str> {
         match &self.ending {
             Ending::Completed => None,
+            Ending::Rejected(_) => Some("rejected"),
             Ending::Raised(error) => Some(&error.kind),
             Ending::Failed(why) => Some(why),
         }
@@ -86,12 +109,20 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// A display under the name of another stands in its place.
+    /// What stands for another does so in its place.
     fn display(&mut self, display: &'a Display) {
-        let is_same = |other: &&mut PutOut<'a>| matches!(other, PutOut::Displayed(other) if display.id.is_some() && other.id == display.id);
-        match self.put_out.iter_mut().find(is_same) {
-            Some(place) => *place = PutOut::Displayed(display),
-            None => self.put_out.push(PutOut::Displayed(display)),
+        let is_same = |other: &&mut PutOut<'a>| match other {
+            PutOut::Displayed(other) | PutOut::Updated(other) => {
+                display.id.is_some() && other.id == display.id
+            }
+            PutOut::Printed { .. } => false,
+        };
+        let mut same = self.put_out.iter_mut().filter(is_same).peekable();
+        match (same.peek().is_some(), display.is_update) {
+            (true, true) => same.for_each(|place| place.show(display)),
+            (true, false) if self.shows_in_place => same.for_each(|place| place.show(display)),
+            (true | false, false) => self.put_out.push(PutOut::Displayed(display)),
+            (false, true) => self.put_out.push(PutOut::Updated(display)),
         }
     }
 
@@ -103,7 +134,7 @@ impl<'a> Shown<'a> {
                 PutOut::Printed { stdout, stderr } => {
                     [stdout, stderr].iter().for_each(|part| append(&mut text, part))
                 }
-                PutOut::Displayed(display) => {
+                PutOut::Displayed(display) | PutOut::Updated(display) => {
                     push_text(&mut output, &std::mem::take(&mut text));
                     displayed::markdown(&mut output, &display.data);
                 }
@@ -113,6 +144,16 @@ impl<'a> Shown<'a> {
         push_text(&mut output, &text);
         self.value.iter().for_each(|value| displayed::markdown(&mut output, &value.data));
         output
+    }
+}
+
+impl<'a> PutOut<'a> {
+    /// Has something else in its place.
+    fn show(&mut self, display: &'a Display) {
+        match self {
+            Self::Displayed(shown) | Self::Updated(shown) => *shown = display,
+            Self::Printed { .. } => {}
+        }
     }
 }
 
@@ -131,27 +172,27 @@ fn push_text(markdown: &mut String, text: &str) {
 }
 
 /// As Markdown: each cell's code and what came of it, in fences; what was said under headings.
-pub fn markdown(header: &Header, items: &[Item]) -> String {
+pub fn markdown(header: &Header, kernel: &Kernel, items: &[Item]) -> String {
     let mut text = format!("# {}\n", header.name);
     let mut conversation = Conversation::default();
-    items.iter().for_each(|item| push_item(&mut text, &mut conversation, &header.kind, item));
+    items.iter().for_each(|item| push_item(&mut text, &mut conversation, kernel, item));
     text
 }
 
 /// One item as Markdown, as it is in that of a session of this kind.
 pub fn item_markdown(kind: &SessionKind, item: &Item) -> String {
     let mut text = String::new();
-    push_item(&mut text, &mut Conversation::default(), kind, item);
+    push_item(&mut text, &mut Conversation::default(), &Kernel::of(kind), item);
     text
 }
 
-fn push_item(text: &mut String, conversation: &mut Conversation, kind: &SessionKind, item: &Item) {
+fn push_item(text: &mut String, conversation: &mut Conversation, kernel: &Kernel, item: &Item) {
     match item {
         Item::Message { event, .. } => text.push_str(&conversation.message(event)),
         Item::Cell { events, .. } => {
             conversation.interrupted();
-            let shown = Shown::of(events);
-            push_fenced(text, kind.as_str(), shown.code);
+            let shown = Shown::of(kernel, events);
+            push_fenced(text, kernel.language.as_str(), shown.code);
             let output = shown.output();
             text.push_str(&output);
             if let (true, Some(why)) = (output.is_empty(), shown.failed()) {
@@ -174,61 +215,50 @@ pub(super) fn push_fenced(text: &mut String, language: &str, content: &str) {
     write!(text, "\n{fence}{language}\n{}\n{fence}\n", content.trim_end()).ok();
 }
 
-/// As a script in cells.
-pub fn script(items: &[Item]) -> String {
-    let cells: Vec<String> =
-        code_since_reset(items).iter().map(|code| format!("{}\n{code}\n", notebook::SCRIPT_MARK)).collect();
+/// As a script in cells, of this language.
+pub fn script(language: ScriptLanguage, kernel: &Kernel, items: &[Item]) -> String {
+    let comment = language.comment();
+    let cells = code_since_reset(comment, kernel, items);
+    let cells: Vec<String> = cells.iter().map(|code| format!("{comment} %%\n{code}\n")).collect();
     cells.join("\n")
 }
 
 /// As a Polyglot notebook.
-pub fn dib(header: &Header, items: &[Item]) -> String {
-    let language = Language::named(header.kind.as_str());
-    let cells = code_since_reset(items);
-    let code = || CellKind::Code(Some(language.clone()));
-    notebook::dib_text(&language, cells.iter().map(|cell| (code(), cell.as_str())))
+pub fn dib(kernel: &Kernel, items: &[Item]) -> String {
+    let cells = code_since_reset(ScriptLanguage::FSharp.comment(), kernel, items);
+    let code = || CellKind::Code(Some(kernel.language.clone()));
+    notebook::dib_text(&kernel.language, cells.iter().map(|cell| (code(), cell.as_str())))
 }
 
 /// The code of the cells since the last reset that ran to their end; that of the others is commented out.
-fn code_since_reset(items: &[Item]) -> Vec<String> {
+fn code_since_reset(comment: &str, kernel: &Kernel, items: &[Item]) -> Vec<String> {
     let since =
         items.iter().rposition(|item| matches!(item, Item::Reset { .. })).map_or(0, |reset| reset + 1);
     let mut cells = Vec::new();
     for item in &items[since..] {
         let Item::Cell { events, .. } = item else { continue };
-        let shown = Shown::of(events);
+        let shown = Shown::of(kernel, events);
         let code = shown.code.trim_end();
         cells.push(match shown.failed() {
             None => code.to_owned(),
             Some(why) => {
-                let lines = code.lines().map(|line| format!("\n// {line}"));
-                format!("// did not run to its end: {why}{}", lines.collect::<String>())
+                let lines = code.lines().map(|line| format!("\n{comment} {line}"));
+                format!("{comment} did not run to its end: {why}{}", lines.collect::<String>())
             }
         });
     }
     cells
 }
 
-/// What came of the cell that this command ran, as a notebook has it: its outputs, under this number.
-pub fn outputs_of(items: &[Item], command: &CommandId, number: u64) -> Option<Vec<Value>> {
-    let events = items.iter().find_map(|item| match item {
-        Item::Cell { events, .. } => {
-            let is_its = |said: &Said| matches!(&said.body, EventBody::EvalRequested { command: of, .. } if of == command);
-            events.iter().any(is_its).then_some(events)
-        }
-        Item::Message { .. } | Item::Reset { .. } | Item::Label { .. } | Item::End { .. } => None,
-    })?;
-    Some(outputs(&Shown::of(events), number))
-}
-
 /// As a Jupyter notebook (nbformat 4.5); what was said are its Markdown cells.
-pub fn notebook(header: &Header, items: &[Item]) -> Value {
+pub fn notebook(kernel: &Kernel, items: &[Item]) -> Value {
+    let outputs = Outputs::of(kernel, items);
     let (mut cells, mut number, mut conversation) = (Vec::new(), 0, Conversation::default());
     for item in items {
         match item {
             Item::Cell { events, .. } => {
                 number += 1;
-                cells.push(notebook_cell(&Shown::of(events), number));
+                cells.push(notebook_cell(&outputs, &Shown::of(kernel, events), number));
             }
             Item::Message { event, .. } => {
                 conversation.interrupted();
@@ -243,63 +273,16 @@ pub fn notebook(header: &Header, items: &[Item]) -> Value {
             Item::Reset { .. } | Item::Label { .. } | Item::End { .. } => {}
         }
     }
-    let kernel = match header.kind.as_str() {
-        "fsharp" => json!({ "display_name": ".NET (F#)", "language": "F#", "name": ".net-fsharp" }),
-        kind => json!({ "display_name": kind, "language": kind, "name": kind }),
-    };
-    json!({
-        "cells": cells,
-        "metadata": { "kernelspec": kernel, "language_info": { "name": kernel["language"] } },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    })
+    json!({ "cells": cells, "metadata": kernel.metadata(), "nbformat": 4, "nbformat_minor": 5 })
 }
 
-fn notebook_cell(shown: &Shown<'_>, number: u64) -> Value {
+fn notebook_cell(outputs: &Outputs<'_>, shown: &Shown<'_>, number: u64) -> Value {
     json!({
         "cell_type": "code",
         "execution_count": number,
         "id": format!("cell-{number}"),
         "metadata": {},
-        "outputs": outputs(shown, number),
+        "outputs": outputs.of_shown(shown, number),
         "source": lines(shown.code),
     })
-}
-
-fn outputs(shown: &Shown<'_>, number: u64) -> Vec<Value> {
-    let mut outputs: Vec<Value> = shown.put_out.iter().flat_map(notebook_outputs).collect();
-    match &shown.ending {
-        Ending::Completed if shown.given.trim().is_empty() && shown.value.is_none() => {}
-        Ending::Completed => {
-            let mut data = shown.value.map(|value| displayed::notebook(&value.data)).unwrap_or_default();
-            data.insert("text/plain".to_owned(), json!(lines(&shown.given)));
-            outputs.push(json!({
-                "output_type": "execute_result", "execution_count": number, "data": data, "metadata": {},
-            }));
-        }
-        Ending::Raised(RaisedError { kind, message, stack }) => {
-            let traceback: Vec<&str> = stack.iter().flat_map(|stack| stack.lines()).collect();
-            outputs.push(
-                json!({ "output_type": "error", "ename": kind, "evalue": message, "traceback": traceback }),
-            );
-        }
-        Ending::Failed(why) => outputs.push(json!({
-            "output_type": "error", "ename": why, "evalue": shown.given.trim_end(), "traceback": [],
-        })),
-    }
-    outputs
-}
-
-fn notebook_outputs(put_out: &PutOut<'_>) -> Vec<Value> {
-    match put_out {
-        PutOut::Printed { stdout, stderr } => [("stdout", stdout), ("stderr", stderr)]
-            .into_iter()
-            .filter(|(_, text)| !text.is_empty())
-            .map(|(name, text)| json!({ "output_type": "stream", "name": name, "text": lines(text) }))
-            .collect(),
-        PutOut::Displayed(display) => {
-            let data = displayed::notebook(&display.data);
-            vec![json!({ "output_type": "display_data", "data": data, "metadata": {} })]
-        }
-    }
 }

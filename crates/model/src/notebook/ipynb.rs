@@ -6,9 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::{Cell, CellKind, Language, dib};
 use crate::error::Error;
+use crate::id::SessionKind;
 
 /// The version that is read.
 const VERSION: u64 = 4;
+/// The languages of .NET Interactive, whose notebooks may have several.
+const DOTNET: [&str; 3] = ["fsharp", "csharp", "pwsh"];
+/// What Jupyter's programs tag cells with whose errors do not end the run.
+const MAY_RAISE: &str = "raises-exception";
 
 /// A Jupyter notebook.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,13 +46,25 @@ impl Ipynb {
         let Some(Value::Array(cells)) = document.remove("cells") else {
             return Err(invalid(1, "it has no `cells`".to_owned()));
         };
-        let language = language(&document);
+        let polyglot = polyglot(&document);
         let cells = cells.into_iter().zip(1..).map(|(cell, number)| {
-            read_cell(cell, language.as_ref())
+            read_cell(cell, polyglot.as_ref())
                 .ok_or_else(|| invalid(1, format!("cell {number} lacks its `cell_type` or its `source`")))
         });
         let cells = cells.collect::<Result<_, _>>()?;
         Ok(Self { document, cells })
+    }
+
+    pub(super) fn kinds(&self) -> Vec<SessionKind> {
+        if polyglot(&self.document).is_some() {
+            return vec![SessionKind::fsharp()];
+        }
+        let mut kinds = Vec::new();
+        for name in said(&self.document) {
+            let kind = SessionKind::new(Language::named(name).as_str()).ok();
+            kinds.extend(kind.filter(|kind| !kinds.contains(kind)));
+        }
+        kinds
     }
 
     pub(super) fn cells(&self) -> Vec<Cell> {
@@ -76,11 +93,11 @@ impl Ipynb {
     }
 }
 
-fn read_cell(cell: Value, language: Option<&Language>) -> Option<IpynbCell> {
+fn read_cell(cell: Value, polyglot: Option<&Language>) -> Option<IpynbCell> {
     let Value::Object(json) = cell else { return None };
     let source = source(json.get("source")?)?;
     let cell = match json.get("cell_type")?.as_str()? {
-        "code" => code(&json, &source, language),
+        "code" => code(&json, source, polyglot),
         "markdown" => Cell::new(CellKind::Markdown, &source, 1),
         _ => Cell::new(CellKind::Other, &source, 1),
     };
@@ -96,8 +113,19 @@ fn source(source: &Value) -> Option<String> {
     }
 }
 
-/// A code cell. Its first line may name its language, as in a Polyglot notebook.
-fn code(json: &Map<String, Value>, source: &str, default: Option<&Language>) -> Cell {
+/// A code cell. What is not of a Polyglot notebook goes to its kernel as it is, blank lines and the kernel's own commands too.
+fn code(json: &Map<String, Value>, source: String, polyglot: Option<&Language>) -> Cell {
+    let cell = match polyglot {
+        Some(language) => polyglot_code(json, &source, language),
+        None => Cell { kind: CellKind::Code(None), source, line: 1, may_raise: false },
+    };
+    let tags = json.get("metadata").and_then(|metadata| metadata["tags"].as_array());
+    let may_raise = tags.is_some_and(|tags| tags.iter().any(|tag| tag == MAY_RAISE));
+    Cell { may_raise, ..cell }
+}
+
+/// One of a Polyglot notebook. Its first line may name its language.
+fn polyglot_code(json: &Map<String, Value>, source: &str, default: &Language) -> Cell {
     let (first, rest) = source.split_once('\n').unwrap_or((source, ""));
     if let Some(kind) = dib::mark(first) {
         return Cell::new(kind, rest, 2);
@@ -106,15 +134,18 @@ fn code(json: &Map<String, Value>, source: &str, default: Option<&Language>) -> 
         let name = metadata.pointer("/polyglot_notebook/kernelName");
         name.or_else(|| metadata.pointer("/dotnet_interactive/language"))?.as_str()
     });
-    let language = of_cell.map(Language::named).or_else(|| default.cloned());
-    Cell::new(CellKind::Code(language), source, 1)
+    let language = of_cell.map_or_else(|| default.clone(), Language::named);
+    Cell::new(CellKind::Code(Some(language)), source, 1)
 }
 
-/// What the notebook says of all its cells.
-fn language(document: &Map<String, Value>) -> Option<Language> {
-    let metadata = document.get("metadata")?;
-    ["/kernelspec/language", "/language_info/name", "/kernelspec/name"]
-        .iter()
-        .find_map(|place| metadata.pointer(place)?.as_str())
-        .map(Language::named)
+/// What the notebook says of all its cells: the kernel's name first.
+fn said(document: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let places = ["/kernelspec/name", "/kernelspec/language", "/language_info/name"];
+    let metadata = document.get("metadata");
+    places.into_iter().filter_map(move |place| metadata?.pointer(place)?.as_str())
+}
+
+/// The language of a Polyglot notebook's cells that do not say theirs; none where it is of another kernel than .NET Interactive.
+fn polyglot(document: &Map<String, Value>) -> Option<Language> {
+    said(document).map(Language::named).find(|language| DOTNET.contains(&language.as_str()))
 }

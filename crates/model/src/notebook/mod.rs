@@ -3,6 +3,7 @@
 
 mod dib;
 mod ipynb;
+mod language;
 mod script;
 mod step;
 mod text;
@@ -13,7 +14,8 @@ use serde_json::Value;
 
 pub(crate) use dib::written as dib_text;
 pub use ipynb::Ipynb;
-pub(crate) use script::MARK as SCRIPT_MARK;
+pub use language::Language;
+pub use script::ScriptLanguage;
 pub use step::Steps;
 pub use text::Text;
 
@@ -23,8 +25,8 @@ use crate::id::SessionKind;
 /// How a notebook is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotebookFormat {
-    /// A script. Its cells begin with `// %%` or `(* --- *)`, each on a line of its own.
-    Script,
+    /// A script of this language. Its cells begin with `// %%` or `# %%`, each on a line of its own.
+    Script(ScriptLanguage),
     /// A Polyglot notebook. Its cells begin with the name of their language: `#!fsharp`.
     Dib,
     /// A Jupyter notebook.
@@ -35,11 +37,21 @@ impl NotebookFormat {
     /// That of a file with this name, where the name tells.
     pub fn of_file(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()? {
-            "fsx" | "fsscript" => Some(Self::Script),
             "dib" => Some(Self::Dib),
             "ipynb" => Some(Self::Ipynb),
-            _ => None,
+            script => ScriptLanguage::of_extension(script).map(Self::Script),
         }
+    }
+
+    /// That of a file with this name.
+    ///
+    /// # Errors
+    /// Why there is none, for who named the file.
+    pub fn named(file: &Path) -> Result<Self, String> {
+        Self::of_file(file).ok_or_else(|| {
+            let scripts = ScriptLanguage::ALL.map(ScriptLanguage::extension).join(", .");
+            format!("its name must end in .ipynb, .dib or, for a script in cells, in .{scripts}")
+        })
     }
 }
 
@@ -47,7 +59,7 @@ impl NotebookFormat {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notebook {
     /// A script.
-    Script(Text),
+    Script(ScriptLanguage, Text),
     /// A Polyglot notebook.
     Dib(Text),
     /// A Jupyter notebook.
@@ -57,7 +69,7 @@ pub enum Notebook {
 /// What a cell is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellKind {
-    /// Code, of the language that the notebook says, where it does.
+    /// Code: of this language where the notebook has several, else of the notebook's.
     Code(Option<Language>),
     /// Text to read.
     Markdown,
@@ -74,40 +86,14 @@ pub struct Cell {
     pub source: String,
     /// The line at which that begins, from 1: of the file, where that is text, else of the cell.
     pub line: u32,
-}
-
-/// A language as notebooks call it, in the spelling of session kinds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Language(String);
-
-impl Language {
-    /// By any of its names.
-    pub fn named(name: &str) -> Self {
-        let name = name.trim().trim_start_matches('.').to_ascii_lowercase();
-        Self(match name.as_str() {
-            "f#" | "net-fsharp" => "fsharp".to_owned(),
-            "c#" | "net-csharp" => "csharp".to_owned(),
-            "powershell" | "net-pwsh" => "pwsh".to_owned(),
-            "js" => "javascript".to_owned(),
-            _ => name,
-        })
-    }
-
-    /// Its name.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether sessions of this kind run it.
-    pub fn is_of(&self, kind: &SessionKind) -> bool {
-        self.0 == kind.as_str()
-    }
+    /// Whether those after it run also where it raises an error.
+    pub may_raise: bool,
 }
 
 impl Cell {
     /// Whether there is anything to run.
     pub fn is_code(&self) -> bool {
-        matches!(self.kind, CellKind::Code(_)) && !self.source.is_empty()
+        matches!(self.kind, CellKind::Code(_)) && !self.source.trim().is_empty()
     }
 
     /// Of the text that stands from this line on.
@@ -116,7 +102,7 @@ impl Cell {
         let (lines, bytes) = blank.fold((0, 0), |(lines, bytes), line| (lines + 1, bytes + line.len()));
         let source = text.get(bytes..).unwrap_or_default().trim_end().to_owned();
         let line = if source.is_empty() { line } else { line + lines };
-        Self { kind, source, line }
+        Self { kind, source, line, may_raise: false }
     }
 }
 
@@ -127,7 +113,7 @@ impl Notebook {
     /// [`Error::NotebookInvalid`] for what is no Jupyter notebook; the other formats are text, which always is one.
     pub fn read(format: NotebookFormat, text: &str) -> Result<Self, Error> {
         Ok(match format {
-            NotebookFormat::Script => Self::Script(script::read(text)),
+            NotebookFormat::Script(language) => Self::Script(language, script::read(language, text)),
             NotebookFormat::Dib => Self::Dib(dib::read(text)),
             NotebookFormat::Ipynb => Self::Ipynb(Ipynb::read(text)?),
         })
@@ -136,7 +122,7 @@ impl Notebook {
     /// The whole file. A text is byte for byte what was read; of JSON it is the same value, as Jupyter writes it.
     pub fn text(&self) -> String {
         match self {
-            Self::Script(text) | Self::Dib(text) => text.to_string(),
+            Self::Script(_, text) | Self::Dib(text) => text.to_string(),
             Self::Ipynb(notebook) => notebook.text(),
         }
     }
@@ -144,8 +130,18 @@ impl Notebook {
     /// Its cells, in order.
     pub fn cells(&self) -> Vec<Cell> {
         match self {
-            Self::Script(text) | Self::Dib(text) => text.cells(),
+            Self::Script(_, text) | Self::Dib(text) => text.cells(),
             Self::Ipynb(notebook) => notebook.cells(),
+        }
+    }
+
+    /// The kinds of sessions that run it, the one it names first; none where it says nothing of that. Of what Polyglot notebooks may
+    /// have, sessions run F#.
+    pub fn kinds(&self) -> Vec<SessionKind> {
+        match self {
+            Self::Script(language, _) => language.kinds(),
+            Self::Dib(_) => vec![SessionKind::fsharp()],
+            Self::Ipynb(notebook) => notebook.kinds(),
         }
     }
 
@@ -158,7 +154,7 @@ impl Notebook {
     pub fn set_outputs(&mut self, cell: usize, number: u64, outputs: Vec<Value>) {
         match self {
             Self::Ipynb(notebook) => notebook.set_outputs(cell, number, outputs),
-            Self::Script(_) | Self::Dib(_) => {}
+            Self::Script(..) | Self::Dib(_) => {}
         }
     }
 }

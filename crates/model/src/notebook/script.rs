@@ -1,19 +1,89 @@
-//! Scripts in cells, as editors part them: by `// %%`, or by a comment of dashes alone.
+//! Scripts in cells, as editors part them: by `// %%` or `# %%`, and in F# by a comment of dashes alone.
 
-use super::{CellKind, Language, Text};
+use super::{CellKind, Text};
+use crate::id::SessionKind;
 
-/// What a cell begins with.
-pub(crate) const MARK: &str = "// %%";
+/// A language whose scripts are read in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScriptLanguage {
+    /// F#
+    FSharp,
+    /// Python
+    Python,
+    /// TypeScript
+    TypeScript,
+    /// JavaScript
+    JavaScript,
+    /// Bash
+    Bash,
+}
+
+impl ScriptLanguage {
+    /// Every one.
+    pub const ALL: [Self; 5] = [Self::FSharp, Self::Python, Self::TypeScript, Self::JavaScript, Self::Bash];
+
+    /// How the names of its scripts end.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::FSharp => "fsx",
+            Self::Python => "py",
+            Self::TypeScript => "ts",
+            Self::JavaScript => "js",
+            Self::Bash => "sh",
+        }
+    }
+
+    /// That of files whose names end in this.
+    pub(super) fn of_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "fsscript" => Some(Self::FSharp),
+            extension => Self::ALL.into_iter().find(|language| language.extension() == extension),
+        }
+    }
+
+    /// That which a session's language is written in.
+    pub(crate) fn named(language: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|script| script.name() == language)
+    }
+
+    /// Its name, as kinds of sessions spell it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FSharp => "fsharp",
+            Self::Python => "python",
+            Self::TypeScript => "typescript",
+            Self::JavaScript => "javascript",
+            Self::Bash => "bash",
+        }
+    }
+
+    /// What a comment begins with.
+    pub(crate) const fn comment(self) -> &'static str {
+        match self {
+            Self::FSharp | Self::TypeScript | Self::JavaScript => "//",
+            Self::Python | Self::Bash => "#",
+        }
+    }
+
+    /// The kinds of sessions that run it.
+    pub(super) fn kinds(self) -> Vec<SessionKind> {
+        // What runs TypeScript runs JavaScript.
+        let names: &[&str] = match self {
+            Self::JavaScript => &["javascript", "typescript"],
+            Self::FSharp | Self::Python | Self::TypeScript | Self::Bash => &[self.name()],
+        };
+        names.iter().filter_map(|name| SessionKind::new(*name).ok()).collect()
+    }
+}
 
 /// Reads a script; one without marks is one cell. A mark is one wherever its line stands, even in a text of the language.
-pub(super) fn read(text: &str) -> Text {
-    let code = || CellKind::Code(Some(Language::named("fsharp")));
-    Text::read(text, code(), |line| {
-        if is_ruler(line) {
-            return Some(code());
+pub(super) fn read(language: ScriptLanguage, text: &str) -> Text {
+    Text::read(text, CellKind::Code(None), |line| {
+        if language == ScriptLanguage::FSharp && is_ruler(line) {
+            return Some(CellKind::Code(None));
         }
-        let title = line.strip_prefix("//")?.trim_start().strip_prefix("%%")?;
-        Some(if title.contains("[markdown]") { CellKind::Markdown } else { code() })
+        let title = line.strip_prefix(language.comment())?.trim_start().strip_prefix("%%")?;
+        Some(if title.contains("[markdown]") { CellKind::Markdown } else { CellKind::Code(None) })
     })
 }
 

@@ -9,7 +9,7 @@ fn code(language: &str) -> CellKind {
 }
 
 fn cell(kind: CellKind, source: &str, line: u32) -> Cell {
-    Cell { kind, source: source.to_owned(), line }
+    Cell { kind, source: source.to_owned(), line, may_raise: false }
 }
 
 fn cells(format: NotebookFormat, text: &str) -> Vec<Cell> {
@@ -18,20 +18,40 @@ fn cells(format: NotebookFormat, text: &str) -> Vec<Cell> {
 
 #[test]
 fn a_scripts_cells_begin_at_marks_and_know_their_lines() {
+    let fsharp = NotebookFormat::Script(ScriptLanguage::FSharp);
     let script =
         "open System\n\n// %% first\nlet a = 1\n\n(* --- *)\n\n\na + 1\n//%% [markdown]\n// # Text\n";
     assert_eq!(
-        cells(NotebookFormat::Script, script),
+        cells(fsharp, script),
         [
-            cell(code("fsharp"), "open System", 1),
-            cell(code("fsharp"), "let a = 1", 4),
-            cell(code("fsharp"), "a + 1", 9),
+            cell(CellKind::Code(None), "open System", 1),
+            cell(CellKind::Code(None), "let a = 1", 4),
+            cell(CellKind::Code(None), "a + 1", 9),
             cell(CellKind::Markdown, "// # Text", 11),
         ]
     );
-    assert_eq!(cells(NotebookFormat::Script, "1 + 1"), [cell(code("fsharp"), "1 + 1", 1)]);
-    assert_eq!(cells(NotebookFormat::Script, "\u{feff}\n"), []);
-    assert_eq!(cells(NotebookFormat::Script, "(* -- *)\n  // %%\n").len(), 1, "neither is a mark");
+    assert_eq!(cells(fsharp, "1 + 1"), [cell(CellKind::Code(None), "1 + 1", 1)]);
+    assert_eq!(cells(fsharp, "\u{feff}\n"), []);
+    assert_eq!(cells(fsharp, "(* -- *)\n  // %%\n# %%").len(), 1, "none is a mark");
+}
+
+#[test]
+fn a_scripts_marks_are_comments_of_its_language() {
+    let read = |file: &str, text: &str| {
+        let notebook = Notebook::read(NotebookFormat::of_file(Path::new(file)).unwrap(), text).unwrap();
+        let sources: Vec<String> = notebook.cells().into_iter().map(|cell| cell.source).collect();
+        let kinds: Vec<String> = notebook.kinds().iter().map(ToString::to_string).collect();
+        (sources.join("|"), kinds.join(" "))
+    };
+    let hashes = "#!/bin/sh\n1\n# %% a\n2\n#%%\n3\n// %%\n(* --- *)";
+    let parted = "#!/bin/sh\n1|2|3\n// %%\n(* --- *)".to_owned();
+    assert_eq!(read("a.py", hashes), (parted.clone(), "python".to_owned()));
+    assert_eq!(read("a.sh", hashes), (parted, "bash".to_owned()));
+    let slashes = "1\n// %%\n2\n# %%\n(* --- *)";
+    let parted = "1|2\n# %%\n(* --- *)".to_owned();
+    assert_eq!(read("a.ts", slashes), (parted.clone(), "typescript".to_owned()));
+    assert_eq!(read("a.js", slashes), (parted, "javascript typescript".to_owned()));
+    assert_eq!(NotebookFormat::of_file(Path::new("a.rs")), None);
 }
 
 #[test]
@@ -96,6 +116,48 @@ fn of_a_jupyter_notebook_only_the_outputs_that_are_set_change() {
     assert!(notebook.text().starts_with("{\n \"cells\": [\n  {\n"), "as Jupyter indents it");
 }
 
+/// A notebook of another kernel than .NET Interactive.
+fn python(metadata: &Value) -> Notebook {
+    let code = |source: Value, tags: Value| json!({ "cell_type": "code", "metadata": { "tags": tags }, "source": source, "outputs": [] });
+    let cells = [
+        code(json!("\n%%bash\necho 1\n\n"), json!([])),
+        code(json!(["#!python\n", "1"]), json!(["raises-exception"])),
+        code(json!(" \n"), Value::Null),
+    ];
+    let json = json!({ "nbformat": 4, "cells": cells, "metadata": metadata });
+    Notebook::read(NotebookFormat::Ipynb, &json.to_string()).unwrap()
+}
+
+#[test]
+fn a_jupyter_notebooks_code_is_its_kernels_as_it_is() {
+    let notebook = python(&json!({ "kernelspec": { "name": "python3" } }));
+    let as_it_is = |source: &str| cell(CellKind::Code(None), source, 1);
+    let cells = notebook.cells();
+    assert_eq!(
+        cells,
+        [
+            as_it_is("\n%%bash\necho 1\n\n"),
+            Cell { may_raise: true, ..as_it_is("#!python\n1") },
+            as_it_is(" \n")
+        ]
+    );
+    assert_eq!(cells.iter().map(Cell::is_code).collect::<Vec<_>>(), [true, true, false]);
+}
+
+#[test]
+fn a_jupyter_notebook_names_what_runs_it() {
+    let kinds = |metadata: Value| -> Vec<String> {
+        python(&metadata).kinds().iter().map(ToString::to_string).collect()
+    };
+    let named = |name: &str, language: &str| json!({ "kernelspec": { "name": name, "language": language } });
+    assert_eq!(kinds(named("python3", "Python")), ["python3", "python"]);
+    assert_eq!(kinds(named("my env", "python")), ["python"], "what can be no kind is none");
+    assert_eq!(kinds(json!({ "language_info": { "name": "R" } })), ["r"]);
+    assert_eq!(kinds(named(".net-fsharp", "F#")), ["fsharp"]);
+    assert_eq!(kinds(named(".net-csharp", "C#")), ["fsharp"], "which its F# cells are for");
+    assert_eq!(kinds(json!({})), Vec::<String>::new());
+}
+
 #[test]
 fn what_is_no_jupyter_notebook_is_refused_with_its_line() {
     let refused = |text: &str| Notebook::read(NotebookFormat::Ipynb, text).unwrap_err().to_string();
@@ -124,20 +186,22 @@ fn what_is_no_jupyter_notebook_is_refused_with_its_line() {
 #[test]
 fn a_steps_name_is_that_of_all_that_comes_to_it() {
     let session = SessionId::from_uuid(uuid::Uuid::nil());
-    let steps = |text| Steps::new(session, "/a.fsx", &cells(NotebookFormat::Script, text));
+    let steps =
+        |text| Steps::new(session, "/a.fsx", &cells(NotebookFormat::Script(ScriptLanguage::FSharp), text));
     let (before, after) = (steps("1\n// %%\n2\n// %%\n3"), steps("\n1\n// %% titled\n4\n// %%\n3"));
     let same = [0, 1, 2].map(|cell| before.command(cell, 0) == after.command(cell, 0));
     assert_eq!(same, [true, false, false]);
     assert_ne!(before.command(0, 0), before.command(0, 1));
     assert!(before.command(3, 0).is_err());
-    let elsewhere = Steps::new(session, "/b.fsx", &cells(NotebookFormat::Script, "1"));
+    let elsewhere =
+        Steps::new(session, "/b.fsx", &cells(NotebookFormat::Script(ScriptLanguage::FSharp), "1"));
     assert_ne!(before.command(0, 0), elsewhere.command(0, 0));
 }
 
 proptest! {
     #[test]
     fn a_text_is_written_as_it_was_read(text in r"(?s)(// %%.{0,5}\n|\(\* --- \*\)\n|#!fsharp\r?\n|#!meta\n|#!markdown\n|.|\n|let a = 1\n){0,30}") {
-        for format in [NotebookFormat::Script, NotebookFormat::Dib] {
+        for format in [NotebookFormat::Script(ScriptLanguage::FSharp), NotebookFormat::Dib] {
             let notebook = Notebook::read(format, &text).unwrap();
             prop_assert_eq!(notebook.text(), text.clone());
             // A cell stands at the line that it says.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use mainstay_model::exchange::{
     Format, ImportFormat, Item, SessionFile, placed, read, read_session_file, session_file_text,
 };
+use mainstay_model::notebook::ScriptLanguage;
 use mainstay_model::transcribe::{Transcribed, Transcriber};
 use mainstay_model::transcript::context;
 use mainstay_model::{
@@ -106,7 +107,7 @@ fn people_read_it_as_markdown_and_as_a_notebook() {
     let notebook: serde_json::Value = serde_json::from_str(&notebook).unwrap();
     let cells: Vec<_> = notebook["cells"].as_array().unwrap().iter().map(|cell| &cell["cell_type"]).collect();
     assert!(cells.iter().all(|kind| *kind == "markdown") && cells.len() == imported.items.len());
-    let script = Format::Fsx.write(&imported.header, &imported.items);
+    let script = Format::Script(ScriptLanguage::FSharp).write(&imported.header, &imported.items);
     assert!(matches!(script, Err(Error::InvalidArgument { .. })), "{script:?}");
 }
 

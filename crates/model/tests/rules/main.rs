@@ -6,6 +6,7 @@ mod decide;
 mod evolve;
 mod filter;
 mod import;
+mod outputs;
 mod support;
 mod transcribe;
 mod wire;

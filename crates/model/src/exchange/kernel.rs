@@ -1,0 +1,56 @@
+//! What runs a session's code, as files of the session name it.
+
+use serde_json::{Value, json};
+
+use crate::id::SessionKind;
+use crate::notebook::Language;
+
+/// A kernel, as notebooks name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// The name of its kernelspec.
+    pub name: String,
+    /// What people call it.
+    pub display_name: String,
+    /// Its language.
+    pub language: Language,
+}
+
+impl Kernel {
+    /// Of sessions of a kind, as far as that tells: where it is a language, the kernel that most have for it.
+    pub fn of(kind: &SessionKind) -> Self {
+        let (name, display_name) = match kind.as_str() {
+            "fsharp" => (".net-fsharp", ".NET (F#)"),
+            "python" | "python3" => ("python3", "Python 3 (ipykernel)"),
+            "bash" => ("bash", "Bash"),
+            "typescript" | "deno" => ("deno", "Deno"),
+            "r" | "ir" => ("ir", "R"),
+            other => (other, other),
+        };
+        let language = Language::of(kind).unwrap_or_else(|| Language::named(kind.as_str()));
+        Self { name: name.to_owned(), display_name: display_name.to_owned(), language }
+    }
+
+    /// Whether what shows under a name takes the place of what that cell showed under it before, and not a place of its own.
+    pub(super) fn shows_in_place(&self) -> bool {
+        self.language.as_str() == "fsharp"
+    }
+
+    /// Whether it tells of errors as IPython does: a title, where it happened, and the error at the end.
+    pub(super) fn tells_like_ipython(&self) -> bool {
+        self.language.as_str() == "python"
+    }
+
+    /// A notebook's metadata.
+    pub(super) fn metadata(&self) -> Value {
+        let language = match self.language.as_str() {
+            "fsharp" => "F#",
+            "r" => "R",
+            other => other,
+        };
+        json!({
+            "kernelspec": { "display_name": self.display_name, "language": language, "name": self.name },
+            "language_info": { "name": language },
+        })
+    }
+}
