@@ -203,7 +203,7 @@ fn what_cannot_be_run_is_refused_before_anything_runs() {
     .map(|arguments| world.run(arguments).stderr)
     .collect();
     insta::assert_snapshot!(refused.concat(), @"
-    error: file is not valid: `a.txt`: its name must end in .fsx, .dib or .ipynb [invalid_argument]
+    error: file is not valid: `a.txt`: its name must end in .ipynb, .dib or, for a script in cells, in .fsx, .py, .ts, .js, .sh [invalid_argument]
       Correct it and try again.
     error: file is not valid: `none.fsx`: No such file or directory (os error 2) [invalid_argument]
       Correct it and try again.
