@@ -46,9 +46,10 @@ fn screen(session: &Session, shown: Shown, before: &Markup, cells: &[&Cell]) -> 
 }
 
 fn editor(session: &Session, run: &Markup, actions: &Markup) -> Markup {
-    let (label, hint) = match session.kind.is_agent() {
-        true => ("Say something to the agent", "Say something to the agent"),
-        false => ("Code", "let answer = 6 * 7"),
+    let (label, hint) = match (session.kind.is_agent(), session.kind.is_fsharp()) {
+        (true, _) => ("Say something to the agent", "Say something to the agent"),
+        (false, true) => ("Code", "let answer = 6 * 7"),
+        (false, false) => ("Code", "6 * 7"),
     };
     html! {
         form #editor aria-label="Editor" {

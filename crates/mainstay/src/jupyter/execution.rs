@@ -6,8 +6,10 @@ use mainstay_gateway::rpc::api::{CancelSession, Eval, Sent};
 use mainstay_gateway::view::EvalView;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
+use mainstay_model::exchange::{Kernel, traceback};
 use mainstay_model::{
     Admission, AskId, Bundle, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream,
+    SessionKind,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -69,7 +71,8 @@ impl Shell {
                 let expressions = self.user_expressions(&asked).await;
                 return self.done(expressions);
             }
-            Ok(eval) => failed(&eval, &asked.code, run.is_unanswerable),
+            Ok(_) if run.is_unanswerable => unanswerable(),
+            Ok(eval) => failed(self.seat.kind(), &eval, &asked.code),
             Err(error) => failure(&error),
         };
         if !asked.silent {
@@ -161,9 +164,11 @@ impl Shell {
 
     async fn show(&mut self, run: &Run<'_>, display: &Display) {
         let Display { id, data, .. } = display;
-        let kind = match id {
-            Some(id) if !self.displayed.insert(id.clone()) => "update_display_data",
-            Some(_) | None => "display_data",
+        let is_known = id.as_ref().is_some_and(|id| !self.displayed.insert(id.clone()));
+        // F# shows again in the place of what it called so; front ends of others say which they mean.
+        let kind = match display.is_update || (is_known && self.seat.kind().is_fsharp()) {
+            true => "update_display_data",
+            false => "display_data",
         };
         let transient = id.as_ref().map_or_else(|| json!({}), |id| json!({ "display_id": id }));
         let content = json!({ "data": data_of(data), "metadata": {}, "transient": transient });
@@ -243,7 +248,7 @@ impl Shell {
                     let data = value_of(&eval).map_or_else(|| json!({}), |data| data_of(&data));
                     json!({ "status": "ok", "data": data, "metadata": {} })
                 }
-                Ok(eval) => failed(&eval, code, false),
+                Ok(eval) => failed(self.seat.kind(), &eval, code),
                 Err(error) => failure(&error),
             };
             told.insert(name.clone(), told_of_it);
@@ -263,28 +268,29 @@ fn value_of(eval: &EvalView) -> Option<Bundle> {
 }
 
 /// What is said of code that did not run to its end.
-fn failed(eval: &EvalView, code: &str, is_unanswerable: bool) -> Value {
+fn failed(kind: &SessionKind, eval: &EvalView, code: &str) -> Value {
+    if eval.ending == EvalEnding::Cancelled.name() {
+        return error(INTERRUPTED, "", vec![INTERRUPTED.to_owned()]);
+    }
+    if let Some(raised) = &eval.error {
+        return error(&raised.kind, &raised.message, traceback(&Kernel::of(kind), raised));
+    }
+    let first = eval.diagnostics.first().map_or("", |diagnostic| &diagnostic.message);
     let summary = eval_summary(eval, None, code, Paint::plain());
-    let first = eval.diagnostics.first().map(|diagnostic| diagnostic.message.clone());
-    let (name, value) = match (&eval.error, is_unanswerable) {
-        (_, true) => {
-            let reason = "the code asks, and this front end takes no answers; it was stopped";
-            (UNANSWERABLE.to_owned(), reason.to_owned())
-        }
-        (_, false) if eval.ending == EvalEnding::Cancelled.name() => (INTERRUPTED.to_owned(), String::new()),
-        (Some(error), false) => (error.kind.clone(), error.message.clone()),
-        (None, false) => (eval.ending.clone(), first.unwrap_or_default()),
-    };
-    let traceback: Vec<String> = match (is_unanswerable, summary.is_empty()) {
-        (true, _) | (false, true) => vec![format!("{name}: {value}")],
-        (false, false) => summary.lines().map(str::to_owned).collect(),
-    };
+    error(&eval.ending, first, summary.lines().map(str::to_owned).collect())
+}
+
+fn unanswerable() -> Value {
+    let reason = "the code asks, and this front end takes no answers; it was stopped";
+    error(UNANSWERABLE, reason, vec![format!("{UNANSWERABLE}: {reason}")])
+}
+
+fn error(name: &str, value: &str, traceback: Vec<String>) -> Value {
     json!({ "status": "error", "ename": name, "evalue": value, "traceback": traceback })
 }
 
 /// What is said where the daemon refuses something.
-pub(super) fn failure(error: &Error) -> Value {
-    let (name, text) = (error.code().to_string(), error.to_string());
-    let traceback = [format!("{text} [{name}]"), format!("  {}", error.next_step())];
-    json!({ "status": "error", "ename": name, "evalue": text, "traceback": traceback })
+pub(super) fn failure(refusal: &Error) -> Value {
+    let (name, text) = (refusal.code().to_string(), refusal.to_string());
+    error(&name, &text, vec![format!("{text} [{name}]"), format!("  {}", refusal.next_step())])
 }

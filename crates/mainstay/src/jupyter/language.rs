@@ -1,60 +1,25 @@
 //! What front ends want to know of a language: how to colour it, and how to call a file of it.
 
 use mainstay_model::SessionKind;
+use mainstay_model::notebook::Language;
 use serde_json::{Value, json};
 
-/// A language as front ends know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Language {
-    /// Its name.
-    pub(super) name: &'static str,
-    mime_type: &'static str,
-    extension: &'static str,
-    /// What Pygments calls it.
-    lexer: &'static str,
-    /// What CodeMirror calls it.
-    mode: &'static str,
-}
-
-const LANGUAGES: [Language; 5] = [
-    Language {
-        name: "fsharp",
-        mime_type: "text/x-fsharp",
-        extension: ".fsx",
-        lexer: "fsharp",
-        mode: "text/x-fsharp",
-    },
-    Language {
-        name: "python",
-        mime_type: "text/x-python",
-        extension: ".py",
-        lexer: "ipython3",
-        mode: "python",
-    },
-    Language { name: "bash", mime_type: "text/x-sh", extension: ".sh", lexer: "bash", mode: "shell" },
-    Language {
-        name: "typescript",
-        mime_type: "text/x.typescript",
-        extension: ".ts",
-        lexer: "typescript",
-        mode: "typescript",
-    },
-    Language {
-        name: "javascript",
-        mime_type: "text/javascript",
-        extension: ".js",
-        lexer: "javascript",
-        mode: "javascript",
-    },
+/// Of a language: its name, its MIME type, how files of it end, and what Pygments and CodeMirror call it.
+const KNOWN: [(&str, &str, &str, &str, &str); 5] = [
+    ("fsharp", "text/x-fsharp", ".fsx", "fsharp", "text/x-fsharp"),
+    ("python", "text/x-python", ".py", "ipython3", "python"),
+    ("bash", "text/x-sh", ".sh", "bash", "shell"),
+    ("typescript", "text/x.typescript", ".ts", "typescript", "typescript"),
+    ("javascript", "text/javascript", ".js", "javascript", "javascript"),
 ];
 
 /// What `kernel_info_reply` says of the language of a session, whose runtime is called `NAME VERSION` once there is one.
 pub(super) fn language_info(kind: &SessionKind, runtime: Option<&str>) -> Value {
     let (name, version) = runtime.and_then(|runtime| runtime.rsplit_once(' ')).unwrap_or((kind.as_str(), ""));
-    let (name, kind) = (name.to_lowercase(), kind.as_str());
-    let known = LANGUAGES.iter().find(|known| known.name == kind || known.name == name);
-    match known {
-        Some(Language { name, mime_type, extension, lexer, mode }) => json!({
+    let language = Language::of(kind).unwrap_or_else(|| Language::named(name));
+    let language = language.as_str();
+    match KNOWN.iter().find(|(name, ..)| *name == language) {
+        Some((name, mime_type, extension, lexer, mode)) => json!({
             "name": name,
             "version": version,
             "mimetype": mime_type,
@@ -63,7 +28,7 @@ pub(super) fn language_info(kind: &SessionKind, runtime: Option<&str>) -> Value 
             "codemirror_mode": mode,
         }),
         None => {
-            json!({ "name": name, "version": version, "mimetype": "text/plain", "file_extension": ".txt" })
+            json!({ "name": language, "version": version, "mimetype": "text/plain", "file_extension": ".txt" })
         }
     }
 }
@@ -80,8 +45,8 @@ mod tests {
         };
         assert_eq!(told("fsharp", Some(".NET 8.0.1")), r#""fsharp" "8.0.1" ".fsx""#);
         assert_eq!(told("python3", Some("python 3.12.3")), r#""python" "3.12.3" ".py""#);
-        assert_eq!(told("deno", Some("typescript 5.9")), r#""typescript" "5.9" ".ts""#);
-        assert_eq!(told("ir", Some("R 4.4")), r#""r" "4.4" ".txt""#);
-        assert_eq!(told("ir", None), r#""ir" "" ".txt""#);
+        assert_eq!(told("mine", Some("typescript 5.9")), r#""typescript" "5.9" ".ts""#);
+        assert_eq!(told("octave", Some("Octave 9.2")), r#""octave" "9.2" ".txt""#);
+        assert_eq!(told("octave", None), r#""octave" "" ".txt""#);
     }
 }

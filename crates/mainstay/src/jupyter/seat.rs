@@ -61,6 +61,10 @@ impl Seat {
         self.link.reference()
     }
 
+    pub(super) const fn kind(&self) -> &SessionKind {
+        &self.link.session.kind
+    }
+
     /// How often code ran in the session.
     pub(super) fn evals(&self) -> u64 {
         self.link.session.evals

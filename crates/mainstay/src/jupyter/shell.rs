@@ -34,7 +34,7 @@ pub(super) struct Shell {
     pub(super) answers: Incoming,
     /// How often code ran.
     pub(super) count: u64,
-    /// What was displayed and may be displayed anew.
+    /// Under which names something was displayed.
     pub(super) displayed: HashSet<DisplayId>,
 }
 

@@ -22,7 +22,7 @@ mod shown;
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
 pub use kernel::Kernel;
-pub use outputs::Outputs;
+pub use outputs::{Outputs, traceback};
 pub use pi::message as pi_message;
 pub use shown::{dib, item_markdown, markdown, notebook, script};
 

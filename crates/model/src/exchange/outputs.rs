@@ -97,7 +97,7 @@ impl<'a> Outputs<'a> {
             }
             Ending::Raised(error) => {
                 let RaisedError { kind, message, .. } = error;
-                error_output(kind, message, &self.traceback(error))
+                error_output(kind, message, &traceback(self.kernel, error))
             }
             Ending::Rejected(Some(diagnostic)) if self.kernel.tells_like_ipython() => {
                 rejected(shown.code, diagnostic, number)
@@ -106,26 +106,26 @@ impl<'a> Outputs<'a> {
             Ending::Failed(why) => told(why, &shown.given),
         })
     }
+}
 
-    /// All that is to be read of an error: who shows a notebook shows nothing else of it.
-    fn traceback(&self, RaisedError { kind, message, stack }: &RaisedError) -> Vec<String> {
-        let error = format!("{kind}: {message}");
-        let stack = stack.as_deref().unwrap_or_default();
-        let mut traceback: Vec<String> = stack.lines().map(str::to_owned).collect();
-        if let (true, Some(first)) = (self.kernel.tells_like_ipython(), stack.lines().next()) {
-            // The title of what led to it stands there, where something did.
-            if !first.contains(TITLE) {
-                let columns = TITLE_COLUMNS.saturating_sub(kind.chars().count());
-                traceback.insert(0, format!("{kind}{TITLE:>columns$}"));
-            }
-            traceback.insert(0, "-".repeat(TITLE_COLUMNS));
+/// All that is to be read of an error: who shows a notebook shows nothing else of it.
+pub fn traceback(kernel: &Kernel, RaisedError { kind, message, stack }: &RaisedError) -> Vec<String> {
+    let error = format!("{kind}: {message}");
+    let stack = stack.as_deref().unwrap_or_default();
+    let mut traceback: Vec<String> = stack.lines().map(str::to_owned).collect();
+    if let (true, Some(first)) = (kernel.tells_like_ipython(), stack.lines().next()) {
+        // The title of what led to it stands there, where something did.
+        if !first.contains(TITLE) {
+            let columns = TITLE_COLUMNS.saturating_sub(kind.chars().count());
+            traceback.insert(0, format!("{kind}{TITLE:>columns$}"));
         }
-        if !stack.contains(&error) {
-            let at = if self.kernel.tells_like_ipython() { traceback.len() } else { 0 };
-            traceback.insert(at, error);
-        }
-        traceback
+        traceback.insert(0, "-".repeat(TITLE_COLUMNS));
     }
+    if !stack.contains(&error) {
+        let at = if kernel.tells_like_ipython() { traceback.len() } else { 0 };
+        traceback.insert(at, error);
+    }
+    traceback
 }
 
 /// An end of which there is a text.

@@ -1,0 +1,115 @@
+//! ipykernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use mainstay_kernel::jupyter::connection::{Channel, Connection};
+use mainstay_kernel::jupyter::wire::{Header, Key, Message};
+use serde_json::{Value, json};
+use zeromq::{DealerSocket, Socket, SocketRecv, SocketSend, SubSocket};
+
+use crate::figures::{EXECUTIONS, Figures, LINES, Server};
+
+pub(crate) fn measured(folder: &Path, python: &str, print: &str) -> Figures {
+    let connection = Connection::ipc(folder);
+    let file = folder.join("direct.json");
+    connection.write(&file).unwrap();
+    let began = Instant::now();
+    let child = Command::new(python)
+        .args(["-m", "ipykernel_launcher", "-f"])
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _server = Server(child);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        while connection.sockets().iter().any(|path| !path.exists()) {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let (mut shell, mut iopub) = (DealerSocket::new(), SubSocket::new());
+        shell.connect(&connection.endpoint(Channel::Shell)).await.unwrap();
+        iopub.connect(&connection.endpoint(Channel::Iopub)).await.unwrap();
+        iopub.subscribe("").await.unwrap();
+        let mut kernel = Kernel { shell, iopub, key: Key::new(&connection.key) };
+        let mut figures = Figures::default();
+        // Whoever subscribes too late misses the end of the first.
+        while !kernel.is_heard().await {}
+        figures.creation = Some(began.elapsed());
+        for _ in 0..20 {
+            kernel.execute("1+1", &mut |_| ()).await;
+        }
+        for _ in 0..EXECUTIONS {
+            let began = Instant::now();
+            kernel.execute("1+1", &mut |_| ()).await;
+            figures.executions.push(began.elapsed());
+        }
+        let last = format!("line {LINES}\n");
+        let (began, mut first_came, mut all_came, mut came) = (Instant::now(), None, None, 0);
+        kernel
+            .execute(print, &mut |message| {
+                let content: Value = message.read().unwrap_or_default();
+                let Some(text) = content["text"].as_str() else { return };
+                came += text.matches("line ").count();
+                first_came.get_or_insert_with(|| began.elapsed());
+                if text.ends_with(&last) {
+                    all_came = Some(began.elapsed());
+                }
+            })
+            .await;
+        figures.came = came;
+        figures.lines = first_came.zip(all_came);
+        figures
+    })
+}
+
+struct Kernel {
+    shell: DealerSocket,
+    iopub: SubSocket,
+    key: Key,
+}
+
+impl Kernel {
+    fn request(kind: &str, content: &Value) -> (String, Message) {
+        let header = Header::new(kind, "bench");
+        (header.msg_id.clone(), Message::new(header, content))
+    }
+
+    /// Whether what it publishes is heard; it says something on every request.
+    async fn is_heard(&mut self) -> bool {
+        let (_, info) = Self::request("kernel_info_request", &json!({}));
+        self.shell.send(info.encode(&self.key)).await.unwrap();
+        self.shell.recv().await.unwrap();
+        let soon = std::time::Duration::from_millis(100);
+        let mut is_heard = false;
+        while tokio::time::timeout(soon, self.iopub.recv()).await.is_ok() {
+            is_heard = true;
+        }
+        is_heard
+    }
+
+    /// Until it is answered, and idle again.
+    async fn execute(&mut self, code: &str, hear: &mut dyn FnMut(&Message)) {
+        let content = json!({ "code": code, "silent": false, "store_history": true, "allow_stdin": false });
+        let (id, request) = Self::request("execute_request", &content);
+        self.shell.send(request.encode(&self.key)).await.unwrap();
+        let (mut is_answered, mut is_idle) = (false, false);
+        while !(is_answered && is_idle) {
+            tokio::select! {
+                frames = self.iopub.recv() => {
+                    let message = Message::decode(frames.unwrap(), &self.key).unwrap();
+                    if message.parent_id().as_ref() != Some(&id) {
+                        continue;
+                    }
+                    hear(&message);
+                    let state = message.read::<Value>().unwrap_or_default();
+                    is_idle |= state["execution_state"] == "idle";
+                }
+                _ = self.shell.recv() => is_answered = true,
+            }
+        }
+    }
+}
