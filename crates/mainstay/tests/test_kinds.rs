@@ -232,3 +232,17 @@ fn python_comes_with_one_command() {
     // What is there already is not fetched again.
     alone(&["kernel", "install", "python", "--yes"]);
 }
+
+#[test]
+fn the_doctor_starts_a_kernel_and_asks_it_what_it_is() {
+    let world = World::with_jupyter();
+    let report = world.run(["kernel", "doctor", "python", "--json"]).json();
+    assert!(report["answer"]["runtime"].as_str().unwrap().starts_with("python 3"), "{report}");
+    assert_eq!(report["problems"], serde_json::json!([]));
+    let unknown = world.run(["kernel", "doctor", "cobol"]);
+    assert_eq!(unknown.code, 1);
+    insta::assert_snapshot!(unknown.stdout, @"
+    missing: there is no kernel for sessions of kind `cobol`
+      See `mainstay kernel list` for the kinds there are.
+    ");
+}

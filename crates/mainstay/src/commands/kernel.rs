@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_kernel::fsharp::{Found, Report, discover, examine};
+use mainstay_kernel::fsharp::{Found, discover};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
 use mainstay_model::{Error, SessionKind};
 use serde::Serialize;
 
+use super::kernel_doctor;
 use super::register::{Place, Register, unregister};
 use crate::config::Config;
 use crate::confirm::{Enter, agrees};
@@ -73,8 +74,13 @@ enum KernelCommand {
         session: Option<String>,
     },
     /// Say what is there, what is missing, and the command that mends it
-    #[command(after_help = "Examples:\n  mainstay kernel doctor\n  mainstay kernel doctor --json")]
+    #[command(
+        after_help = "Examples:\n  mainstay kernel doctor           # F#\n  mainstay kernel doctor python    # starts a kernel and asks it what it is\n  mainstay kernel doctor --json"
+    )]
     Doctor {
+        /// The kind of sessions that are to run
+        #[arg(default_value = "fsharp")]
+        kind: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -131,15 +137,10 @@ impl KernelArgs {
                 };
                 serve(home, &connection_file, wanted).await.map(|()| ExitCode::SUCCESS)
             }
-            KernelCommand::Doctor { json } => {
-                let report = examine(&search);
-                if json {
-                    super::print_json(&report)?;
-                } else {
-                    print_report(&report);
-                }
-                Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-            }
+            KernelCommand::Doctor { kind, json } => match SessionKind::new(kind)? {
+                kind if kind.is_fsharp() => kernel_doctor::fsharp(&search, json),
+                kind => kernel_doctor::jupyter(home, &kind, json).await,
+            },
         }
     }
 }
@@ -199,7 +200,7 @@ impl List {
     }
 }
 
-fn spec_line(spec: &Kernelspec, paint: Paint) -> String {
+pub(super) fn spec_line(spec: &Kernelspec, paint: Paint) -> String {
     let state = match &spec.program {
         Some(_) => paint.tone(Tone::Good, "usable"),
         None => {
@@ -215,7 +216,7 @@ fn spec_line(spec: &Kernelspec, paint: Paint) -> String {
     )
 }
 
-fn found_line(found: &Found, paint: Paint) -> String {
+pub(super) fn found_line(found: &Found, paint: Paint) -> String {
     let sdk = &found.sdk;
     let state = match &found.unusable {
         None => paint.tone(Tone::Good, "usable"),
@@ -227,18 +228,4 @@ fn found_line(found: &Found, paint: Paint) -> String {
         format!("{:?}", sdk.origin),
         sdk.root.display()
     )
-}
-
-fn print_report(report: &Report) {
-    let paint = Paint::stdout();
-    for found in &report.sdks {
-        println!("{}", found_line(found, paint));
-    }
-    for problem in &report.problems {
-        println!("{} {}", paint.tone(Tone::Error, "missing:"), problem.what);
-        println!("  {}", paint.tone(Tone::Name, &problem.remedy));
-    }
-    if report.problems.is_empty() {
-        println!("{}", paint.tone(Tone::Good, "F# sessions can run"));
-    }
 }

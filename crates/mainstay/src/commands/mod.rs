@@ -28,6 +28,7 @@ pub(crate) mod gc;
 pub(crate) mod history;
 pub(crate) mod import;
 mod kernel;
+mod kernel_doctor;
 pub(crate) mod label;
 pub(crate) mod lineage;
 mod mcp;
