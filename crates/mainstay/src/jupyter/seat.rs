@@ -7,6 +7,7 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, Method};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
+use mainstay_model::command::validate_session_name;
 use mainstay_model::{Error, Event, Seq, SessionKind};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -21,6 +22,8 @@ use crate::link::{Link, is_loss};
 pub(super) const CLIENT: &str = "jupyter";
 /// Where a Jupyter server says which notebook it starts a kernel for.
 const NOTEBOOK: &str = "JPY_SESSION_NAME";
+/// So much of a notebook's name is its session's.
+const NAME_CHARACTERS: usize = 120;
 /// How often another daemon is looked for where one is lost, and the pause between two looks.
 const LOOKS: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(250);
@@ -142,10 +145,16 @@ impl Seat {
     }
 }
 
+/// How the session of a notebook is called: like its file.
+fn session_name(notebook: &str) -> Option<String> {
+    let name = Path::new(notebook).file_stem()?.to_str()?;
+    let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARACTERS).collect();
+    validate_session_name(&name).is_ok().then_some(name)
+}
+
 /// A session is found again by the name of its notebook, as a person would find it by `mainstay attach`.
 async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Result<SessionView, Error> {
-    let notebook = std::env::var(NOTEBOOK).ok();
-    let name = notebook.and_then(|path| Some(Path::new(&path).file_stem()?.to_str()?.to_owned()));
+    let name = std::env::var(NOTEBOOK).ok().and_then(|notebook| session_name(&notebook));
     let working_directory = working_directory()?.display().to_string();
     let here = ListSessions { working_directory: Some(working_directory.clone()), ..ListSessions::default() };
     let own = client.daemon.principal.clone();
@@ -158,5 +167,17 @@ async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Resu
             let new = CreateSession { command: None, kind, working_directory, project: None, name };
             create(home, client, new).await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_called_like_the_file_of_its_notebook() {
+        assert_eq!(session_name("/home/ada/Prices of 2026.ipynb").as_deref(), Some("Prices of 2026"));
+        assert_eq!(session_name(&format!("{}.ipynb", "é".repeat(200))), Some("é".repeat(NAME_CHARACTERS)));
+        assert_eq!(session_name("/"), None);
     }
 }
