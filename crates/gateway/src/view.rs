@@ -419,7 +419,7 @@ impl EvalView {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(display.data.text().trim_end());
+            text.push_str(display.data.words().trim_end());
             text.push('\n');
         }
         text.push_str(self.stdout.get(done..).unwrap_or_default());

@@ -133,7 +133,7 @@ fn a_conversation_is_compacted_forked_and_handed_over_and_takes_no_code() {
     );
     let script = world.run(["export", "idea", "--format", "fsx"]);
     insta::assert_snapshot!(script.stderr, @"
-    error: format is not valid: `fsx` is for F# sessions, and this one is of the kind `agent` [invalid_argument]
+    error: format is not valid: `fsx` is for sessions of `fsharp`, and this one is of `agent`; there are ipynb and markdown [invalid_argument]
       Correct it and try again.
     ");
 }

@@ -359,7 +359,7 @@ fn what_no_session_here_can_run_is_refused_with_what_to_do() {
       See `mainstay kernel list` for the kinds there are.
     error: session is not valid: it is of kind `bash`, and `a.py` is for `python`; name one of that kind, or create one [invalid_argument]
       Correct it and try again.
-    error: format is not valid: `py` is for sessions of python, and this one is of bash: there are sh, ipynb and markdown [invalid_argument]
+    error: format is not valid: `py` is for sessions of `python`, and this one is of `bash`; there are sh, ipynb and markdown [invalid_argument]
       Correct it and try again.
     ");
 }

@@ -3,6 +3,7 @@
 //! A form is text, a picture or other bytes (in base64, as Jupyter sends them), or JSON. One of them always is plain text, so
 //! whoever can show nothing else has something to show. Nothing here draws or renders: that is whoever shows it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -95,6 +96,15 @@ impl Bundle {
     /// It as plain text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// It for who reads nothing else: as plain text, or in the most readable other form where that only names an object, as IPython's
+    /// does of what it shows.
+    pub fn words(&self) -> Cow<'_, str> {
+        match names_object(&self.text) && !self.forms.is_empty() {
+            true => Cow::Owned(made_text(self)),
+            false => Cow::Borrowed(&self.text),
+        }
     }
 
     /// The forms besides the plain text.
@@ -207,6 +217,11 @@ impl From<BTreeMap<String, Value>> for Bundle {
         left_out.iter().for_each(|note| bundle.note(note));
         bundle
     }
+}
+
+/// Whether it is what IPython says of a thing that has no words.
+fn names_object(text: &str) -> bool {
+    text.strip_prefix("<IPython.core.display.").is_some_and(|rest| rest.ends_with(" object>"))
 }
 
 /// A plain text for forms that came without: the most readable of them, or what they are.
@@ -396,6 +411,18 @@ mod tests {
 
     fn bundle(data: Value) -> Bundle {
         serde_json::from_value(data).unwrap()
+    }
+
+    #[test]
+    fn words_that_only_name_an_object_give_way_to_any_other_form() {
+        let object = "<IPython.core.display.Thing object>";
+        let words =
+            |kind: &str, form: &str| bundle(json!({ "text/plain": object, kind: form })).words().into_owned();
+        assert_eq!(words("text/markdown", "**b**"), "**b**");
+        assert_eq!(words("text/latex", "$x^2$"), "$x^2$");
+        assert_eq!(words("text/html", "<b>"), "[text/html, 3 bytes]");
+        assert_eq!(bundle(json!({ "text/plain": object })).words(), object);
+        assert_eq!(bundle(json!({ "text/plain": "it", "text/html": "<b>" })).words(), "it");
     }
 
     #[test]

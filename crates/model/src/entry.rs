@@ -225,7 +225,7 @@ impl Entry {
 /// The plain text of a bundle that is written so.
 fn plain_text_of(json: &str) -> Cow<'_, str> {
     match serde_json::from_str::<Bundle>(json) {
-        Ok(bundle) => Cow::Owned(bundle.text().to_owned()),
+        Ok(bundle) => Cow::Owned(bundle.words().into_owned()),
         Err(_) => Cow::Borrowed(json),
     }
 }

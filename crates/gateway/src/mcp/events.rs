@@ -158,7 +158,7 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::EvalRequested { file: None, code, .. } => code.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),
-        EventBody::OutputDisplayed { display, .. } => display.data.text().to_owned(),
+        EventBody::OutputDisplayed { display, .. } => display.data.words().into_owned(),
         EventBody::OutputCut { limit, .. } => format!("after {limit} bytes"),
         EventBody::EvalCompleted { result, .. } => given(result),
         EventBody::EvalFailed { failure: Failure::Rejected, result, .. } => first_error(&result.diagnostics),

@@ -224,7 +224,7 @@ impl Word {
         } else if let EventBody::OutputDisplayed { display, .. } = &event.body
             && !display.is_value
         {
-            Some(Self::Printed(display.data.text().to_owned()))
+            Some(Self::Printed(display.data.words().into_owned()))
         } else if let EventBody::AskRaised(_) = &event.body {
             Some(Self::Asked)
         } else {

@@ -74,7 +74,7 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
             pre.latex tabindex="0" { code { (formula.trim()) } }
         }
         @else {
-            pre tabindex="0" { (data.text()) }
+            pre tabindex="0" { (data.words()) }
             @for (kind, form) in descriptions(data) {
                 details.folded {
                     summary { @if is_chart(kind) { "a chart as " (kind) ", which this page does not draw" } @else { (kind) } }

@@ -305,22 +305,12 @@ fn display(id: Option<String>, data: Bundle) -> Display {
     Display { id, is_value: false, is_update: false, data }
 }
 
-/// What is shown, its plain text without colours: it is read by people and programs that know none. What only names an object says less
-/// than any other form.
+/// What is shown, its plain text without colours: it is read by people and programs that know none.
 fn bundle(mut data: BTreeMap<String, Value>) -> Bundle {
-    let has_more = data.len() > 1;
     if let Some(Value::String(text)) = data.get_mut(PLAIN) {
         *text = plain(text);
-        if has_more && names_object(text) {
-            data.remove(PLAIN);
-        }
     }
     Bundle::from(data)
-}
-
-/// Whether it is what IPython says of a thing that has no words.
-fn names_object(text: &str) -> bool {
-    text.strip_prefix("<IPython.core.display.").is_some_and(|rest| rest.ends_with(" object>"))
 }
 
 /// Text without the escapes by which a terminal colours it.
@@ -413,19 +403,6 @@ mod tests {
         assert!(matches!(&shown, RunnerNotice::Display { display, .. } if display.is_value));
         let report = report(execution);
         assert_eq!((report.result.value.as_deref(), report.result.display.as_str()), (Some("<t>"), "<t>\n"));
-    }
-
-    #[test]
-    fn words_that_only_name_an_object_give_way_to_any_other_form() {
-        let named = |kind: &str, form: &str| {
-            let data = [(PLAIN, "<IPython.core.display.Thing object>"), (kind, form)];
-            bundle(data.map(|(kind, form)| (kind.to_owned(), Value::from(form))).into()).text().to_owned()
-        };
-        assert_eq!(named("text/markdown", "**b**"), "**b**");
-        assert_eq!(named("text/latex", "$x^2$"), "$x^2$");
-        assert_eq!(named("text/html", "<b>"), "[text/html, 3 bytes]");
-        let alone = [(PLAIN.to_owned(), Value::from("<IPython.core.display.Thing object>"))];
-        assert_eq!(bundle(alone.into()).text(), "<IPython.core.display.Thing object>");
     }
 
     #[test]

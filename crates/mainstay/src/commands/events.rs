@@ -271,7 +271,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             let what = if display.is_value { "has the value as" } else { "showed" };
             (
                 Some(Tone::Faint),
-                format!("{what} {}: {}", display.data.kinds().join(", "), first_line(display.data.text())),
+                format!("{what} {}: {}", display.data.kinds().join(", "), first_line(&display.data.words())),
             )
         }
         EventBody::OutputCut { limit, .. } => (Some(Tone::Warning), format!("output cut at {limit} bytes")),

@@ -50,7 +50,7 @@ pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
     if let Some(drawn) = surface.drawn(bundle) {
         return drawn;
     }
-    let mut lines: Vec<String> = printable(bundle.text().trim_end()).lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> = printable(bundle.words().trim_end()).lines().map(str::to_owned).collect();
     if let (Some(_), Some(columns)) = (bundle.form(TABLE), surface.columns) {
         lines.iter_mut().for_each(|line| *line = cut(line, columns));
     }
@@ -69,7 +69,7 @@ pub(crate) fn value_text<'a>(
 ) -> String {
     let more = |display: &Display| {
         let bundle = &display.data;
-        if !printed.contains(bundle.text().lines().next().unwrap_or_default()) {
+        if !printed.contains(bundle.words().lines().next().unwrap_or_default()) {
             return has_words(bundle).then(|| display_text(display, surface));
         }
         let is_untold = |picture: &Picture<'_>| !printed.contains(&format!("[{picture}]"));

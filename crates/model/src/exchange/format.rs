@@ -98,8 +98,9 @@ impl Format {
             None => "ipynb and markdown".to_owned(),
         };
         let (name, language) = (self.name(), language.name());
-        let reason =
-            format!("`{name}` is for sessions of {language}, and this one is of {of}: there are {others}");
+        let reason = format!(
+            "`{name}` is for sessions of `{language}`, and this one is of `{of}`; there are {others}"
+        );
         Err(Error::InvalidArgument { argument: "format".to_owned(), reason })
     }
 }
