@@ -446,6 +446,7 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
         (SessionCommand::Answer { ask, value }, _) => {
             session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
+        (SessionCommand::Work(Work::Build | Work::Rebuild), _) => session.project.is_none(),
         _ => false,
     }
 }
