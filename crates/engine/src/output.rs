@@ -5,13 +5,16 @@
 //! two jobs, so that a process left behind cannot fill the disk either.
 
 use mainstay_model::outcome::PutOut;
-use mainstay_model::{Bundle, Display, JobId, Limits, OutputStream};
+use mainstay_model::{Bundle, CommMessage, Display, JobId, Limits, OutputStream};
 
 /// A chunk is written out at this size, or when the flush interval ends.
 const CHUNK_BYTES: usize = 4 * 1024;
 
 /// What a display counts for beside its text, in bytes: so much its event and its entry cost, however little it shows.
 const DISPLAY_BYTES: usize = 256;
+
+/// What is said where a job's widgets have said as much as is kept.
+const COMMS_CUT: &str = "[what widgets say further is left out: the job has shown as much as is kept]\n";
 
 /// Collects output until it is worth an event.
 #[derive(Debug)]
@@ -20,7 +23,10 @@ pub(crate) struct OutputBuffer {
     kept: Kept,
     owner: Option<JobId>,
     chunk: Option<(OutputStream, String)>,
+    /// Whether nothing more is kept.
     cut: bool,
+    /// Whether it was told that what is said to front ends is not kept any more.
+    are_comms_cut: bool,
 }
 
 /// How much is kept of a job.
@@ -39,6 +45,15 @@ struct Kept {
 pub(crate) enum Piece {
     /// What this job, or none, put out.
     Chunk(Option<JobId>, PutOut),
+    /// This job took back what it had put out.
+    Cleared {
+        /// Which.
+        job: JobId,
+        /// Whether something else takes its place at once.
+        is_replaced: bool,
+    },
+    /// What a kernel said to front ends, of this job or of none.
+    Comm(Option<JobId>, Box<CommMessage>),
     /// The limit was reached.
     Cut(JobId),
 }
@@ -51,7 +66,7 @@ impl OutputBuffer {
             display: limits.display_bytes,
             forms: limits.display_bytes_per_job,
         };
-        Self { limits, kept: Kept::default(), owner: None, chunk: None, cut: false }
+        Self { limits, kept: Kept::default(), owner: None, chunk: None, cut: false, are_comms_cut: false }
     }
 
     /// Takes in what was printed; gives what is ready to be recorded.
@@ -93,12 +108,36 @@ impl OutputBuffer {
         ready
     }
 
+    /// Takes in that what was put out is taken back. What it took of the limits stays taken: it is in the log.
+    pub(crate) fn clear(&mut self, job: JobId, is_replaced: bool) -> Vec<Piece> {
+        let mut ready = self.turn_to(Some(job));
+        // It was not told yet.
+        self.chunk = None;
+        ready.push(Piece::Cleared { job, is_replaced });
+        ready
+    }
+
+    /// Takes in what a kernel says to front ends; gives what is ready to be recorded. It shares the allowance of the forms of displays;
+    /// once that is spent it is dropped, and the job's output says so.
+    pub(crate) fn say(&mut self, job: Option<JobId>, message: Box<CommMessage>) -> Vec<Piece> {
+        let mut ready = self.turn_to(job);
+        ready.extend(self.flush());
+        let forms = self.kept.forms + message.bytes() + DISPLAY_BYTES;
+        if forms <= self.limits.forms {
+            self.kept.forms = forms;
+            ready.push(Piece::Comm(job, message));
+        } else if !std::mem::replace(&mut self.are_comms_cut, true) {
+            ready.extend(self.push(job, OutputStream::Stderr, COMMS_CUT));
+        }
+        ready
+    }
+
     /// What follows is of this job.
     fn turn_to(&mut self, job: Option<JobId>) -> Vec<Piece> {
         let mut ready = Vec::new();
         if job != self.owner {
             ready.extend(self.flush());
-            (self.owner, self.kept, self.cut) = (job, Kept::default(), false);
+            (self.owner, self.kept, self.cut, self.are_comms_cut) = (job, Kept::default(), false, false);
         }
         ready
     }
@@ -134,6 +173,7 @@ impl OutputBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mainstay_model::{Base64, CommId, CommStep};
     use proptest::prelude::*;
 
     fn job(n: u128) -> JobId {
@@ -241,6 +281,44 @@ mod tests {
         assert_eq!(pieces, [1, 1, 2, 0, 0], "the third is cut as well, and the mark follows it");
     }
 
+    fn comm(bytes: usize) -> Box<CommMessage> {
+        Box::new(CommMessage {
+            comm: CommId::new("1").unwrap(),
+            step: CommStep::Say,
+            data: serde_json::Value::Null,
+            metadata: serde_json::Value::Null,
+            buffers: vec![Base64::of(&vec![0; bytes])],
+        })
+    }
+
+    #[test]
+    fn what_is_taken_back_before_it_was_told_is_never_told() {
+        let mut buffer = buffer(1000, 100, 100);
+        buffer.push(Some(job(1)), OutputStream::Stdout, "one");
+        let cleared = Piece::Cleared { job: job(1), is_replaced: true };
+        assert_eq!(buffer.clear(job(1), true), [cleared]);
+        buffer.push(Some(job(1)), OutputStream::Stdout, "two");
+        assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stdout, "two")));
+        buffer.push(None, OutputStream::Stdout, "of none");
+        let of_none = chunk(None, OutputStream::Stdout, "of none");
+        assert_eq!(
+            buffer.clear(job(1), false),
+            [of_none, Piece::Cleared { job: job(1), is_replaced: false }]
+        );
+    }
+
+    #[test]
+    fn comms_over_the_limit_are_dropped_and_told_of_once_and_text_is_not() {
+        let mut buffer = buffer(1000, 0, 100 + DISPLAY_BYTES);
+        assert_eq!(buffer.say(Some(job(1)), comm(100)), [Piece::Comm(Some(job(1)), comm(100))]);
+        assert_eq!(buffer.say(Some(job(1)), comm(1)), []);
+        assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stderr, COMMS_CUT)));
+        assert_eq!(buffer.say(Some(job(1)), comm(1)), []);
+        buffer.push(Some(job(1)), OutputStream::Stdout, "text");
+        assert_eq!(buffer.flush(), Some(chunk(Some(job(1)), OutputStream::Stdout, "text")));
+        assert_eq!(buffer.say(None, comm(1)), [Piece::Comm(None, comm(1))], "another job has its own");
+    }
+
     proptest! {
         #[test]
         fn what_was_printed_and_shown_keeps_its_order(outputs: Vec<(bool, String)>) {
@@ -256,6 +334,7 @@ mod tests {
                 Piece::Chunk(_, PutOut::Printed(_, text)) => text,
                 Piece::Chunk(_, PutOut::Displayed(display)) => mark(display.data.text()),
                 Piece::Cut(_) => "cut".to_owned(),
+                Piece::Cleared { .. } | Piece::Comm(..) => "neither".to_owned(),
             });
             let expected = outputs.iter().map(|(is_shown, text)| if *is_shown { mark(text) } else { text.clone() });
             prop_assert_eq!(told.collect::<String>(), expected.collect::<String>());
@@ -273,7 +352,9 @@ mod tests {
                 match piece {
                     Piece::Chunk(_, PutOut::Printed(_, text)) => kept.push_str(&text),
                     Piece::Cut(_) => cuts += 1,
-                    Piece::Chunk(_, PutOut::Displayed(_)) => prop_assert!(false, "nothing was shown"),
+                    Piece::Chunk(_, PutOut::Displayed(_)) | Piece::Cleared { .. } | Piece::Comm(..) => {
+                        prop_assert!(false, "nothing was shown");
+                    }
                 }
             }
             let printed = writes.concat();

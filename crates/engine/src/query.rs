@@ -1,7 +1,9 @@
 //! What may be asked of what a kernel's session has: what a name stands for, what has a text in its name, what is bound, which tests
 //! there are.
 
-use mainstay_model::{Action, Binding, Bundle, Diagnostic, Error, TextPosition};
+use std::collections::BTreeMap;
+
+use mainstay_model::{Action, Binding, Bundle, CommId, Diagnostic, Error, TextPosition};
 use serde::{Deserialize, Serialize};
 
 /// How many symbols are told of where nobody says how many.
@@ -50,6 +52,11 @@ pub enum KernelQuery {
         /// Whether to tell all there is.
         in_detail: bool,
     },
+    /// The comms that there are.
+    Comms {
+        /// Those of this target alone.
+        target: Option<String>,
+    },
 }
 
 impl KernelQuery {
@@ -57,16 +64,22 @@ impl KernelQuery {
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Review { code } | Self::Completeness { code } | Self::Inspection { code, .. } => Some(code),
-            Self::Members { .. } | Self::Symbols { .. } | Self::Values | Self::Tests { .. } => None,
+            Self::Members { .. }
+            | Self::Symbols { .. }
+            | Self::Values
+            | Self::Tests { .. }
+            | Self::Comms { .. } => None,
         }
     }
 
     /// What a session must know and permit for it.
     pub(crate) const fn action(&self) -> Action {
         match self {
-            Self::Members { .. } | Self::Symbols { .. } | Self::Values | Self::Inspection { .. } => {
-                Action::Explore
-            }
+            Self::Members { .. }
+            | Self::Symbols { .. }
+            | Self::Values
+            | Self::Inspection { .. }
+            | Self::Comms { .. } => Action::Explore,
             Self::Completeness { .. } => Action::Complete,
             Self::Tests { .. } => Action::Test,
             Self::Review { .. } => Action::Review,
@@ -91,6 +104,8 @@ pub enum KernelAnswer {
     Completeness(Completeness),
     /// To [`KernelQuery::Inspection`]; none where the name is unknown.
     Inspection(Option<Bundle>),
+    /// To [`KernelQuery::Comms`]: the target of each.
+    Comms(BTreeMap<CommId, String>),
 }
 
 impl KernelAnswer {
@@ -155,6 +170,15 @@ impl KernelAnswer {
     pub fn inspection(self) -> Result<Option<Bundle>, Error> {
         let Self::Inspection(inspection) = self else { return Err(beside_the_point()) };
         Ok(inspection)
+    }
+
+    /// The answer to [`KernelQuery::Comms`].
+    ///
+    /// # Errors
+    /// As [`KernelAnswer::members`].
+    pub fn comms(self) -> Result<BTreeMap<CommId, String>, Error> {
+        let Self::Comms(comms) = self else { return Err(beside_the_point()) };
+        Ok(comms)
     }
 }
 

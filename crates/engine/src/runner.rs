@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, AskId, Diagnostic, Error, JobId, Placed, Principal, QueuedPrompt, RunnerInfo, RunnerNotice,
-    SessionId, SessionKind, TextPosition, Work,
+    AgentState, AskId, CommMessage, Diagnostic, Error, JobId, Placed, Principal, QueuedPrompt, RunnerInfo,
+    RunnerNotice, SessionId, SessionKind, TextPosition, Work,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -164,6 +164,13 @@ pub trait Kernel: Process {
     /// Builds the session's project, beside the session: done once that has begun. What the build prints and what comes of it come as
     /// notices; an interrupt ends it.
     async fn build(&self, job: JobId);
+
+    /// Takes what a front end says beside code, and does what it is for. Done once the worker has it; what follows, and its end, come as
+    /// notices. Only a kernel that knows of comms is told to.
+    async fn take_comm(&self, job: JobId, _message: CommMessage) {
+        tracing::error!(%job, "a kernel that knows of no comms was told something in one");
+        self.kill();
+    }
 
     /// Starts afresh in the same process.
     ///

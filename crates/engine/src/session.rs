@@ -654,6 +654,8 @@ fn is_output(input: &Input) -> bool {
         Notice::Runner(
             RunnerNotice::Output { .. }
                 | RunnerNotice::Display { .. }
+                | RunnerNotice::Cleared { .. }
+                | RunnerNotice::Comm { .. }
                 | RunnerNotice::Agent(AgentNotice::Said(_))
         ) | Notice::OutputCut { .. }
     )

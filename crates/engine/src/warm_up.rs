@@ -205,6 +205,9 @@ impl WarmUp {
                 notice @ (RunnerNotice::Agent(_)
                 | RunnerNotice::Output { .. }
                 | RunnerNotice::Display { .. }
+                | RunnerNotice::Cleared { .. }
+                | RunnerNotice::Comm { .. }
+                | RunnerNotice::CommTaken { .. }
                 | RunnerNotice::Asks { .. }
                 | RunnerNotice::Finished { .. }
                 | RunnerNotice::Built { .. }
@@ -384,6 +387,9 @@ async fn end_of(
             Some(
                 RunnerNotice::Output { .. }
                 | RunnerNotice::Display { .. }
+                | RunnerNotice::Cleared { .. }
+                | RunnerNotice::Comm { .. }
+                | RunnerNotice::CommTaken { .. }
                 | RunnerNotice::Agent(_)
                 | RunnerNotice::Built { .. },
             ) => {}

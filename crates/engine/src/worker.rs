@@ -120,7 +120,8 @@ async fn deliver(
 async fn do_work(runner: &Runner, job: JobId, work: Work) {
     match (runner, work) {
         (Runner::Kernel(kernel), Work::Build | Work::Rebuild) => kernel.build(job).await,
-        (Runner::Agent(_), Work::Build | Work::Rebuild)
+        (Runner::Kernel(kernel), Work::Comm(message)) => kernel.take_comm(job, *message).await,
+        (Runner::Agent(_), Work::Build | Work::Rebuild | Work::Comm(_))
         | (
             Runner::Kernel(_),
             Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_),

@@ -680,6 +680,13 @@ impl Printed {
         EvalOutcome { ending, value, value_type, bindings, display, diagnostics, ..outcome }
     }
 
+    /// It took back what it had put out.
+    fn clear(&mut self) {
+        self.stdout.clear();
+        self.stderr.clear();
+        self.displays.clear();
+    }
+
     /// A display under the name of another stands in its place.
     fn show(&mut self, display: Display) {
         let is_same = |other: &&mut DisplayView| display.id.is_some() && other.display.id == display.id;
@@ -698,6 +705,7 @@ impl Printed {
             JobPart::Printed { stream: OutputStream::Stdout, text } => self.stdout.push_str(text),
             JobPart::Printed { stream: OutputStream::Stderr, text } => self.stderr.push_str(text),
             JobPart::Displayed(display) => self.show(display.clone()),
+            JobPart::Cleared => self.clear(),
             JobPart::OutputCut => self.cut = true,
             JobPart::Requested { .. }
             | JobPart::CancelRequested

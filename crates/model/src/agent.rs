@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::comm::CommMessage;
 use crate::diagnostic::Diagnostic;
 use crate::event::CancelEnding;
 use crate::id::{JobId, Seq};
@@ -60,7 +61,7 @@ impl Prompt {
     }
 }
 
-/// What a runner is asked to do that is no code: one job, which takes its turn with others. All but the last two are of agents.
+/// What a runner is asked to do that is no code: one job, which takes its turn with others. All but the last three are of agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "work", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Work {
@@ -90,6 +91,9 @@ pub enum Work {
     Build,
     /// The same, but that the definitions are dropped where it succeeds. Source: seed 000, `hard_reset(rebuild)`.
     Rebuild,
+    /// Of a Jupyter kernel: take what a front end says beside code, and do what it is for. What that changes is not done again to rebuild the
+    /// session.
+    Comm(Box<CommMessage>),
 }
 
 impl Work {
@@ -102,6 +106,7 @@ impl Work {
             Self::Setting(_) => JobKind::Setting,
             Self::Build => JobKind::Build,
             Self::Rebuild => JobKind::Rebuild,
+            Self::Comm(_) => JobKind::Comm,
         }
     }
 }
@@ -125,6 +130,8 @@ pub enum JobKind {
     Build,
     /// The session's project is built, and the definitions are dropped.
     Rebuild,
+    /// A kernel takes what a front end says beside code.
+    Comm,
 }
 
 impl JobKind {
@@ -143,6 +150,7 @@ impl JobKind {
             Self::Setting => "setting",
             Self::Build => "build",
             Self::Rebuild => "rebuild",
+            Self::Comm => "comm",
         }
     }
 }
@@ -516,6 +524,7 @@ impl std::fmt::Display for Work {
             Self::Setting(setting) => write!(f, "{setting}"),
             Self::Build => f.write_str("build of the project"),
             Self::Rebuild => f.write_str("build of the project, then a hard reset"),
+            Self::Comm(message) => write!(f, "comm: {message}"),
         }
     }
 }

@@ -1,10 +1,28 @@
 //! Bytes as text, as JSON has them. Source: RFC 4648, section 4.
 
+use serde::{Deserialize, Serialize};
+
 const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Bytes in base64, padded, without white space.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Base64(String);
+
+impl TryFrom<String> for Base64 {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::new(&text).ok_or("it is no base64")
+    }
+}
+
+impl From<Base64> for String {
+    fn from(base64: Base64) -> Self {
+        base64.0
+    }
+}
 
 impl Base64 {
     /// Text that is base64; white space in it, as notebooks have it, goes.

@@ -242,7 +242,8 @@ impl SessionCommand {
     /// The action whose availability decides whether this is admitted.
     pub const fn action(&self) -> Action {
         match self {
-            Self::Eval { .. } => Action::Eval,
+            // A kernel runs code for what it is told so.
+            Self::Eval { .. } | Self::Work(Work::Comm(_)) => Action::Eval,
             Self::Work(Work::Build | Work::Rebuild) => Action::Rebuild,
             Self::Work(
                 Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_),
@@ -393,6 +394,7 @@ fn validate_work(work: &Work, limits: &Limits) -> Result<(), Error> {
         Work::Compaction { instructions } => {
             instructions.as_deref().map_or(Ok(()), |instructions| validate_code(instructions, limits))
         }
+        Work::Comm(message) => message.validate(limits),
         Work::Setting(_) | Work::Build | Work::Rebuild => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ mod agents;
 mod asks;
 mod builds;
 mod commands;
+mod comms;
 mod ends;
 mod losses;
 mod notices;
@@ -21,6 +22,7 @@ use uuid::Uuid;
 use crate::Timestamp;
 use crate::agent::{AgentNotice, QueuedPrompt, Work};
 use crate::ask::Question;
+use crate::comm::CommMessage;
 use crate::command::Command;
 use crate::diagnostic::Diagnostic;
 use crate::display::Display;
@@ -194,6 +196,25 @@ pub enum RunnerNotice {
         job: Option<JobId>,
         /// What.
         display: Box<Display>,
+    },
+    /// Code takes back what it has put out.
+    Cleared {
+        /// The job that ran.
+        job: JobId,
+        /// Whether something else takes its place at once.
+        is_replaced: bool,
+    },
+    /// A kernel says something to front ends.
+    Comm {
+        /// The job that ran.
+        job: Option<JobId>,
+        /// What.
+        message: Box<CommMessage>,
+    },
+    /// A kernel has done what a front end's message was for.
+    CommTaken {
+        /// The job.
+        job: JobId,
     },
     /// A job asks, and waits for the answer.
     Asks {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::agent::{AgentState, Delta, Note, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, AskEnding};
+use crate::comm::CommMessage;
 use crate::display::Display;
 use crate::entry::Origin;
 use crate::error::Error;
@@ -313,6 +314,23 @@ pub enum EventBody {
         /// What.
         #[serde(flatten)]
         display: Box<Display>,
+    },
+    /// Code took back what it had printed and shown.
+    OutputCleared {
+        /// The running job.
+        job: JobId,
+        /// Whether something else takes its place at once, so that nothing need flicker.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_replaced: bool,
+    },
+    /// A kernel said something to the front ends of its session beside what its code puts out.
+    CommPublished {
+        /// The running job; none between jobs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        job: Option<JobId>,
+        /// What.
+        #[serde(flatten)]
+        message: Box<CommMessage>,
     },
     /// A job printed more than is kept; what follows is dropped.
     OutputCut {

@@ -215,6 +215,11 @@ name! {
 }
 
 name! {
+    /// What a kernel and its front ends call a comm, a line between them beside code.
+    CommId, "comm id", 256, is_printable, "text without control characters"
+}
+
+name! {
     /// Who asks: the holder of a token. `local` is whoever may read the daemon's token file.
     Principal, "principal", 64, is_name_char, "letters, digits, or . _ : -"
 }

@@ -10,6 +10,7 @@ pub mod agent;
 pub mod ask;
 mod base64;
 pub mod breaker;
+pub mod comm;
 pub mod command;
 pub mod decide;
 pub mod diagnostic;
@@ -50,6 +51,7 @@ pub use agent::{
 };
 pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use base64::Base64;
+pub use comm::{CommMessage, CommStep};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
 pub use decide::{
     BuildReport, Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice,
@@ -68,8 +70,8 @@ pub use filter::{EventFilter, SourceName};
 pub use fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint, Reference, References};
 pub use history::{HistoryExtent, HistoryLine, HistoryPage, LineNumber, NewLine};
 pub use id::{
-    AskId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind,
-    Version,
+    AskId, CommId, CommandId, DisplayId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId,
+    SessionKind, Version,
 };
 pub use label::{Label, Labels};
 pub use limits::Limits;

@@ -300,6 +300,8 @@ impl ReplayList {
             | EventBody::EvalTimedOut { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputDisplayed { .. }
+            | EventBody::OutputCleared { .. }
+            | EventBody::CommPublished { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EnvironmentChanged { .. }

@@ -439,6 +439,8 @@ impl Session {
             | EventBody::SessionImported { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputDisplayed { .. }
+            | EventBody::OutputCleared { .. }
+            | EventBody::CommPublished { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CommandLeft { .. } => {}
             EventBody::SessionForked(point) => {
@@ -541,7 +543,8 @@ impl Session {
                     | Work::Shell { .. }
                     | Work::Setting(_)
                     | Work::Build
-                    | Work::Rebuild => None,
+                    | Work::Rebuild
+                    | Work::Comm(_) => None,
                 };
                 self.start_job(running, said);
             }
@@ -676,7 +679,12 @@ impl Session {
         let running = self.running()?;
         match running.kind {
             JobKind::Build | JobKind::Rebuild => Some(running.requested),
-            JobKind::Eval | JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting => None,
+            JobKind::Eval
+            | JobKind::Turn
+            | JobKind::Compaction
+            | JobKind::Shell
+            | JobKind::Setting
+            | JobKind::Comm => None,
         }
     }
 
@@ -696,9 +704,12 @@ impl Session {
     fn runs_what_counts(&self) -> bool {
         self.running().is_some_and(|running| match running.kind {
             JobKind::Eval | JobKind::Turn => true,
-            JobKind::Compaction | JobKind::Shell | JobKind::Setting | JobKind::Build | JobKind::Rebuild => {
-                false
-            }
+            JobKind::Compaction
+            | JobKind::Shell
+            | JobKind::Setting
+            | JobKind::Build
+            | JobKind::Rebuild
+            | JobKind::Comm => false,
         })
     }
 

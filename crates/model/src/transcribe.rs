@@ -113,6 +113,7 @@ impl Transcriber {
         match part {
             JobPart::Printed { text, .. } => cell.printed.push_str(text),
             JobPart::Displayed(display) => cell.show(display, event.at),
+            JobPart::Cleared => cell.clear(),
             JobPart::OutputCut => cell.is_cut = true,
             JobPart::Requested { .. }
             | JobPart::CancelRequested
@@ -208,6 +209,12 @@ fn said(event: &Event) -> Vec<Transcribed> {
 }
 
 impl Cell {
+    /// Nothing that it has put out so far is of it any more.
+    fn clear(&mut self) {
+        self.printed.clear();
+        self.shown.clear();
+    }
+
     /// Takes in a display; one that is under the name of another stands in its place.
     fn show(&mut self, display: &Display, at: Timestamp) {
         let shown = Shown { display: display.clone(), at, printed: self.printed.len() };
@@ -294,6 +301,7 @@ impl Ending {
             JobPart::Requested { .. }
             | JobPart::Printed { .. }
             | JobPart::Displayed(_)
+            | JobPart::Cleared
             | JobPart::OutputCut
             | JobPart::CancelRequested
             | JobPart::TimedOut => None,

@@ -177,6 +177,8 @@ impl Records {
             | EventBody::EvalTimedOut { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputDisplayed { .. }
+            | EventBody::OutputCleared { .. }
+            | EventBody::CommPublished { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EvalCancelled { .. }

@@ -180,6 +180,9 @@ impl Conversation {
                     RunnerNotice::Output { .. }
                     | RunnerNotice::Built { .. }
                     | RunnerNotice::Display { .. }
+                    | RunnerNotice::Cleared { .. }
+                    | RunnerNotice::Comm { .. }
+                    | RunnerNotice::CommTaken { .. }
                     | RunnerNotice::Finished { .. }
                     | RunnerNotice::Exited { .. },
                 ) => {

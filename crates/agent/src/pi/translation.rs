@@ -163,7 +163,7 @@ impl Translation {
                 (Phase::Shell { command: line.clone() }, Command::Bash { command: line })
             }
             Work::Setting(setting) => (Phase::Setting, command_of(setting)),
-            Work::Build | Work::Rebuild => {
+            Work::Build | Work::Rebuild | Work::Comm(_) => {
                 let ending = WorkEnding::failed("an agent has nothing to build");
                 return self.agent(AgentNotice::Ended { job: id, ending });
             }

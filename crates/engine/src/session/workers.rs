@@ -127,9 +127,21 @@ impl SessionTask {
                 let pieces = self.output.show(job, *display);
                 self.record_output(pieces);
             }
+            FromWorker::Notice(Notice::Runner(RunnerNotice::Cleared { job, is_replaced })) => {
+                let pieces = self.output.clear(job, is_replaced);
+                self.record_output(pieces);
+            }
+            FromWorker::Notice(Notice::Runner(RunnerNotice::Comm { job, message })) => {
+                let pieces = self.output.say(job, message);
+                self.record_output(pieces);
+            }
             FromWorker::Notice(
                 notice @ (Notice::WarmedUp { .. }
-                | Notice::Runner(RunnerNotice::Finished { .. } | RunnerNotice::Built { .. })),
+                | Notice::Runner(
+                    RunnerNotice::Finished { .. }
+                    | RunnerNotice::Built { .. }
+                    | RunnerNotice::CommTaken { .. },
+                )),
             ) => {
                 self.is_done_warming_up();
                 self.traces.worker_is_done();
@@ -231,6 +243,14 @@ impl SessionTask {
                 Piece::Chunk(job, PutOut::Displayed(display)) => {
                     Notice::Runner(RunnerNotice::Display { job, display })
                 }
+                Piece::Cleared { job, .. } if Some(job) == withheld => {
+                    self.unstored.clear();
+                    continue;
+                }
+                Piece::Cleared { job, is_replaced } => {
+                    Notice::Runner(RunnerNotice::Cleared { job, is_replaced })
+                }
+                Piece::Comm(job, message) => Notice::Runner(RunnerNotice::Comm { job, message }),
                 Piece::Cut(job) => {
                     Notice::OutputCut { job, limit: self.shared.limits.output_bytes_per_job as u64 }
                 }

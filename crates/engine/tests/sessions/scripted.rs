@@ -33,9 +33,9 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Binding, Blame, BuildReport, Bundle, Diagnostic, Display, Error, EvalResult, JobEnding, JobId,
-    JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
-    SessionKind, Severity, TextPosition, WorkerExit,
+    AskId, Binding, Blame, BuildReport, Bundle, CommMessage, Diagnostic, Display, Error, EvalResult,
+    JobEnding, JobId, JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo,
+    RunnerNotice, SessionKind, Severity, TextPosition, WorkerExit,
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -221,6 +221,7 @@ pub(crate) enum Build {
 enum Order {
     Run(Submission, Arc<Notify>),
     Build(JobId, Arc<Notify>),
+    Comm(JobId, CommMessage),
     Reset(oneshot::Sender<()>),
 }
 
@@ -302,6 +303,10 @@ impl Kernel for ScriptedRunner {
         self.orders.send(Order::Build(job, interrupted)).ok();
     }
 
+    async fn take_comm(&self, job: JobId, message: CommMessage) {
+        self.orders.send(Order::Comm(job, message)).ok();
+    }
+
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         let (done_in, done) = oneshot::channel();
         if !self.resets || self.orders.send(Order::Reset(done_in)).is_err() || done.await.is_err() {
@@ -340,6 +345,7 @@ impl Kernel for ScriptedRunner {
             KernelQuery::Review { .. } => Ok(KernelAnswer::Review(Review::default())),
             KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
             KernelQuery::Inspection { code, .. } => Ok(KernelAnswer::Inspection(Some(Bundle::plain(code)))),
+            KernelQuery::Comms { .. } => Ok(KernelAnswer::Comms(BTreeMap::new())),
         }
     }
 }
@@ -385,6 +391,11 @@ impl Process {
                     let report = self.build(job, &interrupted).await;
                     self.current.lock().unwrap().pop_front();
                     self.say(RunnerNotice::Built { job, report }).await;
+                }
+                // It says it back.
+                Order::Comm(job, message) => {
+                    self.say(RunnerNotice::Comm { job: Some(job), message: Box::new(message) }).await;
+                    self.say(RunnerNotice::CommTaken { job }).await;
                 }
                 Order::Run(submission, interrupted) => match self.run(&submission, &interrupted).await {
                     Ok(report) => {

@@ -352,6 +352,10 @@ fn told(body: &EventBody) -> String {
         EventBody::OutputDisplayed { display, .. } => {
             format!("shows {}: {}", display.data.kinds().join(" "), display.data.text())
         }
+        EventBody::OutputCleared { .. } => "cleared".to_owned(),
+        EventBody::CommPublished { message, .. } => {
+            format!("{} of comm {}", message.step.name(), message.comm)
+        }
         EventBody::OutputCut { limit, .. } => format!("output cut at {limit}"),
         EventBody::CancelRequested { .. } => "cancel".to_owned(),
         EventBody::EvalCompleted { .. } => "completed".to_owned(),

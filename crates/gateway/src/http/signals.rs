@@ -42,6 +42,9 @@ pub(super) struct EvalSignals<'a> {
     /// What it showed next.
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_display: Option<DisplaySignal<'a>>,
+    /// That what it has printed and shown so far is taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_cleared: Option<ClearedSignal<'a>>,
     /// What the eval came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_result: Option<EvalResultSignal<'a>>,
@@ -57,7 +60,7 @@ pub(super) struct EvalSignals<'a> {
 }
 
 told!(EvalSignals<'a> {
-    eval, eval_output, eval_display, eval_result, turn_output, turn_message, turn_result
+    eval, eval_output, eval_display, eval_cleared, eval_result, turn_output, turn_message, turn_result
 });
 
 /// What `/events` tells: one event.
@@ -368,6 +371,16 @@ struct DisplaySignal<'a> {
 
 told!(DisplaySignal<'a> { command_id, seq | display });
 
+/// Code took back what it had printed and shown.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ClearedSignal<'a> {
+    command_id: Option<&'a CommandId>,
+    seq: Seq,
+}
+
+told!(ClearedSignal<'a> { command_id, seq });
+
 /// How an eval ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -460,6 +473,7 @@ pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
         JobPart::Requested { code, file, .. } => requested(event, code, file),
         JobPart::Printed { stream, text } => printed(event, stream, text),
         JobPart::Displayed(display) => displayed(event, display),
+        JobPart::Cleared => cleared(event),
         JobPart::OutputCut => {
             printed(event, OutputStream::Stderr, "… (what it printed further is not kept)\n")
         }
@@ -534,6 +548,11 @@ fn displayed<'a>(event: &'a Event, display: &'a Display) -> EvalSignals<'a> {
     EvalSignals { eval_display: Some(display), ..EvalSignals::default() }
 }
 
+fn cleared(event: &Event) -> EvalSignals<'_> {
+    let cleared = ClearedSignal { command_id: event.metadata.correlation.as_ref(), seq: event.seq };
+    EvalSignals { eval_cleared: Some(cleared), ..EvalSignals::default() }
+}
+
 fn ended_eval<'a>(
     event: &'a Event,
     ending: Ending,
@@ -562,7 +581,7 @@ fn agents(event: &Event) -> Option<EvalSignals<'_>> {
         return Some(match work {
             Work::Turn { prompt } => requested(event, &prompt.text, None),
             Work::Shell { line, .. } => requested(event, line, None),
-            Work::Compaction { .. } | Work::Setting(_) | Work::Build | Work::Rebuild => {
+            Work::Compaction { .. } | Work::Setting(_) | Work::Build | Work::Rebuild | Work::Comm(_) => {
                 step(event, JobState::Running)
             }
         });

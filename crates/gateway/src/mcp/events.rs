@@ -159,6 +159,8 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
         EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),
         EventBody::OutputDisplayed { display, .. } => display.data.words().into_owned(),
+        EventBody::OutputCleared { .. } => "what it had put out is taken back".to_owned(),
+        EventBody::CommPublished { message, .. } => message.to_string(),
         EventBody::OutputCut { limit, .. } => format!("after {limit} bytes"),
         EventBody::EvalCompleted { result, .. } => given(result),
         EventBody::EvalFailed { failure: Failure::Rejected, result, .. } => first_error(&result.diagnostics),

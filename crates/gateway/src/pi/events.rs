@@ -158,6 +158,8 @@ impl Teller {
             | EventBody::EvalRequested { .. }
             | EventBody::OutputProduced { .. }
             | EventBody::OutputDisplayed { .. }
+            | EventBody::OutputCleared { .. }
+            | EventBody::CommPublished { .. }
             | EventBody::OutputCut { .. }
             | EventBody::CancelRequested { .. }
             | EventBody::EvalTimedOut { .. }

@@ -207,6 +207,7 @@ const fn type_of_work(work: &Work) -> &'static str {
             Setting::AutoRetry { .. } => "set_auto_retry",
         },
         Work::Build | Work::Rebuild => Action::Rebuild.name(),
+        Work::Comm(_) => work.kind().name(),
     }
 }
 
@@ -246,6 +247,8 @@ const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
         | EventBody::EvalRequested { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
+        | EventBody::OutputCleared { .. }
+        | EventBody::CommPublished { .. }
         | EventBody::OutputCut { .. }
         | EventBody::EvalTimedOut { .. }
         | EventBody::EvalCompleted { .. }

@@ -61,5 +61,6 @@ const fn kind_of(kind: JobKind) -> &'static str {
         JobKind::Setting => "setting",
         JobKind::Build => "build",
         JobKind::Rebuild => "rebuild",
+        JobKind::Comm => "comm",
     }
 }

@@ -460,7 +460,7 @@ methods! {
     } -> EvalView;
 
     /// Has something done that is no code, by an agent: a turn, in which it answers what is said to it, a compaction, a line of a shell, a
-    /// setting; of a kernel: a rebuild of its project. Answered when that has ended. What is said meanwhile is heard by `session/listen`,
+    /// setting; of a kernel: a rebuild of its project, or what a front end says in a comm. Answered when that has ended. What is said meanwhile is heard by `session/listen`,
     /// and in the events.
     "session/work" DoWork {
         /// Its session: its id, the end of it, or its name.
@@ -606,6 +606,16 @@ methods! {
         #[serde(default)]
         in_detail: bool,
     } -> Option<mainstay_model::Bundle>;
+
+    /// Lists the comms of a Jupyter kernel, each with its target: the lines between it and its front ends beside code. What one says there is
+    /// work for the session.
+    "session/comms" ListComms {
+        /// Its id, the end of it, or its name.
+        session: String,
+        /// Those of this target alone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+    } -> std::collections::BTreeMap<mainstay_model::CommId, String>;
 
     /// Lists what a namespace, module or type holds.
     "session/explore" Explore {

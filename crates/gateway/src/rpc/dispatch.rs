@@ -8,10 +8,10 @@ use super::api::{
     DeleteSession, Deleted, DoWork, Eval, Explore, ExportSession, Exported, FindSymbols, ForkSession, Forked,
     GetCommand, GetHistory, GetLineage, GetLink, GetSession, GetSessionStatistics, GetStartup, GetStatus,
     GetStoreStatistics, HistoryAdded, HistoryRemoved, HistoryText, ImportSession, Imported, InsertEntries,
-    Inserted, Inspect, IsComplete, LabelEntry, Link, ListAllEvents, ListAsks, ListEntries, ListEvents,
-    ListHistory, ListLabels, ListSessions, ListTests, ListValues, MergeSession, Method, Nothing, RaiseAsk,
-    RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, ReviewCode, ScaffoldTest,
-    SearchEntries, Sent, SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
+    Inserted, Inspect, IsComplete, LabelEntry, Link, ListAllEvents, ListAsks, ListComms, ListEntries,
+    ListEvents, ListHistory, ListLabels, ListSessions, ListTests, ListValues, MergeSession, Method, Nothing,
+    RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, ReviewCode,
+    ScaffoldTest, SearchEntries, Sent, SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -189,6 +189,11 @@ pub(super) async fn dispatch(daemon: &Daemon, client: &Client, request: &Request
             let Inspect { session, code, cursor, in_detail } = params(request)?;
             let query = KernelQuery::Inspection { code, cursor, in_detail };
             written(client.query(call.resolve(&session).await?, query).await?.inspection()?)
+        }
+        ListComms::NAME => {
+            let ListComms { session, target } = params(request)?;
+            let query = KernelQuery::Comms { target };
+            written(client.query(call.resolve(&session).await?, query).await?.comms()?)
         }
         Explore::NAME => {
             let Explore { session, name } = params(request)?;

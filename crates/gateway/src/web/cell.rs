@@ -131,6 +131,7 @@ fn part(cell: &Cell, index: usize, part: &CellPart) -> Markup {
         CellPart::Displayed { seq, display } => {
             html! { div.display id=(id) { (display::shown(&display.data, &display::address(cell.session, *seq))) } }
         }
+        CellPart::Gone => html! { span id=(id) hidden {} },
         CellPart::Cut => html! { span.cut id=(id) { "… more is not shown here" } },
         CellPart::Said { role: PartRole::Thinking, text, is_open } => html! {
             details.thinking id=(id) open[*is_open] data-preserve-attr="open" { summary { "thinking" } p { (text) } }
@@ -198,6 +199,7 @@ fn is_shown(cell: &Cell, value: &str) -> bool {
     cell.parts.iter().any(|part| match part {
         CellPart::Displayed { display, .. } => display.is_value && display.data.text() == value,
         CellPart::Printed { .. }
+        | CellPart::Gone
         | CellPart::Cut
         | CellPart::Said { .. }
         | CellPart::Called { .. }

@@ -48,6 +48,8 @@ pub(super) enum CellPart {
     Printed { stream: OutputStream, text: String },
     /// It shows something, in an event of its own.
     Displayed { seq: Seq, display: Box<Display> },
+    /// What was put out here is taken back.
+    Gone,
     /// It has printed more than is shown.
     Cut,
     /// A model says something, as far as it has.
@@ -127,8 +129,24 @@ impl Touched {
 
 impl Cell {
     pub(super) fn push(&mut self, part: CellPart) -> Touched {
-        self.parts.push(part);
-        Touched::part(self.parts.len() - 1, true)
+        // What was taken back leaves its place to what follows.
+        let index = self.parts.iter().rposition(|part| *part != CellPart::Gone).map_or(0, |last| last + 1);
+        match self.parts.get_mut(index) {
+            Some(gone) => {
+                *gone = part;
+                Touched::part(index, false)
+            }
+            None => {
+                self.parts.push(part);
+                Touched::part(index, true)
+            }
+        }
+    }
+
+    /// What was put out so far is taken back.
+    pub(super) fn clear(&mut self) -> Touched {
+        self.parts.iter_mut().for_each(|part| *part = CellPart::Gone);
+        Touched { frame: false, parts: (0..self.parts.len()).map(|index| (index, false)).collect() }
     }
 
     /// What has the name of something that it has shown stands for that.
@@ -155,6 +173,7 @@ impl Cell {
         let bytes = |part: &CellPart| match part {
             CellPart::Printed { text, .. } => text.len(),
             CellPart::Displayed { .. }
+            | CellPart::Gone
             | CellPart::Cut
             | CellPart::Said { .. }
             | CellPart::Called { .. }
@@ -187,6 +206,7 @@ impl Cell {
             Some(
                 CellPart::Printed { .. }
                 | CellPart::Displayed { .. }
+                | CellPart::Gone
                 | CellPart::Cut
                 | CellPart::Noted { .. },
             )
@@ -280,6 +300,7 @@ impl Cell {
                 },
                 CellPart::Printed { .. }
                 | CellPart::Displayed { .. }
+                | CellPart::Gone
                 | CellPart::Cut
                 | CellPart::Noted { .. } => false,
             };
@@ -296,7 +317,9 @@ impl CellPart {
         match self {
             Self::Said { is_open, .. } => *is_open,
             Self::Called { state, .. } => *state == Called::Said,
-            Self::Printed { .. } | Self::Displayed { .. } | Self::Cut | Self::Noted { .. } => false,
+            Self::Printed { .. } | Self::Displayed { .. } | Self::Gone | Self::Cut | Self::Noted { .. } => {
+                false
+            }
         }
     }
 
@@ -305,6 +328,7 @@ impl CellPart {
         match self {
             Self::Displayed { display, .. } => display.id.as_ref(),
             Self::Printed { .. }
+            | Self::Gone
             | Self::Cut
             | Self::Said { .. }
             | Self::Called { .. }

@@ -69,6 +69,8 @@ pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
         | EventBody::EvalRequested { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
+        | EventBody::OutputCleared { .. }
+        | EventBody::CommPublished { .. }
         | EventBody::OutputCut { .. }
         | EventBody::CancelRequested { .. }
         | EventBody::EvalTimedOut { .. }

@@ -99,6 +99,9 @@ impl Page {
                 self.note(event, Tone::Plain, format!("printed between jobs: {text}"));
             }
             EventBody::OutputDisplayed { job, display } => self.displayed(event, *job, display),
+            EventBody::OutputCleared { job, .. } => self.with_open(*job, Cell::clear),
+            // What needs a program of a front end's to be shown is its text here, which is displayed.
+            EventBody::CommPublished { .. } => {}
             EventBody::OutputCut { job, .. } => self.cut(*job),
             EventBody::CancelRequested { job } => self.with_open(*job, |cell| {
                 cell.cancelled_by = Some(event.metadata.source.clone());

@@ -20,7 +20,7 @@
 //! A folder named `no-sdk` has no compiler; in one named `slow` a worker takes two seconds to start, in one named `held` as long as
 //! the test wants.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -217,6 +217,7 @@ impl Kernel for Handle {
             })),
             KernelQuery::Completeness { .. } => Ok(KernelAnswer::Completeness(Completeness::Unknown)),
             KernelQuery::Inspection { .. } => Ok(KernelAnswer::Inspection(None)),
+            KernelQuery::Comms { .. } => Ok(KernelAnswer::Comms(BTreeMap::new())),
             KernelQuery::Tests { pattern: Some(pattern), .. } => {
                 let notes = vec![format!("nothing has `{pattern}` in its name")];
                 Ok(KernelAnswer::Tests(Tests { items: Vec::new(), found: 0, notes }))

@@ -32,6 +32,26 @@ pub(super) struct Status {
     pub(super) execution_state: String,
 }
 
+/// `clear_output`
+#[derive(Debug, Deserialize)]
+pub(super) struct ClearOutput {
+    #[serde(default)]
+    pub(super) wait: bool,
+}
+
+/// `comm_info_reply`
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CommInfoReply {
+    pub(super) comms: BTreeMap<String, CommInfo>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CommInfo {
+    pub(super) target_name: String,
+}
+
 /// `input_request`
 #[derive(Debug, Deserialize)]
 pub(super) struct InputRequest {

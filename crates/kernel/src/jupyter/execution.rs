@@ -11,7 +11,8 @@ use mainstay_model::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::content::{ExecuteReply, Expression, Shown, Status, Stream};
+use super::comm;
+use super::content::{ClearOutput, ExecuteReply, Expression, Shown, Status, Stream};
 use super::wire::{Malformed, Message};
 
 /// The name under which a kernel that can tell is asked for its report.
@@ -50,23 +51,35 @@ impl Report {
     }
 }
 
-/// A job's code on its way through a kernel.
+/// A job on its way through a kernel: code, or what a front end says beside it.
 #[derive(Debug)]
 pub(super) struct Execution {
-    /// The request.
+    /// The request. It is called like its job, so that who knows the one knows the other.
     pub(super) id: String,
     pub(super) job: JobId,
-    began: Instant,
-    /// What the user says of it himself.
-    mark: Option<Mark>,
+    pub(super) began: Instant,
+    asked: Asked,
+    /// Whether what it has put out goes once it puts out something else.
+    clears: bool,
     /// What it has printed since the last end of a line.
     begun_line: String,
     value: Option<String>,
     reply: Option<ExecuteReply>,
     report: Option<Report>,
+    /// Whether the kernel said that it has begun.
+    is_busy: bool,
     is_idle: bool,
     is_interrupted: bool,
     exits: bool,
+}
+
+/// What a kernel is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// To run code, of which the user may say something himself.
+    Code(Option<Mark>),
+    /// To take what a front end says. It does not answer; it says that it is busy with it, and then that it is not.
+    Comm,
 }
 
 /// What a line of code says of all of it, behind the sign of a comment: `# mainstay: pure`.
@@ -94,16 +107,28 @@ impl Mark {
 }
 
 impl Execution {
-    pub(super) fn new(id: String, job: JobId, code: &str) -> Self {
+    /// Of code.
+    pub(super) fn new(job: JobId, code: &str) -> Self {
+        Self::of(job, Asked::Code(Mark::of(code)))
+    }
+
+    /// Of what a front end says beside it.
+    pub(super) fn of_comm(job: JobId) -> Self {
+        Self::of(job, Asked::Comm)
+    }
+
+    fn of(job: JobId, asked: Asked) -> Self {
         Self {
-            id,
+            id: job.to_string(),
             job,
             began: Instant::now(),
-            mark: Mark::of(code),
+            asked,
+            clears: false,
             begun_line: String::new(),
             value: None,
             reply: None,
             report: None,
+            is_busy: false,
             is_idle: false,
             is_interrupted: false,
             exits: false,
@@ -142,46 +167,87 @@ impl Execution {
         self.reply.as_ref().is_some_and(|reply| reply.status != "ok")
     }
 
-    /// Whether it gave a value.
-    pub(super) const fn has_value(&self) -> bool {
-        self.value.is_some()
-    }
-
-    /// Whether the reply is there, so that what is published of it must follow soon.
-    pub(super) const fn has_reply(&self) -> bool {
-        self.reply.is_some()
+    /// Whether something must be published of it soon, if it ever is: the reply is there, or the kernel does not know what it is asked for
+    /// and says nothing of it.
+    pub(super) const fn is_expected(&self) -> bool {
+        match self.asked {
+            Asked::Code(_) => self.reply.is_some(),
+            Asked::Comm => !self.is_busy,
+        }
     }
 
     /// Whether all that belongs to it has come.
     pub(super) const fn is_over(&self) -> bool {
-        self.reply.is_some() && self.is_idle
+        match self.asked {
+            Asked::Code(_) => self.reply.is_some() && self.is_idle,
+            Asked::Comm => self.is_idle,
+        }
+    }
+
+    /// Whether a value may be late: only code has one.
+    pub(super) const fn may_have_value(&self) -> bool {
+        match self.asked {
+            Asked::Code(_) => self.value.is_none(),
+            Asked::Comm => false,
+        }
     }
 
     /// Takes in what the kernel published of it.
     ///
     /// # Errors
     /// [`Malformed`] where that says something else than its type.
-    pub(super) fn hear(&mut self, message: &Message) -> Result<Option<RunnerNotice>, Malformed> {
-        if message.header.msg_type == "status" {
-            self.is_idle |= message.read::<Status>()?.execution_state == "idle";
-            return Ok(None);
-        }
-        if message.header.msg_type == "execute_result" {
-            let Shown { data, transient } = message.read()?;
-            let data = bundle(data);
-            self.value = Some(data.text().to_owned());
-            // Of a value in no other form its text is enough.
-            let is_rich = data.forms().next().is_some();
-            return Ok(is_rich.then(|| {
-                let display = Display { is_value: true, ..display(transient.display_id, data) };
-                RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
-            }));
+    pub(super) fn hear(&mut self, message: &Message) -> Result<Vec<RunnerNotice>, Malformed> {
+        match message.header.msg_type.as_str() {
+            "status" => {
+                match message.read::<Status>()?.execution_state.as_str() {
+                    "busy" => self.is_busy = true,
+                    "idle" => self.is_idle = true,
+                    _ => {}
+                }
+                return Ok(Vec::new());
+            }
+            "clear_output" => {
+                self.clears = message.read::<ClearOutput>()?.wait;
+                return Ok(if self.clears { Vec::new() } else { vec![self.cleared(false)] });
+            }
+            // The reply says it again.
+            "error" => return Ok(self.clear().into_iter().collect()),
+            "execute_result" => {
+                let Shown { data, transient } = message.read()?;
+                let data = bundle(data);
+                self.value = Some(data.text().to_owned());
+                // Of a value in no other form its text is enough.
+                let is_rich = data.forms().next().is_some();
+                let shown = is_rich.then(|| {
+                    let display = Display { is_value: true, ..display(transient.display_id, data) };
+                    RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
+                });
+                return Ok(self.clear().into_iter().chain(shown).collect());
+            }
+            _ => {}
         }
         let notice = published(Some(self.job), message)?;
-        if let Some(RunnerNotice::Output { stream: OutputStream::Stdout, text, .. }) = &notice {
-            self.begin_line(text);
-        }
-        Ok(notice)
+        let is_put_out = match &notice {
+            Some(RunnerNotice::Output { stream, text, .. }) => {
+                if *stream == OutputStream::Stdout {
+                    self.begin_line(text);
+                }
+                true
+            }
+            Some(RunnerNotice::Display { display, .. }) => !display.is_update,
+            Some(_) | None => false,
+        };
+        let cleared = if is_put_out { self.clear() } else { None };
+        Ok(cleared.into_iter().chain(notice).collect())
+    }
+
+    /// What it has put out goes, where that was to go with the next.
+    fn clear(&mut self) -> Option<RunnerNotice> {
+        std::mem::take(&mut self.clears).then(|| self.cleared(true))
+    }
+
+    const fn cleared(&self, is_replaced: bool) -> RunnerNotice {
+        RunnerNotice::Cleared { job: self.job, is_replaced }
     }
 
     fn begin_line(&mut self, printed: &str) {
@@ -203,7 +269,11 @@ impl Execution {
     /// What came of it.
     pub(super) fn finish(self) -> RunnerNotice {
         let took = self.began.elapsed();
-        let Self { job, mark, value, reply, report, is_interrupted, .. } = self;
+        let Self { job, asked, value, reply, report, is_interrupted, .. } = self;
+        let mark = match asked {
+            Asked::Code(mark) => mark,
+            Asked::Comm => return RunnerNotice::CommTaken { job },
+        };
         let report = report.unwrap_or_default();
         let reply = reply.unwrap_or_default();
         let ending = ending_of(&reply, &report, is_interrupted);
@@ -290,8 +360,11 @@ pub(super) fn published(job: Option<JobId>, message: &Message) -> Result<Option<
             let display = Display { is_update: true, ..display(transient.display_id, bundle(data)) };
             Ok(Some(RunnerNotice::Display { job, display: Box::new(display) }))
         }
-        // The reply says it again, and what is of no interest here is passed over.
-        _ => Ok(None),
+        // What is of no interest here is passed over.
+        _ => {
+            let comm = comm::read(message)?;
+            Ok(comm.map(|message| RunnerNotice::Comm { job, message: Box::new(message) }))
+        }
     }
 }
 
@@ -337,7 +410,7 @@ mod tests {
     }
 
     fn execution(code: &str) -> Execution {
-        Execution::new("1".to_owned(), job(), code)
+        Execution::new(job(), code)
     }
 
     fn message(msg_type: &str, content: &Value) -> Message {
@@ -356,7 +429,7 @@ mod tests {
         message
     }
 
-    fn heard(execution: &mut Execution, msg_type: &str, content: &Value) -> Option<RunnerNotice> {
+    fn heard(execution: &mut Execution, msg_type: &str, content: &Value) -> Vec<RunnerNotice> {
         execution.hear(&message(msg_type, content)).unwrap()
     }
 
@@ -396,10 +469,10 @@ mod tests {
     fn a_value_is_shown_besides_where_it_has_other_forms() {
         let mut execution = execution("x");
         let plain = json!({ "data": { "text/plain": "2" }, "metadata": {}, "execution_count": 1 });
-        assert_eq!(heard(&mut execution, "execute_result", &plain), None);
+        assert_eq!(heard(&mut execution, "execute_result", &plain), []);
         let text = "\u{1b}[33m<t>\u{1b}[39m";
         let rich = json!({ "data": { "text/plain": text, "text/html": "<b>" }, "execution_count": 1 });
-        let shown = heard(&mut execution, "execute_result", &rich).unwrap();
+        let shown = heard(&mut execution, "execute_result", &rich).remove(0);
         assert!(matches!(&shown, RunnerNotice::Display { display, .. } if display.is_value));
         let report = report(execution);
         assert_eq!((report.result.value.as_deref(), report.result.display.as_str()), (Some("<t>"), "<t>\n"));
@@ -410,7 +483,7 @@ mod tests {
         let mut execution = execution("input()");
         let mut print = |stream: &str, text: &str| {
             let printed = json!({ "name": stream, "text": text });
-            heard(&mut execution, "stream", &printed).unwrap();
+            heard(&mut execution, "stream", &printed);
         };
         print("stdout", "one\nName");
         print("stderr", "told");
@@ -423,7 +496,7 @@ mod tests {
         let mut execution = execution("x");
         for kind in ["display_data", "update_display_data"] {
             let content = json!({ "data": { "text/plain": "1" }, "transient": { "display_id": "bar" } });
-            let shown = heard(&mut execution, kind, &content).unwrap();
+            let shown = heard(&mut execution, kind, &content).remove(0);
             let RunnerNotice::Display { display, .. } = shown else { panic!("{shown:?}") };
             assert_eq!((display.id, display.is_update), (DisplayId::new("bar").ok(), kind != "display_data"));
         }
@@ -497,6 +570,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_go_with_the_next_output_goes_then_and_only_then() {
+        let cleared = |is_replaced| [RunnerNotice::Cleared { job: job(), is_replaced }];
+        let clear = |execution: &mut Execution, waits: bool| {
+            heard(execution, "clear_output", &json!({ "wait": waits }))
+        };
+        assert_eq!(clear(&mut execution("1"), false), cleared(false));
+        let update = json!({ "data": { "text/plain": "1" }, "transient": { "display_id": "bar" } });
+        let text = json!({ "name": "stdout", "text": "1" });
+        let value = json!({ "data": { "text/plain": "1" }, "execution_count": 1 });
+        let error = json!({ "ename": "E", "evalue": "", "traceback": [] });
+        for (kind, content) in
+            [("stream", &text), ("display_data", &update), ("execute_result", &value), ("error", &error)]
+        {
+            let mut execution = execution("1");
+            assert_eq!(clear(&mut execution, true), []);
+            let updated = heard(&mut execution, "update_display_data", &update);
+            assert!(matches!(&updated[..], [RunnerNotice::Display { .. }]), "an update puts nothing out");
+            assert_eq!(heard(&mut execution, kind, content)[..1], cleared(true), "{kind}");
+            assert!(!heard(&mut execution, kind, content).contains(&cleared(true)[0]), "{kind} once");
+        }
+    }
+
+    #[test]
+    fn what_a_front_end_says_is_over_when_the_kernel_is_idle_again() {
+        let mut execution = Execution::of_comm(job());
+        assert!(execution.is_expected() && !execution.is_over());
+        heard(&mut execution, "status", &json!({ "execution_state": "busy" }));
+        assert!(!execution.is_expected() && !execution.is_over());
+        let said = heard(&mut execution, "comm_msg", &json!({ "comm_id": "1", "data": { "a": 1 } }));
+        assert!(
+            matches!(&said[..], [RunnerNotice::Comm { job: Some(_), message }] if message.data["a"] == 1)
+        );
+        heard(&mut execution, "status", &json!({ "execution_state": "idle" }));
+        assert!(execution.is_over());
+        assert_eq!(execution.finish(), RunnerNotice::CommTaken { job: job() });
+    }
+
+    #[test]
     fn escapes_go_and_text_stays() {
         for (text, expected) in
             [("\u{1b}[31mred\u{1b}[0m", "red"), ("a[0]", "a[0]"), ("\u{1b}[38;5;", ""), ("é\u{1b}[1mü", "éü")]
@@ -508,9 +619,9 @@ mod tests {
     #[test]
     fn what_is_no_such_message_is_an_error_and_not_a_panic() {
         let mut execution = execution("1");
-        for kind in ["stream", "display_data", "execute_result", "status"] {
+        for kind in ["stream", "display_data", "execute_result", "status", "clear_output", "comm_open"] {
             assert!(execution.hear(&message(kind, &json!([1]))).is_err(), "{kind}");
         }
-        assert_eq!(execution.hear(&message("comm_open", &json!([1]))), Ok(None));
+        assert_eq!(execution.hear(&message("debug_event", &json!([1]))), Ok(Vec::new()));
     }
 }

@@ -1,5 +1,6 @@
 //! A kernel as the engine has it.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,8 @@ use async_trait::async_trait;
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Symbol, Symbols};
 use mainstay_engine::runner::{CompletionItem, Completions, Kernel, Process, ResourceUsage, Submission};
 use mainstay_model::{
-    AskId, Binding, Bundle, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice, Severity, TextPosition,
+    AskId, Binding, Bundle, CommId, CommMessage, Diagnostic, Error, JobId, RunnerInfo, RunnerNotice,
+    Severity, TextPosition,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -16,11 +18,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use zeromq::{ReqSocket, SocketRecv, SocketSend, ZmqMessage};
 
-use super::content::{CompleteReply, InspectReply, IsCompleteReply};
+use super::content::{CommInfo, CommInfoReply, CompleteReply, InspectReply, IsCompleteReply};
 use super::execution::Execution;
 use super::kernelspec::Interrupt;
 use super::launch::{Reading, Start, Started, begin};
-use super::line::{Line, new_id};
+use super::line::Line;
 use super::sockets::failed;
 use super::{places, python};
 use crate::building::Building;
@@ -159,6 +161,22 @@ impl Handle {
         Ok(Symbols { items, found })
     }
 
+    /// A kernel that takes no job is ended.
+    fn is_sent(&self, sent: Result<(), Error>) {
+        if let Err(error) = sent {
+            tracing::warn!(%error, "a job could not be sent");
+            self.kill();
+        }
+    }
+
+    async fn comms(&self, target: Option<String>) -> Result<BTreeMap<CommId, String>, Error> {
+        let content = target.map_or_else(|| json!({}), |target| json!({ "target_name": target }));
+        let CommInfoReply { comms } = self.told("comm_info_request", &content).await?;
+        // What cannot be a name names nothing.
+        let named = |(id, info): (String, CommInfo)| Some((CommId::new(id).ok()?, info.target_name));
+        Ok(comms.into_iter().filter_map(named).collect())
+    }
+
     async fn told<T: serde::de::DeserializeOwned>(&self, kind: &str, content: &Value) -> Result<T, Error> {
         let reply = self.line().ask(kind, content).await?;
         reply.read().map_err(|error| failed(&format!("its answer is not understood: {error}")))
@@ -211,12 +229,12 @@ impl Kernel for Handle {
     async fn run(&self, submission: Submission) {
         let Submission { job, code, file: _, is_withheld } = submission;
         let (line, has_helper) = self.with(|current| (Arc::clone(&current.line), current.has_helper));
-        let execution = Execution::new(new_id(), job, &code);
         let report = has_helper.then(python::report);
-        if let Err(error) = line.execute(execution, &code, !is_withheld, report.as_deref()).await {
-            tracing::warn!(%error, "a job could not be sent");
-            self.kill();
-        }
+        self.is_sent(line.execute(Execution::new(job, &code), &code, !is_withheld, report.as_deref()).await);
+    }
+
+    async fn take_comm(&self, job: JobId, message: CommMessage) {
+        self.is_sent(self.line().take_comm(Execution::of_comm(job), &message).await);
     }
 
     async fn build(&self, job: JobId) {
@@ -294,6 +312,7 @@ impl Kernel for Handle {
                 let found = self.inspected(&code, places::offset(&code, cursor), in_detail).await?;
                 Ok(KernelAnswer::Inspection(found))
             }
+            KernelQuery::Comms { target } => self.comms(target).await.map(KernelAnswer::Comms),
         }
     }
 }

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use mainstay_model::{AskId, Error};
+use mainstay_model::{AskId, CommMessage, Error};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 use zeromq::{DealerSendHalf, SocketSend};
 
+use super::comm;
 use super::execution::{Execution, REPORT, Report};
 use super::sockets::failed;
 use super::wire::{Header, Key, Message};
@@ -87,6 +88,16 @@ impl Line {
         let message = self.message("execute_request", &execution.id, &content);
         *self.running() = Some(execution);
         self.send(&self.shell, message).await
+    }
+
+    /// Passes on what a front end says, as a job.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`] where the kernel takes no more messages.
+    pub(super) async fn take_comm(&self, execution: Execution, message: &CommMessage) -> Result<(), Error> {
+        let header = Header { msg_id: execution.id.clone(), ..Header::new("", &self.session) };
+        *self.running() = Some(execution);
+        self.send(&self.shell, comm::written(header, message)).await
     }
 
     /// Has the kernel's helper say something, while nothing else runs or beside it.

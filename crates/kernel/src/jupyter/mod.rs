@@ -4,6 +4,7 @@
 //! messages and sockets from both sides: a front end's here, a kernel's where Mainstay itself is one. Source: the messaging protocol of
 //! Jupyter, version 5.4 (<https://jupyter-client.readthedocs.io/en/stable/messaging.html>), and JEP 65.
 
+pub mod comm;
 pub mod connection;
 mod content;
 mod execution;

@@ -28,7 +28,8 @@ use crate::process::{Group, exit_of};
 const ROOM: usize = 32 * 1024 * 1024;
 /// So much text is told at once at most, in bytes.
 const PIECE: usize = 64 * 1024;
-/// How long after its reply a kernel may be silent before code counts as ended, though it did not say that it is idle.
+/// How long a kernel may be silent after its reply before code counts as ended, though it did not say that it is idle; and before it takes in
+/// what a front end says, or does not know what that is.
 const SILENCE: Duration = Duration::from_secs(2);
 /// How long a value is waited for of a kernel that is idle early.
 const LATE: Duration = Duration::from_millis(30);
@@ -76,7 +77,10 @@ fn size(notice: &RunnerNotice) -> usize {
     match notice {
         RunnerNotice::Output { text, .. } => text.len(),
         RunnerNotice::Display { display, .. } => display.data.form_bytes() + display.data.text().len(),
+        RunnerNotice::Comm { message, .. } => message.bytes(),
         RunnerNotice::Asks { .. }
+        | RunnerNotice::Cleared { .. }
+        | RunnerNotice::CommTaken { .. }
         | RunnerNotice::Agent(_)
         | RunnerNotice::Finished { .. }
         | RunnerNotice::Built { .. }
@@ -196,7 +200,7 @@ impl Reader {
         let has_room = self.backlog.has_room();
         let quiet_from = self.line.running().as_ref().and_then(|execution| {
             let patience = if execution.exits() { FAREWELL } else { SILENCE };
-            execution.has_reply().then(|| self.heard_at + patience)
+            execution.is_expected().then(|| self.heard_at.max(execution.began.into()) + patience)
         });
         let late_until = self.late_until;
         let Sources { published, shell, stdin, control, stdout, stderr, child, .. } = &mut self.sources;
@@ -240,10 +244,10 @@ impl Reader {
         let heard = match self.line.running().as_mut() {
             Some(execution) if parent.as_ref() == Some(&execution.id) => execution.hear(&message),
             // Of code that has ended, or of none: what it left running.
-            Some(_) | None => published(None, &message),
+            Some(_) | None => published(None, &message).map(Vec::from_iter),
         };
         match heard {
-            Ok(notice) => notice.into_iter().for_each(|notice| self.backlog.push(notice)),
+            Ok(notices) => notices.into_iter().for_each(|notice| self.backlog.push(notice)),
             Err(error) => {
                 let kind = &message.header.msg_type;
                 tracing::warn!(%error, kind, "a kernel published something that is not understood");
@@ -328,7 +332,7 @@ impl Reader {
         else {
             return;
         };
-        if self.traits.is_idle_early && !execution.has_value() && !execution.failed() {
+        if self.traits.is_idle_early && execution.may_have_value() && !execution.failed() {
             let until = *self.late_until.get_or_insert_with(|| Instant::now() + LATE);
             if Instant::now() < until {
                 return;

@@ -2,68 +2,57 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mainstay_kernel::jupyter::connection::{Channel, Connection};
 use mainstay_kernel::jupyter::wire::{Header, Key, Message};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use zeromq::{DealerSocket, Socket, SocketRecv, SocketSend, SubSocket};
 
-use crate::figures::{EXECUTIONS, Figures, LINES, Server};
+use crate::figures::{Lines, Server};
 
-pub(crate) fn measured(folder: &Path, python: &str, print: &str) -> Figures {
-    let connection = Connection::ipc(folder);
-    let file = folder.join("direct.json");
-    connection.write(&file).unwrap();
-    let began = Instant::now();
-    let child = Command::new(python)
-        .args(["-m", "ipykernel_launcher", "-f"])
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let _server = Server(child);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        while connection.sockets().iter().any(|path| !path.exists()) {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-        let (mut shell, mut iopub) = (DealerSocket::new(), SubSocket::new());
-        shell.connect(&connection.endpoint(Channel::Shell)).await.unwrap();
-        iopub.connect(&connection.endpoint(Channel::Iopub)).await.unwrap();
-        iopub.subscribe("").await.unwrap();
-        let mut kernel = Kernel { shell, iopub, key: Key::new(&connection.key) };
-        let mut figures = Figures::default();
-        // Whoever subscribes too late misses the end of the first.
-        while !kernel.is_heard().await {}
-        figures.creation = Some(began.elapsed());
-        for _ in 0..20 {
-            kernel.execute("1+1", &mut |_| ()).await;
-        }
-        for _ in 0..EXECUTIONS {
-            let began = Instant::now();
-            kernel.execute("1+1", &mut |_| ()).await;
-            figures.executions.push(began.elapsed());
-        }
-        let last = format!("line {LINES}\n");
-        let (began, mut first_came, mut all_came, mut came) = (Instant::now(), None, None, 0);
-        kernel
-            .execute(print, &mut |message| {
-                let content: Value = message.read().unwrap_or_default();
-                let Some(text) = content["text"].as_str() else { return };
-                came += text.matches("line ").count();
-                first_came.get_or_insert_with(|| began.elapsed());
-                if text.ends_with(&last) {
-                    all_came = Some(began.elapsed());
-                }
-            })
-            .await;
-        figures.came = came;
-        figures.lines = first_came.zip(all_came);
-        figures
-    })
+/// A kernel, and the way to it.
+pub(crate) struct Direct {
+    _server: Server,
+    runtime: Runtime,
+    kernel: Kernel,
+    /// How long it took until it answered.
+    pub(crate) created: Duration,
+}
+
+impl Direct {
+    pub(crate) fn start(folder: &Path, python: &str) -> Self {
+        let connection = Connection::ipc(folder);
+        let file = folder.join("direct.json");
+        connection.write(&file).unwrap();
+        let began = Instant::now();
+        let child = Command::new(python)
+            .args(["-m", "ipykernel_launcher", "-f"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let kernel = runtime.block_on(Kernel::connect(&connection));
+        Self { _server: Server(child), runtime, kernel, created: began.elapsed() }
+    }
+
+    pub(crate) fn execute(&mut self, code: &str) {
+        self.runtime.block_on(self.kernel.execute(code, &mut |_| ()));
+    }
+
+    pub(crate) fn print(&mut self, code: &str) -> Lines {
+        let mut lines = Lines::begin();
+        let hear = &mut |message: &Message| {
+            let content: Value = message.read().unwrap_or_default();
+            lines.take(content["text"].as_str().unwrap_or_default(), "\n");
+        };
+        self.runtime.block_on(self.kernel.execute(code, hear));
+        lines
+    }
 }
 
 struct Kernel {
@@ -73,6 +62,21 @@ struct Kernel {
 }
 
 impl Kernel {
+    /// Until it answers.
+    async fn connect(connection: &Connection) -> Self {
+        while connection.sockets().iter().any(|path| !path.exists()) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let (mut shell, mut iopub) = (DealerSocket::new(), SubSocket::new());
+        shell.connect(&connection.endpoint(Channel::Shell)).await.unwrap();
+        iopub.connect(&connection.endpoint(Channel::Iopub)).await.unwrap();
+        iopub.subscribe("").await.unwrap();
+        let mut kernel = Self { shell, iopub, key: Key::new(&connection.key) };
+        // Whoever subscribes too late misses the end of the first.
+        while !kernel.is_heard().await {}
+        kernel
+    }
+
     fn request(kind: &str, content: &Value) -> (String, Message) {
         let header = Header::new(kind, "bench");
         (header.msg_id.clone(), Message::new(header, content))
@@ -83,7 +87,7 @@ impl Kernel {
         let (_, info) = Self::request("kernel_info_request", &json!({}));
         self.shell.send(info.encode(&self.key)).await.unwrap();
         self.shell.recv().await.unwrap();
-        let soon = std::time::Duration::from_millis(100);
+        let soon = Duration::from_millis(100);
         let mut is_heard = false;
         while tokio::time::timeout(soon, self.iopub.recv()).await.is_ok() {
             is_heard = true;

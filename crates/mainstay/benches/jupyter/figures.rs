@@ -1,30 +1,91 @@
-//! What is measured of each, and the table of it.
+//! What is measured, and how it is told.
 
 use std::process::Child;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often `1+1` is run.
-pub(crate) const EXECUTIONS: usize = 300;
+pub(crate) const EXECUTIONS: usize = 500;
 /// How many lines code prints.
 pub(crate) const LINES: usize = 5_000;
 /// How many sessions are idle at once.
 pub(crate) const IDLE: usize = 50;
 
-/// What was measured of one way to a kernel; what it cannot is none.
-#[derive(Default)]
-pub(crate) struct Figures {
-    /// From the request for a session until it takes code.
-    pub(crate) creation: Option<Duration>,
-    /// Of each execution, from the request until it is answered.
-    pub(crate) executions: Vec<Duration>,
-    /// Until the first of many lines is at the client, and until all are.
-    pub(crate) lines: Option<(Duration, Duration)>,
-    /// How many of them came.
-    pub(crate) came: usize,
-    /// Megabytes of the server alone, with one session and with many.
-    pub(crate) memory: Option<(f64, f64)>,
-    /// Until all that a session has said is at a client that comes again.
-    pub(crate) history: Option<Duration>,
+pub(crate) fn ms(took: Duration) -> f64 {
+    took.as_secs_f64() * 1000.0
+}
+
+/// Of each execution, from the request until it is answered.
+pub(crate) struct Executions(Vec<Duration>);
+
+impl Executions {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(crate) fn time(&mut self, is_counted: bool, execute: impl FnOnce()) {
+        let began = Instant::now();
+        execute();
+        if is_counted {
+            self.0.push(began.elapsed());
+        }
+    }
+
+    fn at(&self, hundredth: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        sorted[sorted.len() * hundredth / 100]
+    }
+
+    /// The middle one.
+    pub(crate) fn median(&self) -> Duration {
+        self.at(50)
+    }
+
+    pub(crate) fn print(&self, what: &str, created: Option<Duration>) {
+        let created = created.map_or_else(String::new, |took| format!("{:.0} ms", ms(took)));
+        println!("| {what} | {created} | {:.2} ms | {:.1} ms |", ms(self.median()), ms(self.at(99)));
+    }
+}
+
+/// The lines that code prints, as they come to a client.
+pub(crate) struct Lines {
+    began: Instant,
+    first: Option<Duration>,
+    all: Option<Duration>,
+    came: usize,
+}
+
+impl Lines {
+    /// Beginning now.
+    pub(crate) fn begin() -> Self {
+        Self { began: Instant::now(), first: None, all: None, came: 0 }
+    }
+
+    /// Takes in a text of which each line ends so; says whether the last has come.
+    pub(crate) fn take(&mut self, text: &str, end: &str) -> bool {
+        let came = text.matches("line ").count();
+        self.came += came;
+        if came > 0 {
+            self.first.get_or_insert_with(|| self.began.elapsed());
+        }
+        let is_last = text.contains(&format!("line {LINES}{end}"));
+        if is_last {
+            self.all = Some(self.began.elapsed());
+        }
+        is_last
+    }
+
+    pub(crate) fn rate(&self) -> f64 {
+        self.all.map_or(f64::NAN, |all| self.came as f64 / all.as_secs_f64())
+    }
+
+    pub(crate) fn print(&self, what: &str) {
+        let time = |took: Option<Duration>| {
+            took.map_or_else(|| "never".to_owned(), |took| format!("{:.0} ms", ms(took)))
+        };
+        let Self { first, all, came, .. } = self;
+        println!("| {what} | {} | {} | {:.0} | {came} |", time(*first), time(*all), self.rate());
+    }
 }
 
 /// A process that ends with the value.
@@ -44,49 +105,5 @@ impl Server {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1.024 / 1000.0
-    }
-}
-
-fn ms(took: Duration) -> f64 {
-    took.as_secs_f64() * 1000.0
-}
-
-pub(crate) fn head() {
-    println!(
-        "| | session created | `1+1` there and back, median | p99 | first of {LINES} lines at the client | all | lines a second | came | memory, 1 session | {IDLE} sessions | history again |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
-}
-
-impl Figures {
-    /// The middle one of the executions.
-    pub(crate) fn median(&self) -> Duration {
-        let mut sorted = self.executions.clone();
-        sorted.sort_unstable();
-        sorted[sorted.len() / 2]
-    }
-
-    pub(crate) fn print(&self, what: &str) {
-        let mut sorted = self.executions.clone();
-        sorted.sort_unstable();
-        let p99 = ms(sorted[sorted.len() * 99 / 100]);
-        let none = || "–".to_owned();
-        let time = |took: Option<Duration>| took.map_or_else(none, |took| format!("{:.0} ms", ms(took)));
-        let rate = |all: Duration| format!("{:.0}", LINES as f64 / all.as_secs_f64());
-        let megabytes = |memory: f64| format!("{memory:.0} MB");
-        let cells = [
-            what.to_owned(),
-            time(self.creation),
-            format!("{:.2} ms", ms(self.median())),
-            format!("{p99:.1} ms"),
-            time(self.lines.map(|(first, _)| first)),
-            time(self.lines.map(|(_, all)| all)),
-            self.lines.map_or_else(none, |(_, all)| rate(all)),
-            self.came.to_string(),
-            self.memory.map_or_else(none, |(one, _)| megabytes(one)),
-            self.memory.map_or_else(none, |(_, many)| megabytes(many)),
-            time(self.history),
-        ];
-        println!("| {} |", cells.join(" | "));
     }
 }

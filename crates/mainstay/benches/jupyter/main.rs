@@ -1,4 +1,4 @@
-//! The daemon beside jupyter_server and beside the bare kernel, on the same machine with the same ipykernel: a session created, an execution
+//! The daemon beside jupyter_server and beside the bare kernel, on the same machine with the same kernels: a session created, an execution
 //! there and back, the lines that code prints, memory, and coming back. `cargo xtask bench` runs it with the release build.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "this is a benchmark")]
@@ -11,7 +11,16 @@ mod theirs;
 
 use std::path::Path;
 
-use figures::LINES;
+use direct::Direct;
+use figures::{EXECUTIONS, Executions, IDLE, LINES, Lines, ms};
+use ours::Daemon;
+use theirs::JupyterServer;
+
+/// ipykernel hands each line over by itself, and waits until it is sent.
+const FLUSHED: &str = "for i in range(1, 5001): print('line', i, flush=True)";
+/// xeus-python publishes all that is written at once.
+const WRITTEN: &str = "import sys\nfor i in range(1, 5001): sys.stdout.write(f'line {i}\\n')";
+const FSHARP: &str = "for i in 1 .. 5000 do printfn \"line %d\" i";
 
 fn main() {
     // `cargo test --benches` only wants to know that it builds.
@@ -21,25 +30,83 @@ fn main() {
     let target = Path::new(env!("CARGO_BIN_EXE_mainstay")).ancestors().nth(2).unwrap();
     let folder = tempfile::Builder::new().prefix("bench").tempdir_in(target).unwrap();
     let folder = folder.path();
-    let fsharp = format!("for i in 1 .. {LINES} do printfn \"line %d\" i");
-    let python_lines = format!("for i in range(1, {LINES} + 1): print('line', i, flush=True)");
-    let Ok(python) = std::env::var("MAINSTAY_TEST_PYTHON") else {
-        println!("MAINSTAY_TEST_PYTHON names no Python with jupyter_server and ipykernel");
+    let named = |name: &str| std::env::var(name).ok();
+    let (Some(python), Some(kernels)) = (named("MAINSTAY_TEST_PYTHON"), named("MAINSTAY_TEST_JUPYTER"))
+    else {
+        println!(
+            "MAINSTAY_TEST_PYTHON names no Python with jupyter_server, or MAINSTAY_TEST_JUPYTER no kernels"
+        );
         return;
     };
-    let kernels = Path::new(&python).ancestors().nth(2).unwrap().join("share/jupyter");
-    figures::head();
-    let direct = direct::measured(folder, &python, &python_lines);
-    direct.print("ipykernel itself, over ZeroMQ");
-    let ours = ours::measured(folder, "python3", &python_lines, &kernels);
-    ours.print("Mainstay, ipykernel");
-    let theirs = theirs::measured(folder, &python, &python_lines);
-    theirs.print("jupyter_server, ipykernel");
-    ours::measured(folder, "fsharp", &fsharp, &kernels).print("Mainstay, F#");
-    let ms = |took: std::time::Duration| took.as_secs_f64() * 1000.0;
+    let kernels = Path::new(&kernels).join("share/jupyter");
+
+    let mut direct = Direct::start(folder, &python);
+    let mut daemon = Daemon::start(folder, &kernels);
+    let mut server = JupyterServer::start(folder, &python, &kernels);
+    // What is made ready once is none of a session's.
+    daemon.create("python3", "first");
+    drop(server.kernel("python3"));
+
+    println!("| | session created | `1+1` there and back, median | p99 |");
+    println!("|---|---|---|---|");
+    let ours_created = daemon.create("python3", "bench");
+    let (mut kernel, theirs_created) = server.kernel("python3");
+    let fsharp_created = named("DOTNET_ROOT").map(|_| daemon.create("fsharp", "fsharp"));
+    // By turns, so that what else the machine does is the same for all.
+    let mut of = [const { Executions::new() }; 4];
+    for round in 0..20 + EXECUTIONS {
+        let is_counted = round >= 20;
+        of[0].time(is_counted, || direct.execute("1+1"));
+        of[1].time(is_counted, || daemon.execute("bench", "1+1"));
+        of[2].time(is_counted, || kernel.execute("1+1"));
+        if fsharp_created.is_some() {
+            of[3].time(is_counted, || daemon.execute("fsharp", "1+1"));
+        }
+    }
+    let [bare, ours, theirs, fsharp] = &of;
+    bare.print("ipykernel itself, over ZeroMQ", Some(direct.created));
+    ours.print("Mainstay, ipykernel", Some(ours_created));
+    theirs.print("jupyter_server, ipykernel", Some(theirs_created));
+    if fsharp_created.is_some() {
+        fsharp.print("Mainstay, F#", fsharp_created);
+    }
     println!(
         "\nMainstay over the bare kernel: {:.2} ms; over jupyter_server: {:.2} of its round trip",
-        ms(ours.median()) - ms(direct.median()),
+        ms(ours.median()) - ms(bare.median()),
         ms(ours.median()) / ms(theirs.median()),
     );
+
+    println!(
+        "\n| {LINES} lines | first at the client | all | lines a second | came |\n|---|---|---|---|---|"
+    );
+    direct.print(FLUSHED).print("ipykernel itself, each line flushed");
+    daemon.print("bench", FLUSHED).print("Mainstay, ipykernel");
+    kernel.print(FLUSHED).print("jupyter_server, ipykernel");
+    daemon.create("xpython", "xpython");
+    let ours = daemon.print("xpython", WRITTEN);
+    ours.print("Mainstay, xeus-python");
+    let theirs = server.kernel("xpython").0.print(WRITTEN);
+    theirs.print("jupyter_server, xeus-python");
+    if fsharp_created.is_some() {
+        daemon.print("fsharp", FSHARP).print("Mainstay, F#");
+    }
+    println!("\nWith xeus-python: {:.1} times the lines a second", Lines::rate(&ours) / Lines::rate(&theirs));
+
+    println!(
+        "\n| the server without its kernels | few sessions | {IDLE} sessions more | history again |\n|---|---|---|---|"
+    );
+    let history = daemon.history("bench");
+    let (few, many) = (daemon.resident(), {
+        for number in 0..IDLE {
+            daemon.create("python3", &format!("idle{number}"));
+        }
+        daemon.resident()
+    });
+    println!("| Mainstay | {few:.0} MB | {many:.0} MB | {:.0} ms |", ms(history));
+    let (their_few, their_many) = (server.resident(), {
+        let _idle: Vec<_> = (0..IDLE).map(|_| server.kernel("python3")).collect();
+        server.resident()
+    });
+    println!("| jupyter_server | {their_few:.0} MB | {their_many:.0} MB | it has none |");
+    println!("\nMainstay has {:.2} of its memory, {:.2} with many", few / their_few, many / their_many);
 }

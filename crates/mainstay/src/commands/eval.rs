@@ -211,6 +211,12 @@ impl Shown for Run {
         {
             self.print(*stream, text);
         }
+        // What stands on a terminal stays; what takes its place begins on a line of its own.
+        if let EventBody::OutputCleared { .. } = &event.body
+            && self.is_inside_line
+        {
+            self.print(OutputStream::Stdout, "\n");
+        }
         if let EventBody::OutputDisplayed { display, .. } = &event.body
             && self.has_begun
             && !display.is_value

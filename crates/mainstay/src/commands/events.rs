@@ -274,6 +274,10 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
                 format!("{what} {}: {}", display.data.kinds().join(", "), first_line(&display.data.words())),
             )
         }
+        EventBody::OutputCleared { .. } => {
+            (Some(Tone::Faint), "took back what it had printed and shown".to_owned())
+        }
+        EventBody::CommPublished { message, .. } => (Some(Tone::Faint), format!("comm: {message}")),
         EventBody::OutputCut { limit, .. } => (Some(Tone::Warning), format!("output cut at {limit} bytes")),
         EventBody::CancelRequested { .. } => (None, "cancel".to_owned()),
         EventBody::EvalCompleted { result, duration_ms, .. } => {

@@ -56,9 +56,7 @@ pub(super) async fn jupyter(home: &Home, kind: &SessionKind, json: bool) -> Resu
     };
     match answered {
         Ok(answer) => examined.answer = Some(answer),
-        Err(error) => {
-            examined.problems.push(Problem { what: error.to_string(), remedy: error.next_step() })
-        }
+        Err(error) => examined.problems.push(Problem { what: error.to_string(), remedy: error.next_step() }),
     }
     if json {
         super::print_json(&examined)?;

@@ -80,6 +80,8 @@ impl Story {
             | EventBody::WorkerExited { .. }
             | EventBody::EvalRequested { .. }
             | EventBody::OutputDisplayed { .. }
+            | EventBody::OutputCleared { .. }
+            | EventBody::CommPublished { .. }
             | EventBody::OutputCut { .. }
             | EventBody::EvalCompleted { .. }
             | EventBody::EvalFailed { .. }

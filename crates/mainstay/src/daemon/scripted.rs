@@ -177,7 +177,7 @@ impl Life {
                 self.tell(AgentNotice::State(self.state.clone())).await;
                 done(Value::Null)
             }
-            Work::Build | Work::Rebuild => WorkEnding::failed("an agent has nothing to build"),
+            Work::Build | Work::Rebuild | Work::Comm(_) => WorkEnding::failed("it is none of an agent's"),
         }
     }
 

@@ -289,7 +289,12 @@ impl Doing {
     fn of(session: &Session) -> Self {
         let builds = session.running().is_some_and(|running| match running.kind {
             JobKind::Build | JobKind::Rebuild => true,
-            JobKind::Eval | JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting => false,
+            JobKind::Eval
+            | JobKind::Turn
+            | JobKind::Compaction
+            | JobKind::Shell
+            | JobKind::Setting
+            | JobKind::Comm => false,
         });
         match session.state() {
             SessionState::WarmingUp => Self::Renews,

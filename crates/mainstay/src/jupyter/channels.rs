@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mainstay_kernel::jupyter::comm;
 use mainstay_kernel::jupyter::connection::{Channel, Connection};
 use mainstay_kernel::jupyter::wire::{Header, Key, Message};
-use mainstay_model::Error;
+use mainstay_model::{CommMessage, Error};
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
 use uuid::Uuid;
@@ -115,7 +116,18 @@ impl Voice {
 
     /// Says something to all front ends, because of a request where there is one.
     pub(super) async fn publish(&self, request: Option<&Message>, kind: &str, content: &Value) {
-        let mut message = self.message(request, kind, content);
+        self.publish_message(self.message(request, kind, content)).await;
+    }
+
+    /// Passes on to all front ends what the session's kernel says to them beside code.
+    pub(super) async fn pass_on(&self, request: Option<&Message>, message: &CommMessage) {
+        let mut message = comm::written(Header::new("", &self.session), message);
+        message.parent = parent(request);
+        self.publish_message(message).await;
+    }
+
+    async fn publish_message(&self, mut message: Message) {
+        let kind = message.header.msg_type.clone();
         message.identities = vec![Bytes::from(format!("kernel.{}.{kind}", self.session))];
         if let Err(error) = self.iopub.lock().await.send(message.encode(&self.key)).await {
             tracing::debug!(%error, kind, "nothing could be published");
@@ -123,11 +135,16 @@ impl Voice {
     }
 
     fn message(&self, request: Option<&Message>, kind: &str, content: &Value) -> Message {
-        let mut message = Message::new(Header::new(kind, &self.session), content);
-        if let Some(request) = request {
-            // A header is text alone, so it can be written.
-            message.parent = Bytes::from(serde_json::to_vec(&request.header).unwrap_or_default());
-        }
-        message
+        let message = Message::new(Header::new(kind, &self.session), content);
+        Message { parent: parent(request), ..message }
+    }
+}
+
+/// What says that a message is because of a request.
+fn parent(request: Option<&Message>) -> Bytes {
+    match request {
+        // A header is text alone, so it can be written.
+        Some(request) => Bytes::from(serde_json::to_vec(&request.header).unwrap_or_default()),
+        None => Bytes::from_static(b"{}"),
     }
 }

@@ -44,6 +44,13 @@ pub(super) struct IsCompleteRequest {
     pub(super) code: String,
 }
 
+/// `comm_info_request`
+#[derive(Debug, Deserialize)]
+pub(super) struct CommInfoRequest {
+    #[serde(default)]
+    pub(super) target_name: Option<String>,
+}
+
 /// `history_request`
 #[derive(Debug, Deserialize)]
 pub(super) struct HistoryRequest {

@@ -2,20 +2,18 @@
 
 use std::sync::PoisonError;
 
-use mainstay_gateway::rpc::api::{CancelSession, Eval, Sent};
+use mainstay_gateway::rpc::api::{Eval, Sent};
 use mainstay_gateway::view::EvalView;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::exchange::{Kernel, traceback};
 use mainstay_model::{
-    Admission, AskId, Bundle, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream,
-    SessionKind,
+    Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, OutputStream, SessionKind,
 };
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::content::{ExecuteRequest, InputReply, data_of};
-use super::shell::{Shell, read};
+use super::shell::{Shell, command_of, read};
 use crate::asking::OwnAsks;
 use crate::link::is_loss;
 use crate::terminal::{Paint, eval_summary};
@@ -55,9 +53,7 @@ impl Shell {
         let mut run = Run {
             request,
             asked: &asked,
-            // Sent again, it does not run again.
-            command: CommandId::new(format!("jupyter:{}", request.header.msg_id))
-                .unwrap_or_else(|_| CommandId::from_uuid(Uuid::now_v7())),
+            command: command_of(request),
             asks: OwnAsks::default(),
             put: None,
             is_unanswerable: false,
@@ -133,46 +129,15 @@ impl Shell {
         Ok(eval)
     }
 
-    /// Takes in an event that code of ours does not wait for.
-    pub(super) fn overhear(&mut self, event: &Event) {
-        if let EventBody::EvalRequested { .. } = event.body {
-            self.count += 1;
-        }
-    }
-
     async fn observe(&mut self, event: &Event, run: &mut Run<'_>) {
         run.asks.observe(event, &run.command);
         if event.metadata.correlation.as_ref() != Some(&run.command) {
-            return self.overhear(event);
+            return self.overhear(event).await;
         }
         if !run.asked.silent {
-            match &event.body {
-                EventBody::OutputProduced { stream, text, .. } => self.print(run, *stream, text).await,
-                EventBody::OutputDisplayed { display, .. } if !display.is_value => {
-                    self.show(run, display).await
-                }
-                _ => {}
-            }
+            self.tell(run.request, event).await;
         }
         self.put_ask(run).await;
-    }
-
-    async fn print(&self, run: &Run<'_>, stream: OutputStream, text: &str) {
-        let content = json!({ "name": stream, "text": text });
-        self.voice.publish(Some(run.request), "stream", &content).await;
-    }
-
-    async fn show(&mut self, run: &Run<'_>, display: &Display) {
-        let Display { id, data, .. } = display;
-        let is_known = id.as_ref().is_some_and(|id| !self.displayed.insert(id.clone()));
-        // F# shows again in the place of what it called so; front ends of others say which they mean.
-        let kind = match display.is_update || (is_known && self.seat.kind().is_fsharp()) {
-            true => "update_display_data",
-            false => "display_data",
-        };
-        let transient = id.as_ref().map_or_else(|| json!({}), |id| json!({ "display_id": id }));
-        let content = json!({ "data": data_of(data), "metadata": {}, "transient": transient });
-        self.voice.publish(Some(run.request), kind, &content).await;
     }
 
     /// Puts what the code asks to the front end that asked for it.
@@ -185,16 +150,7 @@ impl Shell {
         run.put = Some(id);
         if !run.asked.allow_stdin {
             run.is_unanswerable = true;
-            let cancel = CancelSession {
-                session: self.seat.session(),
-                target: Some(run.command.clone()),
-                sent: Sent::default(),
-            };
-            // Where it cannot be stopped, it waits for somebody else's answer.
-            if let Err(error) = self.seat.client().call(cancel).await {
-                tracing::warn!(%error, "code that asks could not be stopped");
-            }
-            return;
+            return self.stop(&run.command).await;
         }
         let is_secret = question.schema["writeOnly"] == json!(true);
         let content = json!({ "prompt": question.prompt, "password": is_secret });
@@ -205,7 +161,7 @@ impl Shell {
         let (Ok(InputReply { value }), Some(ask)) = (answer.read(), run.put) else { return Ok(()) };
         match run.asks.answer(&self.seat.client(), ask, &value).await {
             Err(error @ Error::AnswerInvalid { .. }) => {
-                self.print(run, OutputStream::Stderr, &format!("{error}\n")).await;
+                self.print(run.request, OutputStream::Stderr, &format!("{error}\n")).await;
                 run.put = None;
                 self.put_ask(run).await;
                 Ok(())
@@ -220,7 +176,7 @@ impl Shell {
         }
         let notes = eval_summary(eval, None, &run.asked.code, Paint::plain());
         if !notes.is_empty() {
-            self.print(run, OutputStream::Stderr, &notes).await;
+            self.print(run.request, OutputStream::Stderr, &notes).await;
         }
         if let Some(data) = value_of(eval) {
             let content = json!({ "execution_count": self.count, "data": data_of(&data), "metadata": {} });

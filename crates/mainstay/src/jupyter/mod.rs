@@ -1,14 +1,16 @@
 //! Mainstay as a Jupyter kernel: a process that a front end starts by its kernelspec, and that speaks to a session of the daemon. The
 //! session outlives it; who opens the notebook again gets it back. Source: the messaging protocol of Jupyter, version 5.4.
 //!
-//! `channels` has the sockets, `seat` the session, `shell` what is asked of it, one after the other, `execution` code that runs, `control`
-//! what does not wait behind that. `registration` writes the kernelspec.
+//! `channels` has the sockets, `seat` the session, `shell` what is asked of it, one after the other, `execution` code that runs, `comm`
+//! what is said beside it, `output` what front ends are told of both, `control` what does not wait behind that. `registration` writes the kernelspec.
 
 mod channels;
+mod comm;
 mod content;
 mod control;
 mod execution;
 mod language;
+mod output;
 mod registration;
 mod seat;
 mod shell;

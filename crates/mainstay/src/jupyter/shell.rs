@@ -8,8 +8,9 @@ use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::places;
 use mainstay_kernel::jupyter::wire::{Malformed, Message};
 use mainstay_model::entry::{Content, Entry, FORMS, Role};
-use mainstay_model::{DisplayId, Error};
+use mainstay_model::{CommandId, DisplayId, Error, Event, EventBody};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::Running;
 use super::channels::{Incoming, Voice};
@@ -60,7 +61,9 @@ impl Shell {
                 },
                 // What others do in the session is theirs; what is heard is not heard again with code of ours.
                 event = self.seat.next(), if !self.seat.is_lost() => {
-                    event.iter().for_each(|event| self.overhear(event));
+                    if let Some(event) = event {
+                        self.overhear(&event).await;
+                    }
                 }
             }
         }
@@ -71,11 +74,8 @@ impl Shell {
         let kind = request.header.msg_type.clone();
         let content = match kind.as_str() {
             "execute_request" => Some(self.execute(request).await),
-            "comm_open" => {
-                // Nobody here knows its target.
-                let id =
-                    request.read::<Value>().map(|content| content["comm_id"].clone()).unwrap_or_default();
-                self.voice.publish(Some(request), "comm_close", &json!({ "comm_id": id, "data": {} })).await;
+            "comm_open" | "comm_msg" | "comm_close" => {
+                self.take_comm(request).await;
                 None
             }
             _ => self.answer(&kind, request).await,
@@ -97,7 +97,7 @@ impl Shell {
             "inspect_request" => self.inspect(request).await,
             "is_complete_request" => self.is_complete(request).await,
             "history_request" => self.history(request).await,
-            "comm_info_request" => Ok(json!({ "status": "ok", "comms": {} })),
+            "comm_info_request" => self.comms(request).await,
             _ => {
                 tracing::debug!(kind, "a front end asks for what there is not");
                 return None;
@@ -155,6 +155,15 @@ impl Shell {
         }
     }
 
+    /// Takes in an event that nothing of ours waits for. Front ends share the widgets of a session.
+    pub(super) async fn overhear(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::EvalRequested { .. } => self.count += 1,
+            EventBody::CommPublished { message, .. } => self.voice.pass_on(None, message).await,
+            _ => {}
+        }
+    }
+
     /// Code that waits behind some that failed does not run.
     async fn abort_waiting(&mut self) {
         while let Ok(request) = self.requests.try_recv() {
@@ -168,6 +177,12 @@ impl Shell {
             }
         }
     }
+}
+
+/// The command that a request comes to: sent again, it is not carried out again.
+pub(super) fn command_of(request: &Message) -> CommandId {
+    CommandId::new(format!("jupyter:{}", request.header.msg_id))
+        .unwrap_or_else(|_| CommandId::from_uuid(Uuid::now_v7()))
 }
 
 fn stops(request: &Message) -> bool {

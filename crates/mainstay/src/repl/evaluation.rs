@@ -310,6 +310,8 @@ impl Repl {
                 progress.end_line();
                 progress.print(OutputStream::Stdout, &display_text(display, Surface::stdout()));
             }
+            // What stands on a terminal stays; what takes its place begins on a line of its own.
+            EventBody::OutputCleared { .. } => progress.end_line(),
             EventBody::EvalCancelled { ending: CancelEnding::Killed, .. } => progress.was_killed = true,
             _ => {}
         }

@@ -63,8 +63,10 @@ impl Guests {
                     None => text,
                 }
             }
-            // It is told of as the language prints it.
-            EventBody::OutputDisplayed { .. } => String::new(),
+            // It is told of as the language prints it; what stands on a terminal stays; and what is said beside code is for programs.
+            EventBody::OutputDisplayed { .. }
+            | EventBody::OutputCleared { .. }
+            | EventBody::CommPublished { .. } => String::new(),
             EventBody::OutputCut { job, limit } => {
                 self.said(*job, Tone::Warning, &format!("output over {limit} bytes was dropped"))
             }

@@ -284,7 +284,7 @@ impl Teller {
                 let state = self.state.as_ref().map(|state| Told::Line(Tone::Faint, state_words(state)));
                 state.into_iter().collect()
             }
-            JobKind::Eval | JobKind::Build | JobKind::Rebuild => Vec::new(),
+            JobKind::Eval | JobKind::Build | JobKind::Rebuild | JobKind::Comm => Vec::new(),
         }
     }
 

@@ -66,8 +66,10 @@ impl Draft<'_> {
                 return Ok(());
             }
             SessionCommand::Work(work) => {
-                if matches!(work, Work::Build | Work::Rebuild) {
-                    self.check_project()?;
+                match &work {
+                    Work::Build | Work::Rebuild => self.check_project()?,
+                    Work::Comm(_) => self.check_comms()?,
+                    Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_) => {}
                 }
                 self.request(metadata, identity, JobId::from_uuid(fresh), deadline, work);
                 return Ok(());

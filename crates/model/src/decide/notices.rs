@@ -107,6 +107,17 @@ impl Draft<'_> {
             RunnerNotice::Display { job, display } => {
                 self.output(job, EventBody::OutputDisplayed { job, display });
             }
+            RunnerNotice::Cleared { job, is_replaced } => {
+                self.output(Some(job), EventBody::OutputCleared { job, is_replaced });
+            }
+            RunnerNotice::Comm { job, message } => {
+                self.output(job, EventBody::CommPublished { job, message });
+            }
+            RunnerNotice::CommTaken { job } => {
+                if let Some(running) = self.running(job).filter(|running| running.kind == JobKind::Comm) {
+                    self.comm_taken(&running);
+                }
+            }
             RunnerNotice::Asks { job, ask, question, timeout_ms } => {
                 self.job_asks(job, ask, question, timeout_ms);
             }
@@ -124,7 +135,8 @@ impl Draft<'_> {
                     | JobKind::Turn
                     | JobKind::Compaction
                     | JobKind::Shell
-                    | JobKind::Setting => false,
+                    | JobKind::Setting
+                    | JobKind::Comm => false,
                 };
                 if let Some(running) = self.running(job).filter(is_build) {
                     self.built(&running, report);

@@ -86,6 +86,8 @@ kinds! {
     EvalRequested => "evalRequested",
     OutputProduced => "outputProduced",
     OutputDisplayed => "outputDisplayed",
+    OutputCleared => "outputCleared",
+    CommPublished => "commPublished",
     OutputCut => "outputCut",
     CancelRequested => "cancelRequested",
     EvalTimedOut => "evalTimedOut",

@@ -44,6 +44,8 @@ pub enum JobPart<'a> {
     },
     /// It showed something.
     Displayed(&'a Display),
+    /// It took back what it had printed and shown.
+    Cleared,
     /// What it prints further is dropped.
     OutputCut,
     /// Someone asked for it to stop.
@@ -80,6 +82,7 @@ impl EventBody {
                 job.map(|job| (job, JobPart::Printed { stream: *stream, text }))
             }
             Self::OutputDisplayed { job, display } => job.map(|job| (job, JobPart::Displayed(display))),
+            Self::OutputCleared { job, .. } => Some((*job, JobPart::Cleared)),
             Self::OutputCut { job, .. } => Some((*job, JobPart::OutputCut)),
             Self::CancelRequested { job } => Some((*job, JobPart::CancelRequested)),
             Self::EvalTimedOut { job, .. } => Some((*job, JobPart::TimedOut)),
@@ -109,6 +112,7 @@ impl EventBody {
             | Self::EnvironmentChanged { .. }
             | Self::AssembliesChanged { .. }
             | Self::SourcesChanged { .. }
+            | Self::CommPublished { .. }
             | Self::JobRequested { .. }
             | Self::JobEnded { .. }
             | Self::MessageStreamed(_)
@@ -158,6 +162,8 @@ impl EventBody {
             | Self::EvalRequested { .. }
             | Self::OutputProduced { .. }
             | Self::OutputDisplayed { .. }
+            | Self::OutputCleared { .. }
+            | Self::CommPublished { .. }
             | Self::OutputCut { .. }
             | Self::CancelRequested { .. }
             | Self::EvalTimedOut { .. }
@@ -188,6 +194,7 @@ impl EventBody {
             JobPart::Requested { .. }
             | JobPart::Printed { .. }
             | JobPart::Displayed(_)
+            | JobPart::Cleared
             | JobPart::OutputCut
             | JobPart::CancelRequested
             | JobPart::TimedOut => return None,

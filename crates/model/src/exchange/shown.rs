@@ -73,6 +73,7 @@ impl<'a> Shown<'a> {
                 JobPart::Printed { stream, text } => shown.print(stream, text),
                 JobPart::Displayed(display) if display.is_value => shown.value = Some(display),
                 JobPart::Displayed(display) => shown.display(display),
+                JobPart::Cleared => shown.put_out.clear(),
                 JobPart::Completed { .. } => shown.ending = Ending::Completed,
                 JobPart::Failed { failure, result } => {
                     shown.ending = match failure {

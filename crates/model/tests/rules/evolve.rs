@@ -64,6 +64,8 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::EvalTimedOut { .. }
         | EventBody::OutputProduced { .. }
         | EventBody::OutputDisplayed { .. }
+        | EventBody::OutputCleared { .. }
+        | EventBody::CommPublished { .. }
         | EventBody::OutputCut { .. }
         | EventBody::CancelRequested { .. }
         | EventBody::MessageStreamed(_)

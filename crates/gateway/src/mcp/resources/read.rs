@@ -209,6 +209,7 @@ pub(in crate::mcp) fn remarked(said: &Said) -> &[Diagnostic] {
             JobPart::Requested { .. }
             | JobPart::Printed { .. }
             | JobPart::Displayed(_)
+            | JobPart::Cleared
             | JobPart::OutputCut
             | JobPart::CancelRequested
             | JobPart::TimedOut
