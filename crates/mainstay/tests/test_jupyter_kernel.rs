@@ -89,6 +89,46 @@ fn a_front_end_asks_is_asked_interrupts_and_restarts() {
 }
 
 #[test]
+fn front_ends_show_the_widgets_of_a_session_and_move_them() {
+    let world = registered(&["python3"]);
+    let steps = told(front_end(&world, "drive_kernel.py", &["widgets", "mainstay-python3"]));
+    assert_eq!(steps["version"], "2", "what is said of a message comes too: {steps}");
+    assert_eq!(steps["picture"], json!(["00ff07"]));
+    assert_eq!(steps["printed"], "moved to 7\n");
+    assert_eq!(steps["labelled"], json!(["at 7"]));
+    assert_eq!(steps["seen"], "at 7", "another front end of the session sees it too");
+    assert_eq!(steps["value"]["value"]["data"]["text/plain"], "7");
+    assert_eq!(steps["known"], json!([true, "jupyter.widget"]));
+    assert_eq!(steps["captured"], json!([true]));
+    assert_eq!(steps["closed"], json!(["unknown"]));
+    assert_eq!(steps["cleared"], json!(["execute_input", "clear_output", "stream"]));
+    let events = world.run(["events", "--kind", "commPublished", "--json"]);
+    assert!(events.stdout.lines().count() > 5, "every one is in the log: {events:?}");
+}
+
+#[test]
+fn a_session_that_knows_of_no_widgets_says_so() {
+    let world = registered(&["fsharp"]);
+    let steps = told(front_end(&world, "drive_kernel.py", &["no-widgets", "mainstay-fsharp"]));
+    assert_eq!((&steps["closed"], &steps["known"]), (&json!(["one"]), &json!({})), "{steps}");
+    assert!(steps["told"].to_string().contains("[not_of_kind]"), "{steps}");
+}
+
+#[test]
+fn nbclient_keeps_the_widgets_of_a_notebook_and_not_what_was_cleared() {
+    let world = registered(&["python3"]);
+    let cells = [
+        "import ipywidgets as w\nbar = w.IntProgress(max=3)\nfor i in range(3): bar.value += 1",
+        "from IPython.display import clear_output\nfor i in range(3):\n    clear_output(wait=True)\n    print(i)",
+        "print(1)\nclear_output()",
+    ];
+    let arguments = [&["kept", "mainstay-python3"], &cells[..]].concat();
+    let kept = told(front_end(&world, "drive_kernel.py", &arguments));
+    assert_eq!(kept["values"]["IntProgressModel"], 3, "{kept}");
+    assert_eq!(kept["outputs"], json!([[], [["stdout", "2\n"]], []]));
+}
+
+#[test]
 fn a_notebook_goes_on_when_the_daemon_is_killed_in_the_middle_of_a_cell() {
     let world = registered(&["python3"]);
     let mut child = front_end(&world, "drive_kernel.py", &["crash"]).stdout(Stdio::piped()).spawn().unwrap();

@@ -4,7 +4,7 @@
 //! plain reads), or *refused*, and then the refusal says what is offered and what would make the action possible.
 //!
 //! What is offered is the seed's table, and Start where it has none, for a session at rest. What is permitted goes beyond
-//! it, in eight ways:
+//! it, in nine ways:
 //! - HardReset is permitted everywhere. The seed's table withholds it while a job runs, its note and its state machine
 //!   call it valid from any state; an escape hatch that is shut when it is needed is none.
 //! - Stop, Rename, Compact, Label and Delete, which the seed does not know, are permitted everywhere.
@@ -15,6 +15,7 @@
 //! - Complete and Explore are permitted before the session is Ready, once there is a worker: they know what has run again so
 //!   far. Check is not: it would call wrong what is only not there yet.
 //! - Refresh, which the seed does not know, and Rebuild, which is a hard reset to it, are permitted where the session is Ready.
+//! - Comm, which the seed does not know, is permitted where the session is Ready: programs send it, and it is of no use to an agent.
 //! - Ask and Answer, which the seed does not know, are permitted everywhere.
 //!
 //! Waiting, which the seed does not know either, affords what Evaluating does, since its job runs, and an answer. Elsewhere
@@ -75,6 +76,8 @@ pub enum Action {
     Compact,
     /// Give an entry of the transcript a label.
     Label,
+    /// Say something to a kernel beside code, as a front end that shows its widgets does.
+    Comm,
     /// Raise an ask.
     Ask,
     /// Answer an ask.
@@ -95,7 +98,7 @@ pub enum Availability {
 
 impl Action {
     /// Every action, in the order in which they are listed: what is most wanted while a job runs comes first.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Answer,
         Self::Cancel,
         Self::Steer,
@@ -119,6 +122,7 @@ impl Action {
         Self::Delete,
         Self::Compact,
         Self::Label,
+        Self::Comm,
         Self::Ask,
     ];
 
@@ -147,6 +151,7 @@ impl Action {
             Self::Delete => "delete",
             Self::Compact => "compact",
             Self::Label => "label",
+            Self::Comm => "comm",
             Self::Ask => "ask",
             Self::Answer => "answer",
         }
@@ -154,13 +159,15 @@ impl Action {
 }
 
 impl Action {
-    /// Whether sessions of this kind know it: kernels run code, that of F# finds tests too, agents are spoken to.
+    /// Whether sessions of this kind know it: kernels run code, that of F# finds tests too, those of Jupyter have comms,
+    /// agents are spoken to.
     pub fn is_of(self, kind: &SessionKind) -> bool {
         match self {
             Self::Eval | Self::Check | Self::Complete | Self::Explore | Self::Rebuild | Self::Refresh => {
                 !kind.is_agent()
             }
             Self::Test | Self::Review => kind.is_fsharp(),
+            Self::Comm => !kind.is_agent() && !kind.is_fsharp(),
             Self::Prompt | Self::Steer => kind.is_agent(),
             Self::Answer
             | Self::Cancel
@@ -213,10 +220,10 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
         (S::Ready | S::Faulted, A::Reset) => Offered,
         (S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_), A::Reset) => Refused,
 
-        (S::Ready, A::Rebuild | A::Refresh) => Permitted,
+        (S::Ready, A::Rebuild | A::Refresh | A::Comm) => Permitted,
         (
             S::Uninitialized | S::WarmingUp | S::Evaluating | S::Waiting(_) | S::Faulted,
-            A::Rebuild | A::Refresh,
+            A::Rebuild | A::Refresh | A::Comm,
         ) => Refused,
 
         (S::Ready, A::Eval | A::Explore | A::Prompt) => Offered,

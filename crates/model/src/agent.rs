@@ -524,7 +524,7 @@ impl std::fmt::Display for Work {
             Self::Setting(setting) => write!(f, "{setting}"),
             Self::Build => f.write_str("build of the project"),
             Self::Rebuild => f.write_str("build of the project, then a hard reset"),
-            Self::Comm(message) => write!(f, "comm: {message}"),
+            Self::Comm(message) => write!(f, "{message}"),
         }
     }
 }

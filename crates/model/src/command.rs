@@ -242,8 +242,8 @@ impl SessionCommand {
     /// The action whose availability decides whether this is admitted.
     pub const fn action(&self) -> Action {
         match self {
-            // A kernel runs code for what it is told so.
-            Self::Eval { .. } | Self::Work(Work::Comm(_)) => Action::Eval,
+            Self::Eval { .. } => Action::Eval,
+            Self::Work(Work::Comm(_)) => Action::Comm,
             Self::Work(Work::Build | Work::Rebuild) => Action::Rebuild,
             Self::Work(
                 Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_),

@@ -12,12 +12,13 @@ use crate::failure::Failure;
 
 /// Names the environment, for the tests.
 pub(super) const VARIABLE: &str = "MAINSTAY_TEST_JUPYTER";
-const REQUIREMENTS: [&str; 7] = [
+const REQUIREMENTS: [&str; 8] = [
     "ipykernel==7.4.0",
     "xeus-python==0.19.0",
     "bash_kernel==0.10.0",
     "nbclient==0.11.0",
     "jupyter_kernel_test==0.7.0",
+    "ipywidgets==8.1.9",
     "pandas==3.1.1",
     "matplotlib==3.11.2",
 ];

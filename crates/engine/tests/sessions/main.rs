@@ -9,6 +9,7 @@ mod breakers;
 mod cancelling;
 mod clients;
 mod commands;
+mod comms;
 mod conversations;
 mod creations;
 mod deletions;

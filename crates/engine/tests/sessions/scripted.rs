@@ -132,7 +132,7 @@ impl Scripted {
 #[async_trait]
 impl RunnerFactory for Scripted {
     fn serves(&self, kind: &SessionKind) -> bool {
-        *kind == SessionKind::fsharp()
+        *kind == SessionKind::fsharp() || kind.as_str() == "python3"
     }
 
     async fn prepare(&self) -> Result<(), Error> {

@@ -79,6 +79,7 @@ impl Names {
             Action::Prompt
             | Action::Steer
             | Action::Refresh
+            | Action::Comm
             | Action::Rename
             | Action::Compact
             | Action::Label

@@ -83,6 +83,7 @@ const fn is_read(action: Action) -> bool {
         | Action::Reset
         | Action::HardReset
         | Action::Rebuild
+        | Action::Comm
         | Action::Refresh
         | Action::Start
         | Action::Stop

@@ -183,6 +183,7 @@ impl May {
             | Action::Reset
             | Action::HardReset
             | Action::Rebuild
+            | Action::Comm
             | Action::Refresh
             | Action::Start
             | Action::Stop
@@ -232,6 +233,7 @@ fn button(action: Action, session: &Session) -> Option<Markup> {
         | Action::Test
         | Action::Review
         | Action::Rebuild
+        | Action::Comm
         | Action::Refresh
         | Action::Events
         | Action::Status

@@ -6,13 +6,14 @@ use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
-    Ask, AskEnding, AskId, Binding, Blame, CommandId, Compaction, Deadline, Delta, Diagnostic, Display,
-    DisplayId, Divergence, DivergenceKind, Environment, Error, EvalEnding, EvalOutcome, EvalResult,
-    EventBody, EventKind, Failure, ForkPoint, Hears, IdempotencyKey, JobId, JobKind, Kept, Labels, Life,
-    MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole,
-    PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference,
-    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, Severity, Source, TextPosition,
-    Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason, Work, WorkEnding, WorkerExit,
+    Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId, Compaction,
+    Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error,
+    EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure, ForkPoint, Hears, IdempotencyKey,
+    JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
+    OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt,
+    RaisedError, Raiser, Reference, References, Response, RunningJob, Segment, Seq, Session, SessionCommand,
+    Severity, Source, TextPosition, Timestamp, TokenUsage, Transcript, Version, WaitReason, WarmUpReason,
+    Work, WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -72,6 +73,8 @@ pub fn bodies() -> Vec<EventBody> {
             text: "\u{1b}[31mred\n".to_owned(),
         },
         EventBody::OutputDisplayed { job: Some(job()), display: Box::new(display()) },
+        EventBody::OutputCleared { job: job(), is_replaced: false },
+        EventBody::CommPublished { job: None, message: Box::new(comm()) },
         EventBody::OutputCut { job: job(), limit: u64::MAX },
         EventBody::CancelRequested { job: job() },
         EventBody::EvalCompleted { job: job(), result: result(), changes_state: true, duration_ms: 12 },
@@ -326,6 +329,16 @@ fn failed(failure: Failure) -> EventBody {
 fn references() -> References {
     let reference = Reference { path: Some("/p/a.dll".to_owned()), hash: Some("ab12".to_owned()) };
     BTreeMap::from([("a.dll".to_owned(), reference)])
+}
+
+fn comm() -> CommMessage {
+    CommMessage {
+        comm: CommId::new("5f3c").unwrap(),
+        step: CommStep::Say,
+        data: json!({ "state": { "value": 3 } }),
+        metadata: Value::Null,
+        buffers: vec![Base64::of(&[0, 255])],
+    }
 }
 
 fn display() -> Display {

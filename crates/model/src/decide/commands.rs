@@ -66,10 +66,8 @@ impl Draft<'_> {
                 return Ok(());
             }
             SessionCommand::Work(work) => {
-                match &work {
-                    Work::Build | Work::Rebuild => self.check_project()?,
-                    Work::Comm(_) => self.check_comms()?,
-                    Work::Turn { .. } | Work::Compaction { .. } | Work::Shell { .. } | Work::Setting(_) => {}
+                if matches!(work, Work::Build | Work::Rebuild) {
+                    self.check_project()?;
                 }
                 self.request(metadata, identity, JobId::from_uuid(fresh), deadline, work);
                 return Ok(());

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::support::{
-    any_command_id, any_count, any_deadline, any_diagnostic, any_fingerprint, any_job, any_key, any_message,
-    any_text,
+    any_comm, any_command_id, any_count, any_deadline, any_diagnostic, any_fingerprint, any_job, any_key,
+    any_message, any_text,
 };
 
 pub(crate) fn any_prompt() -> impl Strategy<Value = Prompt> {
@@ -46,6 +46,7 @@ pub(crate) fn any_work() -> impl Strategy<Value = Work> {
         1 => any_setting().prop_map(Work::Setting),
         1 => Just(Work::Build),
         1 => Just(Work::Rebuild),
+        1 => any_comm().prop_map(|message| Work::Comm(Box::new(message))),
     ]
 }
 

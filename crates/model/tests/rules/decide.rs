@@ -62,6 +62,10 @@ enum Step {
         of_running: bool,
         report: BuildReport,
     },
+    /// The kernel has done what a front end told it for.
+    CommTaken {
+        of_running: bool,
+    },
     Exited {
         exit: mainstay_model::WorkerExit,
         blame: Option<Blame>,
@@ -134,6 +138,9 @@ impl Step {
             }
             Self::Built { of_running, report } => {
                 Notice::Runner(RunnerNotice::Built { job: job(of_running), report })
+            }
+            Self::CommTaken { of_running } => {
+                Notice::Runner(RunnerNotice::CommTaken { job: job(of_running) })
             }
             Self::Exited { exit, blame } => {
                 let last_words = blame.map(|blame| LastWords { blame, reason: None });
@@ -210,6 +217,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => (usually(), any_report())
             .prop_map(|(of_running, report)| Step::Finished { of_running, report: Box::new(report) }),
         2 => (usually(), any_build()).prop_map(|(of_running, report)| Step::Built { of_running, report }),
+        2 => usually().prop_map(|of_running| Step::CommTaken { of_running }),
         2 => (any_exit(), option::of(any_blame())).prop_map(|(exit, blame)| Step::Exited { exit, blame }),
         2 => usually().prop_map(|of_running| Step::GraceExpired { of_running }),
         2 => any_references().prop_map(Step::LookedAt),
@@ -586,6 +594,7 @@ proptest! {
                 Step::Finished { .. },
                 Some(JobKind::Turn | JobKind::Compaction | JobKind::Shell | JobKind::Setting),
             ) => lost(),
+            (Step::Finished { .. }, Some(JobKind::Comm)) => Step::CommTaken { of_running: true },
             (rest, _) => rest,
         });
         prop_assert_eq!(story.session.running(), None);

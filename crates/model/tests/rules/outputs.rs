@@ -83,6 +83,16 @@ fn what_a_later_cell_updates_stands_where_it_was_shown() {
 }
 
 #[test]
+fn what_a_cell_took_back_is_none_of_its_outputs() {
+    let cleared = || EventBody::OutputCleared { job: job_id(1), is_replaced: false };
+    let cells = vec![
+        cell(0, "", vec![shows("a", false, "1"), cleared(), shows("b", false, "2"), gives("")]),
+        cell(1, "", vec![shows("c", false, "3"), cleared(), gives("")]),
+    ];
+    assert_eq!(texts("python3", cells), [vec!["2"], vec![]]);
+}
+
+#[test]
 fn a_value_is_its_text_alone() {
     let value = outputs("python3", vec![cell(0, "x", vec![gives("a\nb\n")])]);
     assert_eq!(

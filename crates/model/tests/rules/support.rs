@@ -7,14 +7,14 @@ use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
-    Action, Ask, AskEnding, AskId, Binding, Blame, Bundle, CommandFingerprint, CommandId, Compaction,
-    CreateSession, Deadline, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment,
-    EnvironmentFingerprint, Error, EvalEnding, EvalOutcome, EvalResult, Event, EventBody, Failure, ForkPoint,
-    IdempotencyKey, JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata, ObjectHash, Origin,
-    Outcome, OutputStream, Part, PartRole, PendingAsk, Position, Principal, Question, QueuedCommand,
-    RaisedError, Raiser, RateScope, Reference, References, Response, RunningJob, Segment, Seq, Session,
-    SessionCommand, SessionId, SessionKind, SessionState, Source, Timestamp, TokenUsage, Transcript,
-    Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Action, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
+    CommandFingerprint, CommandId, Compaction, CreateSession, Deadline, Diagnostic, Display, DisplayId,
+    Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
+    EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Kept, Labels, Life,
+    MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
+    Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References,
+    Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState,
+    Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -337,6 +337,22 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
 }
 
 /// A display: maybe one of few names, with or without plain text.
+pub(crate) fn any_comm() -> impl Strategy<Value = CommMessage> {
+    let step = prop_oneof![
+        (any_text(), option::of(any_text())).prop_map(|(target, module)| CommStep::Open { target, module }),
+        Just(CommStep::Say),
+        Just(CommStep::Close),
+    ];
+    let buffers = vec(vec(any::<u8>(), 0..4).prop_map(|bytes| Base64::of(&bytes)), 0..3);
+    ("[ab]", step, any_text(), buffers).prop_map(|(comm, step, said, buffers)| CommMessage {
+        comm: CommId::new(comm).unwrap(),
+        step,
+        data: json!({ "state": said }),
+        metadata: Value::Null,
+        buffers,
+    })
+}
+
 fn any_display() -> impl Strategy<Value = Display> {
     let id = option::of("[ab]".prop_map(|id| DisplayId::new(id).unwrap()));
     let forms = (option::of(any_text()), option::of(any_text()), option::of(0..9));
@@ -401,6 +417,10 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
         1 => (any_job(), any_count()).prop_map(|(job, limit_ms)| EventBody::EvalTimedOut { job, limit_ms }),
         1 => output,
         1 => displayed,
+        1 => (any_job(), any::<bool>())
+            .prop_map(|(job, is_replaced)| EventBody::OutputCleared { job, is_replaced }),
+        1 => (option::of(any_job()), any_comm())
+            .prop_map(|(job, message)| EventBody::CommPublished { job, message: Box::new(message) }),
         1 => (any_job(), any_count()).prop_map(|(job, limit)| EventBody::OutputCut { job, limit }),
         1 => any_job().prop_map(|job| EventBody::CancelRequested { job }),
         1 => completed,

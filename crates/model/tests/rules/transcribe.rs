@@ -169,6 +169,23 @@ fn what_a_cell_shows_stands_between_its_input_and_its_output() {
 }
 
 #[test]
+fn what_a_cell_took_back_is_no_part_of_it() {
+    let told = told(vec![
+        printed(OutputStream::Stdout, "one\n"),
+        shown(None, "a"),
+        EventBody::OutputCleared { job: job_id(1), is_replaced: true },
+        printed(OutputStream::Stdout, "two\n"),
+        completed("", Vec::new()),
+    ]);
+    insta::assert_snapshot!(told, @r#"
+    Input #2–#7 1970-01-01T00:00:02Z {"language":"fsharp"}
+    f x
+    Output #2–#7 1970-01-01T00:00:07Z {"ending":"completed","printedBytes":4}
+    two
+    "#);
+}
+
+#[test]
 fn what_is_printed_between_cells_is_nobodys() {
     let stray = EventBody::OutputProduced { job: None, stream: OutputStream::Stdout, text: "x".to_owned() };
     assert!(transcribed(vec![stray, completed("", Vec::new())]).is_empty());

@@ -11,14 +11,14 @@ use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Ask, AskEnding, Binding, Blame, Bundle, CommandFingerprint, Compaction, CreateSession, Deadline, Delta,
-    Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult,
-    Event, EventBody, Failure, ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, LoadedAssembly,
-    LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part,
-    PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError,
-    Raiser, Reference, References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Setting,
-    Source, Startup, ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, Work,
-    WorkEnding, WorkerExit, YieldReason,
+    Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
+    Compaction, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind,
+    Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure, ForkPoint, Hears, IdempotencyKey,
+    Kept, Labels, Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash,
+    Origin, Outcome, OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question,
+    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
+    SessionCommand, SessionKind, SessionState, Setting, Source, Startup, ThinkingLevel, TokenUsage,
+    Transcript, Unopened, Version, WarmUpReason, Work, WorkEnding, WorkerExit, YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -178,6 +178,7 @@ fn the_shape_of_every_command() {
         SessionCommand::Work(Work::Setting(Setting::Thinking { level: ThinkingLevel::Low })),
         SessionCommand::Work(Work::Build),
         SessionCommand::Work(Work::Rebuild),
+        SessionCommand::Work(Work::Comm(Box::new(comm()))),
         SessionCommand::Steer(QueuedPrompt { prompt: Prompt::text("Shorter."), hears: Hears::AtEnd }),
         SessionCommand::Ask(Question::text("Which?")),
         SessionCommand::Answer { ask: ask_id(1), value: json!("a") },
@@ -314,6 +315,16 @@ fn startup() -> Startup {
         duration_ms: 4,
     };
     Startup { project: Some(project), profiles: vec![profile] }
+}
+
+fn comm() -> CommMessage {
+    CommMessage {
+        comm: CommId::new("5f3c").unwrap(),
+        step: CommStep::Open { target: "jupyter.widget".to_owned(), module: None },
+        data: json!({ "state": { "value": 3 } }),
+        metadata: json!({ "version": "2.1.0" }),
+        buffers: vec![Base64::of(&[0, 255])],
+    }
 }
 
 fn display() -> Display {
@@ -458,6 +469,8 @@ fn event_examples() -> Vec<EventBody> {
         },
         EventBody::OutputProduced { job: Some(job), stream: OutputStream::Stdout, text: text("hello\n") },
         EventBody::OutputDisplayed { job: Some(job), display: Box::new(display()) },
+        EventBody::OutputCleared { job, is_replaced: true },
+        EventBody::CommPublished { job: Some(job), message: Box::new(comm()) },
         EventBody::OutputCut { job, limit: 1_048_576 },
         EventBody::CancelRequested { job },
         EventBody::EvalTimedOut { job, limit_ms: 5_000 },

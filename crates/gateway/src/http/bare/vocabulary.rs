@@ -133,6 +133,7 @@ choice!(Action {
     Rebuild,
     Test,
     Review,
+    Comm,
 });
 
 /// What is JSON also here.
