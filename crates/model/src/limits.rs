@@ -12,7 +12,7 @@ pub struct Limits {
     pub output_bytes_per_job: usize,
     /// What is kept of one display, in bytes; the rest is left out, and its text says so.
     pub display_bytes: usize,
-    /// What is kept of the displays of one job besides their text, which counts as output, in bytes.
+    /// What is kept of the displays of one job besides their text, which counts as output, and of what its kernel says to front ends, in bytes.
     pub display_bytes_per_job: usize,
     /// Text kept of one value, or of what the prompt would have printed, in bytes.
     pub value_bytes: usize,
