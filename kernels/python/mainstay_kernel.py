@@ -8,6 +8,7 @@ import ast
 import builtins
 import inspect
 import json
+import os
 import reprlib
 import sys
 import types
@@ -430,6 +431,16 @@ def diagnostic(error, code):
     }
 
 
+def hear_once():
+    """ipykernel publishes what processes and C code print, and also writes it to where it would have gone, where it is heard again. What
+    is sent there by itself still goes there."""
+    for stream in (sys.stdout, sys.stderr):
+        there = getattr(stream, "_original_stdstream_copy", None)
+        if there is not None:
+            stream._original_stdstream_copy = os.open(os.devnull, os.O_WRONLY)
+            stream.fileno = lambda there=there: there
+
+
 def install(shell):
     module = types.ModuleType("mainstay_kernel")
     helper = Helper(shell)
@@ -440,4 +451,5 @@ def install(shell):
     sys.modules["mainstay_kernel"] = module
 
 
+hear_once()
 install(get_ipython())  # noqa: F821

@@ -625,10 +625,11 @@ impl SessionTask {
 
     /// How long a job may take to stop.
     fn grace(&self) -> Duration {
-        let limits = &self.shared.limits;
-        Duration::from_millis(match self.session.kind.is_agent() {
-            true => limits.agent_cancel_grace_ms,
-            false => limits.cancel_grace_ms,
+        let (limits, kind) = (&self.shared.limits, &self.session.kind);
+        Duration::from_millis(match (kind.is_agent(), kind.is_fsharp()) {
+            (true, _) => limits.agent_cancel_grace_ms,
+            (false, true) => limits.cancel_grace_ms,
+            (false, false) => limits.jupyter_cancel_grace_ms,
         })
     }
 

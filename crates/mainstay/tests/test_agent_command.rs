@@ -44,7 +44,7 @@ fn installing_asks_first_wants_npm_and_knows_its_agents() {
     ");
     insta::assert_snapshot!(without_path(&world, &["agent", "install", "pi", "--yes"]).stderr, @"
     error: the kernel cannot be started: npm is not on the PATH; it comes with Node.js (20 or newer), which pi needs [kernel_unavailable]
-      See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs.
+      `mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need.
     ");
     assert!(world.run(["agent", "install", "hal", "--yes"]).stderr.contains("[kernel_unknown]"));
 }

@@ -83,6 +83,7 @@ fn a_front_end_asks_is_asked_interrupts_and_restarts() {
         json!(["execute_input", "display_data", "update_display_data"]),
         "{steps}"
     );
+    assert_eq!(steps["late"], json!(["late\n", true]), "what code left running prints comes too");
     assert_eq!(steps["interrupted"], json!(["error", "KeyboardInterrupt", "aborted"]));
     assert_eq!(steps["kept"]["text"], "41\n");
     assert_eq!(steps["restarted"]["text"], "False\n", "who restarts a kernel wants nothing of what was");

@@ -213,8 +213,58 @@ fn what_code_asks_is_asked_and_what_is_wrong_is_said() {
     let unknown = world.run(["eval", "--kind", "cobol", "1"]);
     insta::assert_snapshot!(unknown.stderr, @"
     error: there is no kernel for sessions of kind `cobol` [kernel_unknown]
-      See `mainstay kernel list` for the kinds there are.
+      See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment.
     ");
+}
+
+#[test]
+fn what_processes_and_c_code_print_is_heard_once() {
+    let code = "import os, subprocess\nsubprocess.run(['echo', 'a process'])\nos.system('echo a shell')\n\
+                os.write(1, b'a call\\n')\nos.write(2, b'an error\\n')\nprint('print')\n\
+                import time; time.sleep(0.2)";
+    for tongue in [&PYTHON, &XEUS_PYTHON] {
+        let ended = Spoken::to(tongue).eval(code);
+        let (stdout, stderr) = (ended["stdout"].as_str().unwrap(), ended["stderr"].as_str().unwrap());
+        for said in ["a process", "a shell", "a call", "print"] {
+            assert_eq!(stdout.matches(said).count(), 1, "{}: {said}: {ended}", tongue.kind);
+        }
+        assert_eq!(stderr.matches("an error").count(), 1, "{ended}");
+    }
+}
+
+#[test]
+fn code_that_is_cancelled_deep_in_its_libraries_yields() {
+    let spoken = Spoken::to(&PYTHON);
+    for code in [
+        "import pandas, time\nprint('begun', flush=True)\npandas.Series([1, 2]).apply(lambda x: time.sleep(60))",
+        "import subprocess\nprint('begun', flush=True)\nsubprocess.run(['sleep', '60'])",
+        "import asyncio\nprint('begun', flush=True)\nawait asyncio.sleep(60)",
+    ] {
+        let since = spoken.world.session()["lastSeq"].as_u64().unwrap();
+        let mut events = spoken.world.follow(since);
+        let running = spoken.world.start_eval(code);
+        events.wait_for("outputProduced");
+        assert_eq!(spoken.world.run(["cancel"]).code, 0);
+        let ended = events.wait_for("evalCancelled");
+        assert_eq!(ended["body"]["ending"], "yielded", "{code}: {ended}");
+        running.wait_with_output().unwrap();
+    }
+}
+
+#[test]
+fn python_code_ends_with_its_own_exit_code() {
+    let spoken = Spoken::to(&PYTHON);
+    let script = |code: &str| {
+        let file = spoken.world.work().join("script.py");
+        std::fs::write(&file, code).unwrap();
+        spoken.world.run(["run", "script.py"]).code
+    };
+    for (code, expected) in [("0", 0), ("2", 2), ("", 0), ("'no such file'", 1)] {
+        assert_eq!(script(&format!("import sys\nprint('main')\nsys.exit({code})")), expected, "{code}");
+    }
+    let eval = |code: &str| spoken.world.run(["eval", "--kind", "python3", code]).code;
+    assert_eq!((eval("exit(4)"), eval("exit()")), (4, 0));
+    assert_eq!(spoken.shown(), "41", "what was there is there");
 }
 
 #[test]
@@ -243,6 +293,6 @@ fn the_doctor_starts_a_kernel_and_asks_it_what_it_is() {
     assert_eq!(unknown.code, 1);
     insta::assert_snapshot!(unknown.stdout, @"
     missing: there is no kernel for sessions of kind `cobol`
-      See `mainstay kernel list` for the kinds there are.
+      See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment.
     ");
 }

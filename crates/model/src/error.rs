@@ -593,9 +593,12 @@ impl Error {
             Self::KernelUnknown { kind } if ["python", "xpython"].contains(&kind.as_str()) => {
                 format!("`mainstay kernel install {kind}` installs one; `mainstay kernel list` shows the kinds there are.")
             }
-            Self::KernelUnknown { .. } => "See `mainstay kernel list` for the kinds there are.".into(),
+            Self::KernelUnknown { .. } => {
+                "See `mainstay kernel list` for the kinds there are; after `mainstay stop` the next daemon sees those of your environment."
+                    .into()
+            }
             Self::KernelUnavailable { .. } => {
-                "See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs."
+                "`mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need."
                     .into()
             }
             Self::WorkerFailed { .. } => {

@@ -73,6 +73,9 @@ pub struct Limits {
     pub health_notes: usize,
     /// How long a cancelled job may take to yield before its worker is killed, in milliseconds.
     pub cancel_grace_ms: u64,
+    /// How long a cancelled job of a Jupyter kernel may take to yield before the kernel is killed, in milliseconds: many look for what to say
+    /// of where they were, in all of their libraries.
+    pub jupyter_cancel_grace_ms: u64,
     /// How long a cancelled job of an agent may take to yield before its process is killed, in milliseconds.
     pub agent_cancel_grace_ms: u64,
     /// How long an agent may have nothing to do before its process is ended, in milliseconds; 0 for as long as it likes.
@@ -157,6 +160,7 @@ impl Default for Limits {
             health_ms: 5_000,
             health_notes: 720,
             cancel_grace_ms: 250,
+            jupyter_cancel_grace_ms: 5_000,
             agent_cancel_grace_ms: 5_000,
             agent_idle_ms: 600_000,
             agent_silence_ms: 300_000,

@@ -23,6 +23,7 @@ use crate::store_double::StoreDouble;
 pub(crate) fn quick() -> Limits {
     Limits {
         cancel_grace_ms: 20,
+        jupyter_cancel_grace_ms: 20,
         agent_cancel_grace_ms: 20,
         restart_first_ms: 1,
         restart_longest_ms: 2,

@@ -339,6 +339,17 @@ fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
         series.push((name.map(str::to_owned), mark, points));
     }
     let layout = figure.get("layout");
+    let is_there = |value: &Value| match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    // An animation, words and forms that stand in the picture, and what one picks other data with.
+    let more = ["annotations", "shapes", "images", "updatemenus", "sliders", "grid"];
+    let mut of_layout = more.iter().filter_map(|name| layout?.get(*name));
+    if figure.get("frames").is_some_and(is_there) || of_layout.any(is_there) {
+        return None;
+    }
     let axis = |name: &str| layout.and_then(|layout| layout.get(name));
     let kind = |name: &str| axis(name).and_then(|axis| axis.get("type")?.as_str()).unwrap_or("-");
     let is_reversed =
@@ -346,6 +357,7 @@ fn plotly(figure: &Map<String, Value>) -> Option<Chart> {
     if !["-", "linear", "date", "category"].contains(&kind("xaxis"))
         || !["-", "linear"].contains(&kind("yaxis"))
         || ["xaxis", "yaxis"].into_iter().any(is_reversed)
+        || axis("xaxis").is_some_and(|axis| axis.get("categoryorder").or(axis.get("categoryarray")).is_some())
     {
         return None;
     }

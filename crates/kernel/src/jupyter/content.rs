@@ -85,6 +85,9 @@ pub(super) struct Expression {
 pub(super) struct Payload {
     #[serde(default)]
     pub(super) source: String,
+    /// Of `ask_exit`: whether the kernel stays all the same. Who calls `exit(4)` of IPython says so, and means an exit code.
+    #[serde(default)]
+    pub(super) keepkernel: Value,
     #[serde(default)]
     pub(super) data: BTreeMap<String, Value>,
 }

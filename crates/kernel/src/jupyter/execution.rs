@@ -63,14 +63,36 @@ pub(super) struct Execution {
     clears: bool,
     /// What it has printed since the last end of a line.
     begun_line: String,
-    value: Option<String>,
+    /// The value of its last expression, and what code calls that.
+    value: Option<(Bundle, Option<String>)>,
     reply: Option<ExecuteReply>,
     report: Option<Report>,
     /// Whether the kernel said that it has begun.
     is_busy: bool,
     is_idle: bool,
     is_interrupted: bool,
-    exits: bool,
+    exits: Option<Exit>,
+}
+
+/// The end of the kernel, as its code asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exit {
+    /// With which code.
+    pub(super) code: i32,
+    /// Whether the kernel ends itself.
+    pub(super) is_own: bool,
+}
+
+impl Exit {
+    /// As the kernel's `keepkernel` says: nothing of the kind, or the code that was meant.
+    fn of(keepkernel: &Value) -> Self {
+        let code = match keepkernel {
+            Value::Number(code) => code.as_i64().and_then(|code| i32::try_from(code).ok()).unwrap_or(1),
+            Value::Bool(true) | Value::String(_) | Value::Array(_) | Value::Object(_) => 1,
+            Value::Bool(false) | Value::Null => 0,
+        };
+        Self { code, is_own: matches!(keepkernel, Value::Bool(false) | Value::Null) }
+    }
 }
 
 /// What a kernel is asked for.
@@ -82,7 +104,7 @@ enum Asked {
     Comm,
 }
 
-/// What a line of code says of all of it, behind the sign of a comment: `# mainstay: pure`.
+/// What the first line of code says of all of it, behind the sign of a comment: `# mainstay: pure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     /// It changes nothing of the session, so it need not run again.
@@ -93,16 +115,13 @@ enum Mark {
 
 impl Mark {
     fn of(code: &str) -> Option<Self> {
-        code.lines().find_map(|line| {
-            let line = line.trim_start();
-            let comment = ["#", "//", "--", "%", ";"].iter().find_map(|sign| line.strip_prefix(sign))?;
-            match comment.trim_start_matches(|c: char| !c.is_alphanumeric()).strip_prefix("mainstay:")?.trim()
-            {
-                "pure" => Some(Self::Pure),
-                "stateful" => Some(Self::Stateful),
-                _ => None,
-            }
-        })
+        let line = code.lines().map(str::trim_start).find(|line| !line.is_empty())?;
+        let comment = ["#", "//", "--", "%", ";"].iter().find_map(|sign| line.strip_prefix(sign))?;
+        match comment.trim_start_matches(|c: char| !c.is_alphanumeric()).strip_prefix("mainstay:")?.trim() {
+            "pure" => Some(Self::Pure),
+            "stateful" => Some(Self::Stateful),
+            _ => None,
+        }
     }
 }
 
@@ -131,7 +150,7 @@ impl Execution {
             is_busy: false,
             is_idle: false,
             is_interrupted: false,
-            exits: false,
+            exits: None,
         }
     }
 
@@ -140,15 +159,16 @@ impl Execution {
         self.is_interrupted = true;
     }
 
-    /// Whether its code has asked the kernel to end.
-    pub(super) const fn exits(&self) -> bool {
+    /// How its code has asked the kernel to end, where it has.
+    pub(super) const fn exits(&self) -> Option<Exit> {
         self.exits
     }
 
     /// Takes in the reply, and tells what the kernel wants to be shown with it.
     pub(super) fn replied(&mut self, mut reply: ExecuteReply) -> Vec<RunnerNotice> {
         let payload = std::mem::take(&mut reply.payload);
-        self.exits = payload.iter().any(|wanted| wanted.source.ends_with("ask_exit"));
+        let asks = payload.iter().find(|wanted| wanted.source.ends_with("ask_exit"));
+        self.exits = asks.map(|asks| Exit::of(&asks.keepkernel));
         let pages =
             payload.into_iter().filter(|wanted| wanted.source.ends_with("page") && !wanted.data.is_empty());
         let pages = pages.map(|page| shown(Some(self.job), None, bundle(page.data))).collect();
@@ -214,15 +234,10 @@ impl Execution {
             "error" => return Ok(self.clear().into_iter().collect()),
             "execute_result" => {
                 let Shown { data, transient } = message.read()?;
-                let data = bundle(data);
-                self.value = Some(data.text().to_owned());
-                // Of a value in no other form its text is enough.
-                let is_rich = data.forms().next().is_some();
-                let shown = is_rich.then(|| {
-                    let display = Display { is_value: true, ..display(transient.display_id, data) };
-                    RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
-                });
-                return Ok(self.clear().into_iter().chain(shown).collect());
+                let before = self.value.replace((bundle(data), transient.display_id));
+                // IPython can be told to give the value of each expression.
+                let before = before.map(|(data, id)| shown(Some(self.job), id, data));
+                return Ok(before.into_iter().chain(self.clear()).collect());
             }
             _ => {}
         }
@@ -266,10 +281,20 @@ impl Execution {
         if begun.trim().is_empty() { UNSAID.to_owned() } else { begun }
     }
 
-    /// What came of it.
-    pub(super) fn finish(self) -> RunnerNotice {
+    /// What came of it. Of a value in no other form its text is enough.
+    pub(super) fn finish(mut self) -> Vec<RunnerNotice> {
+        let value = self.value.take();
+        let text = value.as_ref().map(|(data, _)| data.text().to_owned());
+        let rich = value.filter(|(data, _)| data.forms().next().is_some()).map(|(data, id)| {
+            let display = Display { is_value: true, ..display(id, data) };
+            RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
+        });
+        rich.into_iter().chain([self.ended(text)]).collect()
+    }
+
+    fn ended(self, value: Option<String>) -> RunnerNotice {
         let took = self.began.elapsed();
-        let Self { job, asked, value, reply, report, is_interrupted, .. } = self;
+        let Self { job, asked, reply, report, is_interrupted, .. } = self;
         let mark = match asked {
             Asked::Code(mark) => mark,
             Asked::Comm => return RunnerNotice::CommTaken { job },
@@ -438,8 +463,8 @@ mod tests {
     }
 
     fn report(execution: Execution) -> JobReport {
-        match execution.finish() {
-            RunnerNotice::Finished { job: of, report } if of == job() => report,
+        match execution.finish().pop() {
+            Some(RunnerNotice::Finished { job: of, report }) if of == job() => report,
             other => panic!("{other:?}"),
         }
     }
@@ -467,15 +492,24 @@ mod tests {
 
     #[test]
     fn a_value_is_shown_besides_where_it_has_other_forms() {
+        let plain =
+            |text: &str| json!({ "data": { "text/plain": text }, "metadata": {}, "execution_count": 1 });
+        let rich = json!({ "data": { "text/plain": "\u{1b}[33m<t>\u{1b}[39m", "text/html": "<b>" }, "execution_count": 1 });
         let mut execution = execution("x");
-        let plain = json!({ "data": { "text/plain": "2" }, "metadata": {}, "execution_count": 1 });
-        assert_eq!(heard(&mut execution, "execute_result", &plain), []);
-        let text = "\u{1b}[33m<t>\u{1b}[39m";
-        let rich = json!({ "data": { "text/plain": text, "text/html": "<b>" }, "execution_count": 1 });
-        let shown = heard(&mut execution, "execute_result", &rich).remove(0);
-        assert!(matches!(&shown, RunnerNotice::Display { display, .. } if display.is_value));
-        let report = report(execution);
+        assert_eq!(heard(&mut execution, "execute_result", &rich), []);
+        let notices = execution.finish();
+        let [RunnerNotice::Display { display, .. }, RunnerNotice::Finished { report, .. }] = &notices[..]
+        else {
+            panic!("{notices:?}")
+        };
+        assert!(display.is_value);
         assert_eq!((report.result.value.as_deref(), report.result.display.as_str()), (Some("<t>"), "<t>\n"));
+        let mut execution = self::execution("1\n2");
+        assert_eq!(heard(&mut execution, "execute_result", &plain("1")), []);
+        let shown = heard(&mut execution, "execute_result", &plain("2"));
+        let [RunnerNotice::Display { display, .. }] = &shown[..] else { panic!("{shown:?}") };
+        assert_eq!((display.is_value, display.data.text()), (false, "1"), "each but the last is shown");
+        assert_eq!(self::report(execution).result.value.as_deref(), Some("2"));
     }
 
     #[test]
@@ -517,6 +551,8 @@ mod tests {
             ("#| mainstay: stateful\n1", &pure, true),
             ("# mainstay: whatever", &unknown, true),
             ("print('# mainstay: pure')", &unknown, true),
+            ("\n# mainstay: pure", &unknown, false),
+            ("x = 1\n# mainstay: pure", &unknown, true),
         ] {
             let mut execution = execution(code);
             execution.replied(reply(content.clone()));
@@ -566,7 +602,15 @@ mod tests {
         assert!(
             matches!(&shown[..], [RunnerNotice::Display { display, .. }] if display.data.text().starts_with("Doc"))
         );
-        assert!(execution.exits());
+        assert_eq!(execution.exits(), Some(Exit { code: 0, is_own: true }));
+        let code = |keepkernel: Value| {
+            let asks = json!({ "source": "ask_exit", "keepkernel": keepkernel });
+            let mut execution = self::execution("exit(4)");
+            execution.replied(reply(json!({ "status": "ok", "payload": [asks] })));
+            execution.exits().map(|exit| (exit.code, exit.is_own))
+        };
+        assert_eq!(code(json!(4)), Some((4, false)));
+        assert_eq!(code(json!("no")), Some((1, false)));
     }
 
     #[test]
@@ -604,7 +648,7 @@ mod tests {
         );
         heard(&mut execution, "status", &json!({ "execution_state": "idle" }));
         assert!(execution.is_over());
-        assert_eq!(execution.finish(), RunnerNotice::CommTaken { job: job() });
+        assert_eq!(execution.finish(), [RunnerNotice::CommTaken { job: job() }]);
     }
 
     #[test]

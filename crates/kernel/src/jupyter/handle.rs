@@ -208,7 +208,11 @@ impl Process for Handle {
             None => return,
         }
         match self.start.kernelspec.interrupt {
-            Interrupt::Signal => group.interrupt(),
+            Interrupt::Signal => {
+                group.interrupt();
+                // Python that waits in its event loop takes note of a signal once something wakes it.
+                line.wake().await;
+            }
             // A kernel that does not stop is killed when its grace ends.
             Interrupt::Message => drop(line.command("interrupt_request", &json!({})).await),
         }

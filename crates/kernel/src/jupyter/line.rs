@@ -166,6 +166,14 @@ impl Line {
         answer.await.map_err(|_| failed("it ended before it answered"))
     }
 
+    /// Says something of no importance to it, whose answer nobody waits for.
+    pub(super) async fn wake(&self) {
+        let message = self.message("kernel_info_request", &new_id(), &json!({}));
+        if let Err(error) = self.send(&self.shell, message).await {
+            tracing::debug!(%error, "a kernel could not be woken");
+        }
+    }
+
     /// Notes what code asks.
     pub(super) fn is_asked(&self, ask: AskId, request: &Message) {
         // A header is text alone, so it can be written.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use zeromq::{DealerRecvHalf, SocketRecv, ZmqMessage, ZmqResult};
 
 use super::content::{ExecuteReply, InputRequest};
-use super::execution::{Execution, published};
+use super::execution::{Execution, Exit, published};
 use super::launch::Files;
 use super::line::{Line, report_of};
 use super::published::Published;
@@ -199,7 +199,11 @@ impl Reader {
     async fn next(&mut self) -> Next {
         let has_room = self.backlog.has_room();
         let quiet_from = self.line.running().as_ref().and_then(|execution| {
-            let patience = if execution.exits() { FAREWELL } else { SILENCE };
+            let patience = match execution.exits() {
+                Some(Exit { is_own: true, .. }) => FAREWELL,
+                Some(Exit { is_own: false, .. }) => Duration::ZERO,
+                None => SILENCE,
+            };
             execution.is_expected().then(|| self.heard_at.max(execution.began.into()) + patience)
         });
         let late_until = self.late_until;
@@ -313,7 +317,7 @@ impl Reader {
         if self.report.is_some() {
             return;
         }
-        let execution = self.line.running().take_if(|execution| !execution.exits());
+        let execution = self.line.running().take_if(|execution| execution.exits().is_none());
         match execution {
             Some(execution) => self.finish(execution),
             // It was to end itself.
@@ -328,7 +332,8 @@ impl Reader {
         let line = Arc::clone(&self.line);
         let mut running = line.running();
         // Where its code has asked the kernel to end, that is its end.
-        let Some(execution) = running.as_ref().filter(|execution| execution.is_over() && !execution.exits())
+        let Some(execution) =
+            running.as_ref().filter(|execution| execution.is_over() && execution.exits().is_none())
         else {
             return;
         };
@@ -346,7 +351,7 @@ impl Reader {
 
     fn finish(&mut self, execution: Execution) {
         self.drain_pipes();
-        self.backlog.push(execution.finish());
+        execution.finish().into_iter().for_each(|notice| self.backlog.push(notice));
     }
 
     fn printed(&mut self, stream: OutputStream, text: String) {
@@ -376,11 +381,17 @@ impl Reader {
             self.on_published(frames);
         }
         self.drain_pipes();
-        let ended_by = self.line.running().take().filter(Execution::exits);
-        if let Some(execution) = ended_by {
-            let blame = Blame { job: execution.job, is_sure: true };
-            self.last_words = Some(LastWords { blame, reason: None });
-        }
+        let ended_by =
+            self.line.running().take().and_then(|execution| Some((execution.job, execution.exits()?)));
+        let exit = match ended_by {
+            Some((job, Exit { code, .. })) => {
+                let blame = Blame { job, is_sure: true };
+                self.last_words = Some(LastWords { blame, reason: None });
+                // However the process ended then: that was its wish.
+                WorkerExit::Code(code)
+            }
+            None => exit,
+        };
         self.line.abandon();
         while let Some(notice) = self.backlog.pop() {
             // Nobody listens any more once the session has dropped its worker.

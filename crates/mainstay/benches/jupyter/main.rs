@@ -38,7 +38,10 @@ fn main() {
         );
         return;
     };
-    let kernels = Path::new(&kernels).join("share/jupyter");
+    // The same ipykernel for all: that of the Python with jupyter_server.
+    let own = Path::new(&python).ancestors().nth(2).unwrap();
+    let places = [own, Path::new(&kernels)].map(|folder| folder.join("share/jupyter"));
+    let kernels = std::env::join_paths(places).unwrap();
 
     let mut direct = Direct::start(folder, &python);
     let mut daemon = Daemon::start(folder, &kernels);
@@ -49,26 +52,29 @@ fn main() {
 
     println!("| | session created | `1+1` there and back, median | p99 |");
     println!("|---|---|---|---|");
-    let ours_created = daemon.create("python3", "bench");
+    let (bench, ours_created) = daemon.create("python3", "bench");
     let (mut kernel, theirs_created) = server.kernel("python3");
-    let fsharp_created = named("DOTNET_ROOT").map(|_| daemon.create("fsharp", "fsharp"));
+    let fsharp = named("DOTNET_ROOT").map(|_| {
+        daemon.create("fsharp", "built");
+        daemon.create("fsharp", "fsharp")
+    });
     // By turns, so that what else the machine does is the same for all.
     let mut of = [const { Executions::new() }; 4];
     for round in 0..20 + EXECUTIONS {
         let is_counted = round >= 20;
         of[0].time(is_counted, || direct.execute("1+1"));
-        of[1].time(is_counted, || daemon.execute("bench", "1+1"));
+        of[1].time(is_counted, || daemon.execute(&bench, "1+1"));
         of[2].time(is_counted, || kernel.execute("1+1"));
-        if fsharp_created.is_some() {
-            of[3].time(is_counted, || daemon.execute("fsharp", "1+1"));
+        if let Some((session, _)) = &fsharp {
+            of[3].time(is_counted, || daemon.execute(session, "1+1"));
         }
     }
-    let [bare, ours, theirs, fsharp] = &of;
+    let [bare, ours, theirs, ours_in_fsharp] = &of;
     bare.print("ipykernel itself, over ZeroMQ", Some(direct.created));
     ours.print("Mainstay, ipykernel", Some(ours_created));
     theirs.print("jupyter_server, ipykernel", Some(theirs_created));
-    if fsharp_created.is_some() {
-        fsharp.print("Mainstay, F#", fsharp_created);
+    if let Some((_, created)) = &fsharp {
+        ours_in_fsharp.print("Mainstay, F#", Some(*created));
     }
     println!(
         "\nMainstay over the bare kernel: {:.2} ms; over jupyter_server: {:.2} of its round trip",
@@ -80,22 +86,22 @@ fn main() {
         "\n| {LINES} lines | first at the client | all | lines a second | came |\n|---|---|---|---|---|"
     );
     direct.print(FLUSHED).print("ipykernel itself, each line flushed");
-    daemon.print("bench", FLUSHED).print("Mainstay, ipykernel");
+    daemon.print(&bench, FLUSHED).print("Mainstay, ipykernel");
     kernel.print(FLUSHED).print("jupyter_server, ipykernel");
-    daemon.create("xpython", "xpython");
-    let ours = daemon.print("xpython", WRITTEN);
+    let ours = daemon.create("xpython", "xpython").0;
+    let ours = daemon.print(&ours, WRITTEN);
     ours.print("Mainstay, xeus-python");
     let theirs = server.kernel("xpython").0.print(WRITTEN);
     theirs.print("jupyter_server, xeus-python");
-    if fsharp_created.is_some() {
-        daemon.print("fsharp", FSHARP).print("Mainstay, F#");
+    if let Some((session, _)) = &fsharp {
+        daemon.print(session, FSHARP).print("Mainstay, F#");
     }
     println!("\nWith xeus-python: {:.1} times the lines a second", Lines::rate(&ours) / Lines::rate(&theirs));
 
     println!(
         "\n| the server without its kernels | few sessions | {IDLE} sessions more | history again |\n|---|---|---|---|"
     );
-    let history = daemon.history("bench");
+    let history = daemon.history(&bench);
     let (few, many) = (daemon.resident(), {
         for number in 0..IDLE {
             daemon.create("python3", &format!("idle{number}"));

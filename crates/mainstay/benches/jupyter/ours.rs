@@ -1,5 +1,6 @@
 //! The daemon, over HTTP: what it answers is on the disk.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,8 +23,8 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// It finds kernelspecs on this path.
-    pub(crate) fn start(folder: &Path, kernels: &Path) -> Self {
+    /// It finds kernelspecs on these paths.
+    pub(crate) fn start(folder: &Path, kernels: &OsStr) -> Self {
         let home = folder.join("home");
         let mut child = Command::new(env!("CARGO_BIN_EXE_mainstay"))
             .args(["serve", "--announce", "--port", "0"])
@@ -43,13 +44,13 @@ impl Daemon {
         Self { server, folder: folder.to_owned(), port, token, http }
     }
 
-    /// From the request for a session until it takes code.
-    pub(crate) fn create(&mut self, kind: &str, name: &str) -> Duration {
+    /// A session, by its id, and how long it took from the request for it until it takes code.
+    pub(crate) fn create(&mut self, kind: &str, name: &str) -> (String, Duration) {
         let began = Instant::now();
         let new = json!({ "kind": kind, "name": name, "workingDirectory": self.folder });
         let created = self.http.ask("POST", "/sessions", "Prefer: wait=60\r\n", &new);
         assert_eq!(created["state"], "Ready", "{created}");
-        began.elapsed()
+        (created["session"].as_str().unwrap().to_owned(), began.elapsed())
     }
 
     pub(crate) fn execute(&mut self, session: &str, code: &str) {
@@ -63,7 +64,7 @@ impl Daemon {
         let mut lines = Lines::begin();
         let printing = std::thread::spawn(move || execute(&mut printer, &session, &code));
         // The code itself is told as well.
-        while !stream.line().contains("evalRequested") {}
+        while !stream.line().contains("running") {}
         while !lines.take(&stream.line(), END) {}
         printing.join().unwrap();
         lines

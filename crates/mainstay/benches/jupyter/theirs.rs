@@ -1,5 +1,6 @@
 //! jupyter_server, over its WebSocket.
 
+use std::ffi::OsStr;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,8 +21,8 @@ pub(crate) struct JupyterServer {
 }
 
 impl JupyterServer {
-    /// It finds kernelspecs on this path, besides its own.
-    pub(crate) fn start(folder: &Path, python: &str, kernels: &Path) -> Self {
+    /// It finds kernelspecs on these paths, besides its own.
+    pub(crate) fn start(folder: &Path, python: &str, kernels: &OsStr) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let child = Command::new(python)
             .args(["-m", "jupyter_server", "--no-browser", "--allow-root", "--ServerApp.port_retries=0"])

@@ -202,6 +202,11 @@ pub(crate) fn question_text(question: &Question) -> String {
     format!("{} {}", question.prompt.trim_end(), wanted(question)).trim_end().to_owned()
 }
 
+/// What says nothing of which text is wanted.
+fn is_plain(key: &String) -> bool {
+    ["type", "writeOnly"].contains(&key.as_str())
+}
+
 /// What an answer must be, in words where there are short ones.
 fn wanted(question: &Question) -> String {
     let Question { schema, default, .. } = question;
@@ -211,7 +216,9 @@ fn wanted(question: &Question) -> String {
             choices.iter().map(choice).collect::<Vec<_>>().join(", ")
         }
         (_, Some("boolean")) => "yes or no".to_owned(),
-        (_, Some("string")) if schema.as_object().is_some_and(|schema| schema.len() == 1) => String::new(),
+        (_, Some("string")) if schema.as_object().is_some_and(|schema| schema.keys().all(is_plain)) => {
+            String::new()
+        }
         (_, _) => schema.to_string(),
     };
     match default {

@@ -1,12 +1,26 @@
-//! How an eval's code ended its worker, as the event that ended the eval says.
+//! How an eval's code wanted to end: its worker, as the event that ended the eval says, or itself, by Python's `SystemExit`.
 
 use mainstay_gateway::rpc::api::ListEvents;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EvalView;
-use mainstay_model::{Error, EvalEnding, EventBody, Failure, Seq, WorkerExit};
+use mainstay_model::{Error, EvalEnding, EventBody, Failure, RaisedError, Seq, WorkerExit};
+
+/// What Python raises where code calls `sys.exit`.
+const SYSTEM_EXIT: &str = "SystemExit";
+
+/// The code that a `SystemExit` with this message stands for. Source: Python's `sys.exit`.
+fn code_of(message: &str) -> i32 {
+    match message.trim() {
+        "" | "None" => 0,
+        text => text.parse().unwrap_or(1),
+    }
+}
 
 /// The code that the eval's own code called `exit` with; none where it did not.
 pub(crate) async fn own_exit_code(client: &Client, eval: &EvalView) -> Result<Option<i32>, Error> {
+    if let Some(RaisedError { message, .. }) = eval.error.as_ref().filter(|error| error.kind == SYSTEM_EXIT) {
+        return Ok(Some(code_of(message)));
+    }
     if eval.ending != (EvalEnding::WorkerExited { exit: WorkerExit::Unknown }).name() {
         return Ok(None);
     }
@@ -20,4 +34,14 @@ pub(crate) async fn own_exit_code(client: &Client, eval: &EvalView) -> Result<Op
         }) => Some(code),
         Some(_) | None => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_exit_means_what_python_ends_with() {
+        assert_eq!(["", "None", "0", "3", "no such file"].map(code_of), [0, 0, 0, 3, 1]);
+    }
 }

@@ -1,12 +1,13 @@
 //! `mainstay kernel doctor`: whether sessions of a kind can run here, and what mends it where they cannot.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mainstay_kernel::fsharp::{Problem, Report, Search, examine};
 use mainstay_kernel::jupyter::{Kernelspec, Start, launch};
-use mainstay_model::{Error, SessionKind};
+use mainstay_model::{Error, Limits, SessionKind};
 use serde::Serialize;
+use tokio::time::timeout;
 
 use super::kernel::{found_line, spec_line};
 use super::target::working_directory;
@@ -56,7 +57,10 @@ pub(super) async fn jupyter(home: &Home, kind: &SessionKind, json: bool) -> Resu
     };
     match answered {
         Ok(answer) => examined.answer = Some(answer),
-        Err(error) => examined.problems.push(Problem { what: error.to_string(), remedy: error.next_step() }),
+        Err(error) => {
+            let remedy = examined.kernelspec.as_ref().map_or_else(|| error.next_step(), remedy);
+            examined.problems.push(Problem { what: error.to_string(), remedy });
+        }
     }
     if json {
         super::print_json(&examined)?;
@@ -66,13 +70,25 @@ pub(super) async fn jupyter(home: &Home, kind: &SessionKind, json: bool) -> Resu
     Ok(exit_code(&examined.problems))
 }
 
+/// What helps where a kernel that is found does not answer.
+fn remedy(spec: &Kernelspec) -> String {
+    let file = spec.folder.join("kernel.json");
+    format!(
+        "Mend or remove {}; what it starts must answer. `mainstay kernel list` shows the other kinds.",
+        file.display()
+    )
+}
+
 async fn ask(kernelspec: Kernelspec) -> Result<Answer, Error> {
     let failed = |error: std::io::Error| Error::WorkerFailed { reason: error.to_string() };
     let sockets = tempfile::tempdir().map_err(failed)?;
     let start =
         Start { kernelspec, working_directory: working_directory()?, sockets: sockets.path().to_owned() };
     let began = Instant::now();
-    let started = launch(start).await?;
+    let limit = Duration::from_millis(Limits::default().worker_start_ms);
+    let started = timeout(limit, launch(start)).await.map_err(|_| Error::WorkerFailed {
+        reason: format!("it does not answer within {} s", limit.as_secs()),
+    })??;
     let info = started.runner.process().info();
     let after_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Answer { kernel: info.kernel, runtime: info.runtime, after_ms })

@@ -59,7 +59,8 @@ impl Register {
                     language: language(home, &session.kind)?.1,
                     display_name: format!("{} on Mainstay", printable(&session.name)),
                     session: Some(session.session.to_string()),
-                    name: session.name,
+                    // Names of sessions are nobody's for good, and may look alike once they are those of folders.
+                    name: format!("session-{}", session.short_id),
                     kind: session.kind,
                 }
             }

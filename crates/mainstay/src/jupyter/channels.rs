@@ -99,8 +99,14 @@ fn taken(mut half: RouterRecvHalf, key: Key) -> Incoming {
 }
 
 impl Voice {
-    /// Answers a request on the channel it came by.
-    pub(super) async fn reply(&self, channel: Channel, request: &Message, kind: &str, content: &Value) {
+    /// Answers a request on the channel it came by; gives the answer's id.
+    pub(super) async fn reply(
+        &self,
+        channel: Channel,
+        request: &Message,
+        kind: &str,
+        content: &Value,
+    ) -> String {
         let mut message = self.message(Some(request), kind, content);
         message.identities.clone_from(&request.identities);
         let half = match channel {
@@ -108,10 +114,12 @@ impl Voice {
             Channel::Stdin => &self.stdin,
             Channel::Shell | Channel::Iopub | Channel::Heartbeat => &self.shell,
         };
+        let id = message.header.msg_id.clone();
         // A front end that is gone needs no answer.
         if let Err(error) = half.lock().await.send(message.encode(&self.key)).await {
             tracing::debug!(%error, kind, "an answer could not be sent");
         }
+        id
     }
 
     /// Says something to all front ends, because of a request where there is one.

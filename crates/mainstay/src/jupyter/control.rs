@@ -1,12 +1,14 @@
 //! What a front end asks without waiting behind code that runs: to interrupt it, to end.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use mainstay_gateway::rpc::api::{CancelSession, Method, ResetSession, Sent};
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::Error;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::Running;
 use super::channels::{Incoming, Voice};
@@ -14,6 +16,9 @@ use super::content::ShutdownRequest;
 use super::seat::CLIENT;
 use crate::connect::connect_or_start;
 use crate::home::Home;
+
+/// How long an interrupt waits for the request to end that often follows it.
+const BEFORE_THE_END: Duration = Duration::from_millis(150);
 
 /// What serves these requests.
 pub(super) struct Control {
@@ -37,7 +42,19 @@ impl Control {
 
     /// Serves requests until one asks for the end.
     pub(super) async fn serve(self, mut requests: Incoming) {
-        while let Some(request) = requests.recv().await {
+        let mut next = None;
+        while let Some(request) = match next.take() {
+            Some(request) => Some(request),
+            None => requests.recv().await,
+        } {
+            if request.header.msg_type == "interrupt_request" {
+                next = timeout(BEFORE_THE_END, requests.recv()).await.ok().flatten();
+                // It ends, and what runs goes on: who shuts a kernel down interrupts it first.
+                if next.as_ref().is_some_and(ends) {
+                    self.voice.reply(Channel::Control, &request, "interrupt_reply", &said(Ok(()))).await;
+                    continue;
+                }
+            }
             self.voice.publish(Some(&request), "status", &json!({ "execution_state": "busy" })).await;
             let ends = self.answer(&request).await;
             self.voice.publish(Some(&request), "status", &json!({ "execution_state": "idle" })).await;
@@ -96,6 +113,12 @@ impl Control {
     async fn call<M: Method>(&self, method: M) -> Result<M::Answer, Error> {
         connect_or_start(&self.home, CLIENT).await?.client.call(method).await
     }
+}
+
+/// Whether it asks for the end of this kernel, and for no new one.
+fn ends(request: &Message) -> bool {
+    request.header.msg_type == "shutdown_request"
+        && request.read::<ShutdownRequest>().is_ok_and(|asked| !asked.restart)
 }
 
 fn said(answer: Result<(), Error>) -> Value {

@@ -29,8 +29,8 @@ struct Run<'a> {
     asked: &'a ExecuteRequest,
     command: CommandId,
     asks: OwnAsks,
-    /// What was put to the front end last.
-    put: Option<AskId>,
+    /// What was put to the front end last, and the message that did so.
+    put: Option<(AskId, String)>,
     /// It asked where nobody can answer.
     is_unanswerable: bool,
 }
@@ -58,6 +58,7 @@ impl Shell {
             put: None,
             is_unanswerable: false,
         };
+        self.last = Some(request.clone());
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.command.clone());
         let ran = self.run(&mut run).await;
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -143,22 +144,29 @@ impl Shell {
     /// Puts what the code asks to the front end that asked for it.
     async fn put_ask(&self, run: &mut Run<'_>) {
         let Some(ask) = run.asks.open() else { return };
-        if run.put == Some(ask.ask) {
+        if run.put.as_ref().is_some_and(|(put, _)| *put == ask.ask) {
             return;
         }
         let (question, id) = (ask.question.clone(), ask.ask);
-        run.put = Some(id);
         if !run.asked.allow_stdin {
+            run.put = Some((id, String::new()));
             run.is_unanswerable = true;
             return self.stop(&run.command).await;
         }
         let is_secret = question.schema["writeOnly"] == json!(true);
         let content = json!({ "prompt": question.prompt, "password": is_secret });
-        self.voice.reply(Channel::Stdin, run.request, "input_request", &content).await;
+        let message = self.voice.reply(Channel::Stdin, run.request, "input_request", &content).await;
+        run.put = Some((id, message));
     }
 
     async fn answer_ask(&self, answer: &Message, run: &mut Run<'_>) -> Result<(), Error> {
-        let (Ok(InputReply { value }), Some(ask)) = (answer.read(), run.put) else { return Ok(()) };
+        let (Ok(InputReply { value }), Some((ask, put))) = (answer.read(), run.put.clone()) else {
+            return Ok(());
+        };
+        // What was typed for a question that somebody else has answered answers no other.
+        if answer.parent_id().is_some_and(|parent| parent != put) {
+            return Ok(());
+        }
         match run.asks.answer(&self.seat.client(), ask, &value).await {
             Err(error @ Error::AnswerInvalid { .. }) => {
                 self.print(run.request, OutputStream::Stderr, &format!("{error}\n")).await;

@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use mainstay_kernel::jupyter::kernelspec::METADATA;
+use mainstay_model::notebook::OWN_KERNELS;
 use mainstay_model::{Error, SessionKind};
 use serde_json::{Value, json};
 
 use crate::home::{HOME_VARIABLE, Home};
-
-/// How the names of these kernelspecs begin.
-const PREFIX: &str = "mainstay-";
 
 /// A kernelspec to be written, or that was.
 pub(crate) struct Registration {
@@ -29,7 +27,7 @@ impl Registration {
     /// What front ends know it by.
     fn folder_name(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-        format!("{PREFIX}{}", self.name.to_lowercase().chars().map(plain).collect::<String>())
+        format!("{OWN_KERNELS}{}", self.name.to_lowercase().chars().map(plain).collect::<String>())
     }
 
     /// Writes it under a folder of kernelspecs; gives its own.

@@ -35,6 +35,8 @@ pub(super) struct Shell {
     pub(super) answers: Incoming,
     /// How often code ran.
     pub(super) count: u64,
+    /// The request that ran code last.
+    pub(super) last: Option<Message>,
     /// Under which names something was displayed.
     pub(super) displayed: HashSet<DisplayId>,
 }
@@ -48,7 +50,7 @@ impl Shell {
         answers: Incoming,
     ) -> Self {
         let count = seat.evals();
-        Self { seat, voice, running, requests, answers, count, displayed: HashSet::new() }
+        Self { seat, voice, running, requests, answers, count, last: None, displayed: HashSet::new() }
     }
 
     /// Serves requests, for ever.
@@ -158,8 +160,15 @@ impl Shell {
     /// Takes in an event that nothing of ours waits for. Front ends share the widgets of a session.
     pub(super) async fn overhear(&mut self, event: &Event) {
         match &event.body {
-            EventBody::EvalRequested { .. } => self.count += 1,
+            // What is withheld is no part of the session.
+            EventBody::EvalRequested { withheld, .. } => self.count += u64::from(!withheld),
             EventBody::CommPublished { message, .. } => self.voice.pass_on(None, message).await,
+            // What code left running puts out belongs to what ran last, as far as anybody knows.
+            EventBody::OutputProduced { job: None, .. } | EventBody::OutputDisplayed { job: None, .. } => {
+                if let Some(request) = self.last.clone() {
+                    self.tell(&request, event).await;
+                }
+            }
             _ => {}
         }
     }

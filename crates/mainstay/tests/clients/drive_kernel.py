@@ -59,6 +59,14 @@ def live():
         client, "from IPython.display import display\nd = display(1, display_id=True)\nd.update(2)"
     )
 
+    late = client.execute("import threading\nthreading.Timer(0.5, lambda: print('late', flush=True)).start()")
+    while True:
+        said = client.get_iopub_msg(timeout=PATIENCE)
+        if said["msg_type"] == "stream":
+            steps["late"] = [said["content"]["text"], said["parent_header"]["msg_id"] == late]
+            break
+    client.get_shell_msg(timeout=PATIENCE)
+
     def interrupt(message):
         if message["msg_type"] == "stream":
             manager.interrupt_kernel()

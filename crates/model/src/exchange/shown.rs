@@ -17,6 +17,9 @@ use crate::id::SessionKind;
 use crate::notebook::{self, CellKind, ScriptLanguage};
 use crate::transcribe::result_text;
 
+/// What stands where a cell put out more than is kept.
+const CUT: &str = "… (what it printed further is not kept: `output-bytes-per-job`)\n";
+
 /// A cell as it is shown.
 pub(super) struct Shown<'a> {
     pub(super) code: &'a str,
@@ -83,7 +86,8 @@ impl<'a> Shown<'a> {
                     };
                 }
                 JobPart::Cancelled(_) => shown.ending = Ending::Failed("cancelled"),
-                JobPart::Interrupted | JobPart::OutputCut | JobPart::CancelRequested | JobPart::TimedOut => {}
+                JobPart::OutputCut => shown.print(OutputStream::Stderr, CUT),
+                JobPart::Interrupted | JobPart::CancelRequested | JobPart::TimedOut => {}
             }
         }
         shown

@@ -138,11 +138,16 @@ fn polyglot_code(json: &Map<String, Value>, source: &str, default: &Language) ->
     Cell::new(CellKind::Code(Some(language)), source, 1)
 }
 
+/// How Jupyter's kernels begin that are sessions of Mainstay: with the kind of those behind it.
+pub const OWN_KERNELS: &str = "mainstay-";
+
 /// What the notebook says of all its cells: the kernel's name first.
 fn said(document: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let places = ["/kernelspec/name", "/kernelspec/language", "/language_info/name"];
     let metadata = document.get("metadata");
-    places.into_iter().filter_map(move |place| metadata?.pointer(place)?.as_str())
+    let said = places.into_iter().filter_map(move |place| metadata?.pointer(place)?.as_str());
+    // A kernel of Mainstay's own is another in a session.
+    said.map(|name| name.strip_prefix(OWN_KERNELS).unwrap_or(name))
 }
 
 /// The language of a Polyglot notebook's cells that do not say theirs; none where it is of another kernel than .NET Interactive.

@@ -13,7 +13,7 @@ use std::path::Path;
 use serde_json::Value;
 
 pub(crate) use dib::written as dib_text;
-pub use ipynb::Ipynb;
+pub use ipynb::{Ipynb, OWN_KERNELS};
 pub use language::Language;
 pub use script::ScriptLanguage;
 pub use step::Steps;
