@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
 use mainstay_kernel::jupyter::install::is_installable;
-use mainstay_kernel::jupyter::{self, Kernelspec, Places};
+use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places};
 use mainstay_model::exchange::{Header, Kernel};
 use mainstay_model::notebook::Language;
 use mainstay_model::{Error, SessionKind};
@@ -18,6 +18,12 @@ use crate::terminal::{self, RewrittenLine, bytes};
 /// Where kernelspecs are looked for, by whoever works in this folder.
 pub(crate) fn places(home: &Home, folder: Option<&Path>) -> Places {
     Places::new(&home.jupyter(), folder)
+}
+
+/// Whether the same kernel runs sessions of both kinds: a language stands for the kernel of it that is found first.
+pub(crate) fn is_same(kernelspecs: &Kernelspecs, one: &SessionKind, other: &SessionKind) -> bool {
+    let spec = |kind: &SessionKind| kernelspecs.choose(kind).ok().map(|spec| &spec.name);
+    one == other || spec(one).is_some_and(|own| spec(other) == Some(own))
 }
 
 /// Where F# SDKs are looked for.

@@ -90,6 +90,14 @@ fn a_front_end_asks_is_asked_interrupts_and_restarts() {
 }
 
 #[test]
+fn what_runs_when_a_notebook_is_closed_runs_on() {
+    let world = registered(&["python3"]);
+    told(front_end(&world, "drive_kernel.py", &["closed"]));
+    world.follow(0).wait_until(|event| event["kind"] == "evalCompleted" || event["kind"] == "evalCancelled");
+    assert_eq!(world.run(["eval", "--kind", "python3", "x"]).stdout, "7\n");
+}
+
+#[test]
 fn front_ends_show_the_widgets_of_a_session_and_move_them() {
     let world = registered(&["python3"]);
     let steps = told(front_end(&world, "drive_kernel.py", &["widgets", "mainstay-python3"]));

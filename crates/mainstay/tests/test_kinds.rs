@@ -252,6 +252,13 @@ fn code_that_is_cancelled_deep_in_its_libraries_yields() {
 }
 
 #[test]
+fn a_language_and_its_kernel_are_one_kind() {
+    let spoken = Spoken::to(&PYTHON);
+    assert_eq!(spoken.world.run(["eval", "--kind", "python", "x"]).stdout, "41\n");
+    assert_eq!(spoken.world.run(["session", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn python_code_ends_with_its_own_exit_code() {
     let spoken = Spoken::to(&PYTHON);
     let script = |code: &str| {

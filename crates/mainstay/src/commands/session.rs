@@ -24,7 +24,7 @@ use super::rebuild::Rebuild;
 use super::refresh::Refresh;
 use super::stats::Stats;
 use super::story::Story;
-use super::target::{Target, create, settle, working_directory};
+use super::target::{create, most_recent, settle, working_directory};
 use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -214,7 +214,7 @@ impl SessionArgs {
 pub(super) async fn named(client: &Client, session: Option<String>) -> Result<SessionView, Error> {
     let session = match session {
         Some(session) => session,
-        None => Target::default().find(client).await?.session.to_string(),
+        None => most_recent(client).await?.session.to_string(),
     };
     client.call(GetSession { session }).await
 }

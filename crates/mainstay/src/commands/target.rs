@@ -49,13 +49,12 @@ pub(crate) struct Target {
 
 impl Target {
     /// The session that is meant, which must be there.
-    pub(crate) async fn find(&self, client: &Client) -> Result<SessionView, Error> {
+    pub(crate) async fn find(&self, home: &Home, client: &Client) -> Result<SessionView, Error> {
         if let Some(session) = &self.session {
             return client.call(GetSession { session: session.clone() }).await;
         }
         let folder = working_directory()?;
-        let found = self.most_recent(client, &folder, |_| true).await?;
-        found.ok_or_else(|| Error::SessionNotFound { reference: format!("folder {}", folder.display()) })
+        self.most_recent(home, client, &folder, |_| true).await?.ok_or_else(|| none_in(&folder))
     }
 
     /// The session that is meant; one of this folder is created where there is none.
@@ -65,7 +64,7 @@ impl Target {
         }
         // What is to run does not go into an agent's conversation unasked.
         let runs = |session: &SessionView| self.kind.is_some() || !session.kind.is_agent();
-        match self.most_recent(client, &working_directory()?, runs).await? {
+        match self.most_recent(home, client, &working_directory()?, runs).await? {
             Some(session) => Ok(session),
             None => self.create(home, client, default_kind(home, &working_directory()?)?).await,
         }
@@ -88,10 +87,8 @@ impl Target {
         let is_there = |kind: &&SessionKind| kind.is_fsharp() || spec(kind).is_some();
         let could_be = |kind: &&SessionKind| is_installable(kind);
         let kind = kinds.iter().find(is_there).or_else(|| kinds.iter().find(could_be)).unwrap_or(first);
-        let is_meant = |session: &SessionView| {
-            session.kind == *kind || spec(kind).is_some_and(|own| spec(&session.kind) == Some(own))
-        };
-        match self.most_recent(client, &folder, is_meant).await? {
+        let is_meant = |session: &SessionView| kernels::is_same(&kernelspecs, kind, &session.kind);
+        match self.most_recent(home, client, &folder, is_meant).await? {
             Some(session) => Ok(session),
             None => self.create(home, client, kind.clone()).await,
         }
@@ -110,7 +107,8 @@ impl Target {
             (Some(session), _) => Some(client.call(GetSession { session: session.clone() }).await?),
             (None, true) => None,
             (None, false) => {
-                self.most_recent(client, &working_directory()?, |session| session.kind.is_agent()).await?
+                self.most_recent(home, client, &working_directory()?, |session| session.kind.is_agent())
+                    .await?
             }
         };
         let kind = found.as_ref().map_or(kind, |session| session.kind.clone());
@@ -151,23 +149,44 @@ impl Target {
 
     async fn most_recent(
         &self,
+        home: &Home,
         client: &Client,
         folder: &Path,
         is_meant: impl Fn(&SessionView) -> bool,
     ) -> Result<Option<SessionView>, Error> {
         let (kind, project) = (self.kind.as_ref().map(SessionKind::new).transpose()?, self.project()?);
-        let here =
-            ListSessions { working_directory: Some(folder.display().to_string()), ..ListSessions::default() };
-        let sessions = client.call(here).await?;
-        // What others have here is not taken by mistake: it has to be named.
-        let own = &client.daemon.principal;
+        let sessions = own_in(client, folder).await?;
+        let is_jupyter = kind.as_ref().is_some_and(|kind| !kind.is_fsharp() && !kind.is_agent());
+        let kernelspecs = is_jupyter.then(|| kernels::places(home, Some(folder)).kernelspecs());
+        let is_of = |session: &SessionView, kind: &SessionKind| {
+            session.kind == *kind
+                || kernelspecs.as_ref().is_some_and(|known| kernels::is_same(known, kind, &session.kind))
+        };
         Ok(sessions.into_iter().find(|session| {
-            session.owner == *own
-                && is_meant(session)
-                && kind.as_ref().is_none_or(|kind| session.kind == *kind)
+            is_meant(session)
+                && kind.as_ref().is_none_or(|kind| is_of(session, kind))
                 && project.as_ref().is_none_or(|project| session.project.as_ref() == Some(project))
         }))
     }
+}
+
+/// The session of this folder that was used last.
+pub(super) async fn most_recent(client: &Client) -> Result<SessionView, Error> {
+    let folder = working_directory()?;
+    own_in(client, &folder).await?.into_iter().next().ok_or_else(|| none_in(&folder))
+}
+
+/// The sessions of a folder, the one that was used last first. What others have there is not taken by mistake: it has to be named.
+async fn own_in(client: &Client, folder: &Path) -> Result<Vec<SessionView>, Error> {
+    let here =
+        ListSessions { working_directory: Some(folder.display().to_string()), ..ListSessions::default() };
+    let mut sessions = client.call(here).await?;
+    sessions.retain(|session| session.owner == client.daemon.principal);
+    Ok(sessions)
+}
+
+fn none_in(folder: &Path) -> Error {
+    Error::SessionNotFound { reference: format!("folder {}", folder.display()) }
 }
 
 /// Creates a session. What its kind needs is made ready first, in view of the user.

@@ -16,6 +16,7 @@ use super::language::language_info;
 use crate::commands::target::{create, settle, working_directory};
 use crate::connect::{Connection, VERSION, connect_or_start};
 use crate::home::Home;
+use crate::kernels;
 use crate::link::{Link, is_loss};
 
 /// What the daemon knows this client as.
@@ -158,8 +159,11 @@ async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Resu
     let working_directory = working_directory()?.display().to_string();
     let here = ListSessions { working_directory: Some(working_directory.clone()), ..ListSessions::default() };
     let own = client.daemon.principal.clone();
+    let kernelspecs = kernels::places(home, Some(Path::new(&working_directory))).kernelspecs();
     let found = client.call(here).await?.into_iter().find(|session| {
-        session.owner == own && session.kind == kind && name.as_ref().is_none_or(|name| session.name == *name)
+        session.owner == own
+            && kernels::is_same(&kernelspecs, &kind, &session.kind)
+            && name.as_ref().is_none_or(|name| session.name == *name)
     });
     match found {
         Some(session) => Ok(session),

@@ -92,6 +92,16 @@ def live():
     return steps
 
 
+def closed():
+    """A notebook that is closed while a cell runs."""
+    manager, client = start_new_kernel(kernel_name=KERNEL)
+    client.execute("print('begun', flush=True)\nimport time\ntime.sleep(2)\nx = 7")
+    while client.get_iopub_msg(timeout=PATIENCE)["msg_type"] != "stream":
+        pass
+    client.stop_channels()
+    manager.shutdown_kernel()
+
+
 def crash():
     """A cell in whose middle whoever reads the first line kills the daemon."""
     manager, client = start_new_kernel(kernel_name=KERNEL)
@@ -204,6 +214,6 @@ def kept(kernel, *cells):
 
 if __name__ == "__main__":
     step, *arguments = sys.argv[1:]
-    steps = {"live": live, "crash": crash, "widgets": lambda: widgets(*arguments), "kept": lambda: kept(*arguments),
+    steps = {"live": live, "closed": closed, "crash": crash, "widgets": lambda: widgets(*arguments), "kept": lambda: kept(*arguments),
              "no-widgets": lambda: no_widgets(*arguments), "notebook": lambda: notebook(*arguments)}
     print(json.dumps(steps[step]()))
