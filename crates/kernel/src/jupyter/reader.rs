@@ -201,8 +201,7 @@ impl Reader {
         let quiet_from = self.line.running().as_ref().and_then(|execution| {
             let patience = match execution.exits() {
                 Some(Exit { is_own: true, .. }) => FAREWELL,
-                Some(Exit { is_own: false, .. }) => Duration::ZERO,
-                None => SILENCE,
+                Some(Exit { is_own: false, .. }) | None => SILENCE,
             };
             execution.is_expected().then(|| self.heard_at.max(execution.began.into()) + patience)
         });
@@ -331,12 +330,13 @@ impl Reader {
         }
         let line = Arc::clone(&self.line);
         let mut running = line.running();
-        // Where its code has asked the kernel to end, that is its end.
-        let Some(execution) =
-            running.as_ref().filter(|execution| execution.is_over() && execution.exits().is_none())
-        else {
-            return;
-        };
+        let Some(execution) = running.as_ref().filter(|execution| execution.is_over()) else { return };
+        match execution.exits() {
+            None => {}
+            // The end of the process is that of the code.
+            Some(Exit { is_own: true, .. }) => return,
+            Some(Exit { is_own: false, .. }) => return self.group.kill(),
+        }
         if self.traits.is_idle_early && execution.may_have_value() && !execution.failed() {
             let until = *self.late_until.get_or_insert_with(|| Instant::now() + LATE);
             if Instant::now() < until {

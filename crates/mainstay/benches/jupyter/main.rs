@@ -9,7 +9,7 @@ mod http;
 mod ours;
 mod theirs;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use direct::Direct;
 use figures::{EXECUTIONS, Executions, IDLE, LINES, Lines, ms};
@@ -21,6 +21,18 @@ const FLUSHED: &str = "for i in range(1, 5001): print('line', i, flush=True)";
 /// xeus-python publishes all that is written at once.
 const WRITTEN: &str = "import sys\nfor i in range(1, 5001): sys.stdout.write(f'line {i}\\n')";
 const FSHARP: &str = "for i in 1 .. 5000 do printfn \"line %d\" i";
+
+/// A folder with the kernelspec of the xeus-python of an environment: jupyter_server takes the `python` there for its own.
+fn xeus_python(environment: &Path, folder: &Path) -> PathBuf {
+    const SPEC: &str = "kernels/xpython/kernel.json";
+    let written = std::fs::read(environment.join("share/jupyter").join(SPEC)).unwrap();
+    let mut spec: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    spec["argv"][0] = environment.join("bin/python").display().to_string().into();
+    let place = folder.join("specs").join(SPEC);
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(&place, spec.to_string()).unwrap();
+    folder.join("specs")
+}
 
 fn main() {
     // `cargo test --benches` only wants to know that it builds.
@@ -40,7 +52,7 @@ fn main() {
     };
     // The same ipykernel for all: that of the Python with jupyter_server.
     let own = Path::new(&python).ancestors().nth(2).unwrap();
-    let places = [own, Path::new(&kernels)].map(|folder| folder.join("share/jupyter"));
+    let places = [own.join("share/jupyter"), xeus_python(Path::new(&kernels), folder)];
     let kernels = std::env::join_paths(places).unwrap();
 
     let mut direct = Direct::start(folder, &python);

@@ -203,8 +203,8 @@ pub(crate) fn question_text(question: &Question) -> String {
 }
 
 /// What says nothing of which text is wanted.
-fn is_plain(key: &String) -> bool {
-    ["type", "writeOnly"].contains(&key.as_str())
+fn is_plain(key: &str) -> bool {
+    ["type", "writeOnly"].contains(&key)
 }
 
 /// What an answer must be, in words where there are short ones.
@@ -216,7 +216,9 @@ fn wanted(question: &Question) -> String {
             choices.iter().map(choice).collect::<Vec<_>>().join(", ")
         }
         (_, Some("boolean")) => "yes or no".to_owned(),
-        (_, Some("string")) if schema.as_object().is_some_and(|schema| schema.keys().all(is_plain)) => {
+        (_, Some("string"))
+            if schema.as_object().is_some_and(|schema| schema.keys().all(|key| is_plain(key))) =>
+        {
             String::new()
         }
         (_, _) => schema.to_string(),
