@@ -384,7 +384,14 @@ impl Engine {
 
     /// The events after a cursor that the filter lets through, then live ones.
     pub(crate) fn follow(&self, cursor: Cursor, filter: EventFilter) -> Subscription {
-        self.shared.hub.subscribe(Arc::clone(&self.shared.log), cursor, filter)
+        let mut subscription = self.shared.hub.subscribe(Arc::clone(&self.shared.log), cursor, filter);
+        // Asked once it follows: what is committed from now on is published to it.
+        if let Cursor::Session { session, after } = cursor
+            && self.committed(session).is_some_and(|session| session.last_seq <= after)
+        {
+            subscription.begins_at_the_end();
+        }
+        subscription
     }
 
     /// What is going on in a session, before events say it.

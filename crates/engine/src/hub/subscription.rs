@@ -59,6 +59,14 @@ impl Subscription {
         Self(Of::Log(Follower::new(AllSessions, sources, after, live)))
     }
 
+    /// Nothing in the log comes after its cursor that is not published to it, so that it need not look.
+    pub(crate) const fn begins_at_the_end(&mut self) {
+        match &mut self.0 {
+            Of::Session(follower) => follower.is_behind = false,
+            Of::Log(follower) => follower.is_behind = false,
+        }
+    }
+
     /// The next event that is wanted; waits for it. Dropping the future loses nothing.
     ///
     /// # Errors

@@ -95,6 +95,28 @@ fn a_command_that_depends_on_one_of_another_session_runs_after_it() {
 }
 
 #[test]
+fn who_follows_from_where_a_session_is_gets_every_event_after_that_once() {
+    explore_a_part(PART, || async {
+        let daemon = Daemon::start().await;
+        let session = daemon.create("create").await;
+        let last = async || daemon.engine.session(session).await.unwrap().unwrap().last_seq;
+        // Each is the only one who follows, so that nothing is kept for it before it does.
+        for id in ["x", "y", "z"] {
+            let running = daemon.submit(session, eval(id, "1"));
+            some_time().await;
+            let after = last().await;
+            let cursor = Cursor::Session { session, after };
+            let mut events = daemon.engine.follow(cursor, EventFilter::default());
+            running.await.unwrap().unwrap();
+            for seq in after.0 + 1..=last().await.0 {
+                assert_eq!(events.next().await.unwrap().seq, Seq(seq));
+            }
+        }
+        daemon.stop().await;
+    });
+}
+
+#[test]
 fn commands_that_depend_on_each_other_end_without_having_run() {
     explore_a_part(PART, || async {
         let daemon = Daemon::start().await;
