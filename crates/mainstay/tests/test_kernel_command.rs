@@ -56,7 +56,7 @@ fn where_none_is_there_an_eval_says_what_to_do() {
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.stderr, @"
     error: the kernel cannot be started: no .NET SDK with F# was found; run `mainstay kernel install fsharp` [kernel_unavailable]
-      See `mainstay kernel doctor`; `mainstay kernel install fsharp` installs what F# needs.
+      `mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need.
     ");
 }
 

@@ -32,9 +32,10 @@ impl World {
         }
         let world = Self { root, jupyter: None };
         // All tests share the compiled worker; building it is tested where it is built.
-        let shared = tools().join("kernels");
+        let (shared, own) = (tools().join("kernels/fsharp"), world.home().join("kernels"));
         std::fs::create_dir_all(&shared).unwrap();
-        std::os::unix::fs::symlink(shared, world.home().join("kernels")).unwrap();
+        std::fs::create_dir(&own).unwrap();
+        std::os::unix::fs::symlink(shared, own.join("fsharp")).unwrap();
         world
     }
 
