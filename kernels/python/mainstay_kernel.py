@@ -258,12 +258,15 @@ class Helper:
     def __init__(self, shell):
         self.shell = shell
         self.cell = None
+        self.told = {}
         self.known = frozenset(shell.user_ns)
         shell.events.register("pre_run_cell", self.before)
+        shell.events.register("post_run_cell", self.after)
 
     def before(self, info=None):
         """Looks at a cell before it runs: afterwards its names are others."""
         code = getattr(info, "raw_cell", "")
+        self.told = {}
         self.cell = cell = {"code": code, "tree": None, "error": None, "isPure": False, "usesLast": True}
         transformed = getattr(info, "transformed_cell", None) or self.transformed(code)
         try:
@@ -286,10 +289,20 @@ class Helper:
         except Exception:
             return code
 
-    def report(self):
+    def after(self, result=None):
+        """Tells of the cell that has run. It goes along with the reply, which costs less than an expression that the kernel is asked for;
+        only some kernels send nothing along with an error."""
         cell, self.cell = self.cell, None
-        if cell is None:
-            return {}
+        if cell is not None:
+            self.told = self.seen(cell)
+            self.shell.payload_manager.write_payload({"source": "mainstay", "report": self.told})
+
+    def report(self):
+        """What was told of the cell that ran last."""
+        return self.told
+
+    def seen(self, cell):
+        """What became of a cell."""
         told = {"isPure": cell["isPure"], "usesLast": cell["usesLast"], "bindings": []}
         names = self.shell.user_ns
         if cell["tree"] is not None:

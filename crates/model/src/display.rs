@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base64::Base64;
 use crate::id::DisplayId;
@@ -37,6 +37,17 @@ pub struct Bundle {
     text: String,
     /// None of them is plain text.
     forms: BTreeMap<MimeType, Form>,
+    /// What is said of them beside: of each by its type.
+    metadata: Map<String, Value>,
+}
+
+/// How large a picture is to be shown, in CSS pixels, as far as it is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WantedSize {
+    /// How wide.
+    pub width: Option<u32>,
+    /// How high.
+    pub height: Option<u32>,
 }
 
 /// One form of it.
@@ -84,13 +95,35 @@ pub const SVG: &str = "image/svg+xml";
 pub const HTML: &str = "text/html";
 /// Rows with named columns.
 pub const TABLE: &str = "application/vnd.dataresource+json";
+/// Under which name a bundle that is written has what is said of its forms, as Jupyter's messages have it beside them. It is none of the forms.
+pub const METADATA: &str = "application/vnd.mainstay.metadata+json";
 /// What came of tests ([`TestRun`](crate::TestRun)).
 pub const TESTS: &str = "application/vnd.mainstay.tests+json";
 
 impl Bundle {
     /// Text alone.
-    pub const fn plain(text: String) -> Self {
-        Self { text, forms: BTreeMap::new() }
+    pub fn plain(text: String) -> Self {
+        Self { text, forms: BTreeMap::new(), metadata: Map::new() }
+    }
+
+    /// It with what is said of its forms; more than this many bytes of it is not kept.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Map<String, Value>) -> Self {
+        const MOST: usize = 4096;
+        let bytes = Value::Object(metadata.clone()).to_string().len();
+        Self { metadata: if bytes > MOST { Map::new() } else { metadata }, ..self }
+    }
+
+    /// What is said of its forms, of each by its type.
+    pub const fn metadata(&self) -> &Map<String, Value> {
+        &self.metadata
+    }
+
+    /// How large its form of this type is to be shown.
+    pub fn wanted_size(&self, kind: &str) -> WantedSize {
+        let of = self.metadata.get(kind);
+        let side = |name: &str| of?.get(name)?.as_f64().filter(|side| *side >= 1.0).map(|side| side as u32);
+        WantedSize { width: side("width"), height: side("height") }
     }
 
     /// It as plain text.
@@ -196,7 +229,12 @@ impl Bundle {
 impl From<BTreeMap<String, Value>> for Bundle {
     fn from(data: BTreeMap<String, Value>) -> Self {
         let (mut text, mut forms, mut left_out) = (None, BTreeMap::new(), Vec::new());
+        let mut metadata = Map::new();
         for (name, value) in data {
+            if let (METADATA, Value::Object(said)) = (name.as_str(), &value) {
+                metadata.clone_from(said);
+                continue;
+            }
             let Some(kind) = MimeType::new(&name) else {
                 left_out.push(format!("a form left out: `{}` is no MIME type", name.escape_debug()));
                 continue;
@@ -209,7 +247,7 @@ impl From<BTreeMap<String, Value>> for Bundle {
                 None => left_out.push(format!("{kind} left out: it is not of this type")),
             }
         }
-        let mut bundle = Self { text: String::new(), forms };
+        let mut bundle = Self { text: String::new(), forms, metadata: Map::new() }.with_metadata(metadata);
         bundle.text = match text {
             Some(text) => text,
             None => made_text(&bundle),
@@ -240,9 +278,10 @@ fn made_text(bundle: &Bundle) -> String {
 }
 
 impl From<Bundle> for BTreeMap<String, Value> {
-    fn from(Bundle { text, forms }: Bundle) -> Self {
+    fn from(Bundle { text, forms, metadata }: Bundle) -> Self {
         let forms = forms.into_iter().map(|(kind, form)| (kind.0, form.into_value()));
-        forms.chain([(PLAIN.to_owned(), Value::String(text))]).collect()
+        let said = (!metadata.is_empty()).then(|| (METADATA.to_owned(), Value::Object(metadata)));
+        forms.chain([(PLAIN.to_owned(), Value::String(text))]).chain(said).collect()
     }
 }
 
@@ -317,6 +356,28 @@ impl MimeType {
 impl fmt::Display for MimeType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl WantedSize {
+    /// How large a picture is shown that has so many pixels, width and height: a side of which nothing is said goes along with the other.
+    pub fn of(self, (width, height): (u32, u32)) -> (u32, u32) {
+        let along = |own: u32, wanted: u32, other: u32| {
+            let along = u64::from(own) * u64::from(wanted) / u64::from(other.max(1));
+            u32::try_from(along).unwrap_or(u32::MAX).max(1)
+        };
+        match (self.width, self.height) {
+            (None, None) => (width, height),
+            (Some(wanted), None) => (wanted, along(height, wanted, width)),
+            (None, Some(wanted)) => (along(width, wanted, height), wanted),
+            (Some(width), Some(height)) => (width, height),
+        }
+    }
+
+    /// How wide a picture is shown, where it is to be shown otherwise than it is.
+    pub fn width_of(self, picture: &Picture<'_>) -> Option<u32> {
+        let of_height = || self.height.and(picture.size()).map(|own| self.of(own).0);
+        self.width.or_else(of_height)
     }
 }
 
@@ -468,6 +529,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_of_forms_goes_with_them_and_is_none() {
+        let of = json!({ "image/png": { "width": 320, "height": "a lot" }, "isolated": true });
+        let given = json!({ "image/png": PNG, "text/plain": "it", METADATA: of });
+        let read = bundle(given.clone());
+        assert_eq!((read.kinds(), read.text()), (vec!["image/png", "text/plain"], "it"));
+        assert_eq!(Value::from(read.metadata().clone()), of);
+        assert_eq!(serde_json::to_value(&read).unwrap(), given);
+        let wanted = read.wanted_size("image/png");
+        assert_eq!(wanted, WantedSize { width: Some(320), height: None });
+        assert_eq!(wanted.of(read.picture().unwrap().size().unwrap()), (320, 240));
+        let high = WantedSize { width: None, height: Some(960) };
+        assert_eq!(high.width_of(&read.picture().unwrap()), Some(1280));
+        assert_eq!(WantedSize::default().width_of(&read.picture().unwrap()), None);
+        let endless = json!({ "text/plain": "it", METADATA: { "a": "x".repeat(5000) } });
+        assert_eq!(bundle(endless), Bundle::plain("it".to_owned()));
+        let none = bundle(json!({ "text/plain": "it", METADATA: 1 }));
+        assert!(none.metadata().is_empty());
+    }
+
+    #[test]
     fn what_is_too_large_is_cut_down_with_a_note() {
         let page = "x".repeat(5000);
         let given = bundle(json!({ "text/html": page, "image/svg+xml": "<svg/>", "text/plain": "it" }));
@@ -505,6 +586,7 @@ mod tests {
             "[A-Za-z0-9+/]{0,12}={0,2}".prop_map(Value::from),
             proptest::collection::vec(".{0,9}", 0..4).prop_map(Value::from),
             any::<i64>().prop_map(Value::from),
+            any::<u8>().prop_map(|width| json!({ "image/png": { "width": width } })),
             Just(Value::Null),
         ]
     }
@@ -515,6 +597,7 @@ mod tests {
             Just(PLAIN.to_owned()),
             Just("image/png".to_owned()),
             Just("application/json".to_owned()),
+            Just(METADATA.to_owned()),
             "text/[a-z]{1,3}",
         ];
         proptest::collection::btree_map(name, any_value(), 0..6)

@@ -58,7 +58,7 @@ pub use decide::{
     decide,
 };
 pub use diagnostic::{Diagnostic, Severity, TextPosition};
-pub use display::{Bundle, Display, Form, Picture, PictureFormat};
+pub use display::{Bundle, Display, Form, Picture, PictureFormat, WantedSize};
 pub use entry::{Content, Entry, EntryHash, Origin, Placed, Role};
 pub use error::{Error, ErrorCode, RateScope};
 pub use eval::{Binding, EvalResult, Failure, RaisedError, WorkerExit};

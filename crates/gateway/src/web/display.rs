@@ -57,9 +57,12 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
     let picture = data.picture().filter(|picture| PICTURES.contains(&picture.kind.as_str()));
     html! {
         @if let Some((columns, rows)) = table { (table_of(&columns, rows)) }
-        @else if data.form(SVG).is_some() { img src=(address("svg")) alt=(data.text()); }
+        @else if data.form(SVG).is_some() {
+            img src=(address("svg")) alt=(data.text()) width=[data.wanted_size(SVG).width];
+        }
         @else if let Some(picture) = picture {
-            img src={ "data:" (picture.kind) ";base64," (picture.data.as_str()) } alt=(data.text());
+            @let width = data.wanted_size(picture.kind.as_str()).width_of(&picture);
+            img src={ "data:" (picture.kind) ";base64," (picture.data.as_str()) } alt=(data.text()) width=[width];
         }
         @else if let Some(chart) = chart(data) { (plot::drawn(&chart, data.text())) }
         // What comes as HTML with a chart's description is a script that draws it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mainstay_engine::Live;
 use mainstay_model::agent::ToolCall;
+use mainstay_model::display::METADATA;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, CommandFingerprint, CommandId, Delta, Diagnostic, EvalResult, Event,
@@ -362,6 +363,18 @@ fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
         story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
     }
     insta::assert_snapshot!(story.shown());
+}
+
+#[test]
+fn a_picture_is_as_wide_as_its_code_says() {
+    let mut story = Story::default();
+    let job = story.eval("Image(data=dot, width=120)");
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA=";
+    let data = json!({ "text/plain": "it", "image/png": png, METADATA: { "image/png": { "width": 120 } } });
+    let body = json!({ "job": job, "data": data });
+    story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
+    let shown = story.shown();
+    assert!(shown.contains(r#"width="120""#) && !shown.contains("metadata"), "{shown}");
 }
 
 #[test]

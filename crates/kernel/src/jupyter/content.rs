@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// `stream`
 #[derive(Debug, Deserialize)]
@@ -17,6 +17,8 @@ pub(super) struct Stream {
 pub(super) struct Shown {
     #[serde(default)]
     pub(super) data: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub(super) metadata: Map<String, Value>,
     #[serde(default)]
     pub(super) transient: Transient,
 }
@@ -69,15 +71,7 @@ pub(super) struct ExecuteReply {
     pub(super) ename: Option<String>,
     pub(super) evalue: Option<String>,
     pub(super) traceback: Vec<String>,
-    pub(super) user_expressions: BTreeMap<String, Expression>,
     pub(super) payload: Vec<Payload>,
-}
-
-/// What an expression came to that was asked for with the execution.
-#[derive(Debug, Deserialize)]
-pub(super) struct Expression {
-    #[serde(default)]
-    pub(super) data: BTreeMap<String, Value>,
 }
 
 /// What a kernel wants its front end to do.
@@ -90,6 +84,9 @@ pub(super) struct Payload {
     pub(super) keepkernel: Value,
     #[serde(default)]
     pub(super) data: BTreeMap<String, Value>,
+    /// What Mainstay's own helper tells of the code.
+    #[serde(default)]
+    pub(super) report: Value,
 }
 
 /// `complete_reply`

@@ -9,16 +9,14 @@ use mainstay_model::{
     RaisedError, RunnerNotice,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::comm;
-use super::content::{ClearOutput, ExecuteReply, Expression, Shown, Status, Stream};
+use super::content::{ClearOutput, ExecuteReply, Payload, Shown, Status, Stream};
 use super::wire::{Malformed, Message};
 
-/// The name under which a kernel that can tell is asked for its report.
-pub(super) const REPORT: &str = "mainstay";
-/// In which form it comes.
-pub(super) const REPORT_FORM: &str = "application/json";
+/// What the helper that a kernel is given calls what it tells.
+pub(super) const HELPER: &str = "mainstay";
 
 /// How long a line may be that code asks with, in bytes.
 const MOST_ASKED: usize = 4096;
@@ -44,10 +42,10 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The report among what was asked for with an execution.
-    pub(super) fn among(mut expressions: BTreeMap<String, Expression>) -> Option<Self> {
-        let mut data = expressions.remove(REPORT)?.data;
-        serde_json::from_value(data.remove(REPORT_FORM)?).ok()
+    /// The report among what came with a reply.
+    fn among(payload: &[Payload]) -> Option<Self> {
+        let told = payload.iter().find(|told| told.source == HELPER)?;
+        Self::deserialize(&told.report).ok()
     }
 }
 
@@ -169,10 +167,10 @@ impl Execution {
         let payload = std::mem::take(&mut reply.payload);
         let asks = payload.iter().find(|wanted| wanted.source.ends_with("ask_exit"));
         self.exits = asks.map(|asks| Exit::of(&asks.keepkernel));
+        self.report = Report::among(&payload);
         let pages =
             payload.into_iter().filter(|wanted| wanted.source.ends_with("page") && !wanted.data.is_empty());
-        let pages = pages.map(|page| shown(Some(self.job), None, bundle(page.data))).collect();
-        self.report = Report::among(std::mem::take(&mut reply.user_expressions)).or(self.report.take());
+        let pages = pages.map(|page| shown(Some(self.job), None, bundle(page.data, Map::new()))).collect();
         self.reply = Some(reply);
         pages
     }
@@ -182,9 +180,14 @@ impl Execution {
         self.report = report;
     }
 
-    /// Whether it failed, so that its report has to be asked for.
+    /// Whether it failed.
     pub(super) fn failed(&self) -> bool {
         self.reply.as_ref().is_some_and(|reply| reply.status != "ok")
+    }
+
+    /// Whether its report has to be asked for: not every kernel sends anything along with the reply to code that failed.
+    pub(super) fn lacks_report(&self) -> bool {
+        self.failed() && self.report.is_none()
     }
 
     /// Whether something must be published of it soon, if it ever is: the reply is there, or the kernel does not know what it is asked for
@@ -233,8 +236,8 @@ impl Execution {
             // The reply says it again.
             "error" => return Ok(self.clear().into_iter().collect()),
             "execute_result" => {
-                let Shown { data, transient } = message.read()?;
-                let before = self.value.replace((bundle(data), transient.display_id));
+                let Shown { data, metadata, transient } = message.read()?;
+                let before = self.value.replace((bundle(data, metadata), transient.display_id));
                 // IPython can be told to give the value of each expression.
                 let before = before.map(|(data, id)| shown(Some(self.job), id, data));
                 return Ok(before.into_iter().chain(self.clear()).collect());
@@ -377,12 +380,13 @@ pub(super) fn published(job: Option<JobId>, message: &Message) -> Result<Option<
             Ok((!text.is_empty()).then_some(RunnerNotice::Output { job, stream, text }))
         }
         "display_data" => {
-            let Shown { data, transient } = message.read()?;
-            Ok(Some(shown(job, transient.display_id, bundle(data))))
+            let Shown { data, metadata, transient } = message.read()?;
+            Ok(Some(shown(job, transient.display_id, bundle(data, metadata))))
         }
         "update_display_data" => {
-            let Shown { data, transient } = message.read()?;
-            let display = Display { is_update: true, ..display(transient.display_id, bundle(data)) };
+            let Shown { data, metadata, transient } = message.read()?;
+            let display =
+                Display { is_update: true, ..display(transient.display_id, bundle(data, metadata)) };
             Ok(Some(RunnerNotice::Display { job, display: Box::new(display) }))
         }
         // What is of no interest here is passed over.
@@ -404,11 +408,11 @@ fn display(id: Option<String>, data: Bundle) -> Display {
 }
 
 /// What is shown, its plain text without colours: it is read by people and programs that know none.
-fn bundle(mut data: BTreeMap<String, Value>) -> Bundle {
+fn bundle(mut data: BTreeMap<String, Value>, metadata: Map<String, Value>) -> Bundle {
     if let Some(Value::String(text)) = data.get_mut(PLAIN) {
         *text = plain(text);
     }
-    Bundle::from(data)
+    Bundle::from(data).with_metadata(metadata)
 }
 
 /// Text without the escapes by which a terminal colours it.
@@ -529,17 +533,19 @@ mod tests {
     fn a_display_keeps_its_name_for_what_updates_it() {
         let mut execution = execution("x");
         for kind in ["display_data", "update_display_data"] {
-            let content = json!({ "data": { "text/plain": "1" }, "transient": { "display_id": "bar" } });
+            let content = json!({ "data": { "text/plain": "1" }, "metadata": { "isolated": true },
+                "transient": { "display_id": "bar" } });
             let shown = heard(&mut execution, kind, &content).remove(0);
             let RunnerNotice::Display { display, .. } = shown else { panic!("{shown:?}") };
+            assert_eq!(display.data.metadata()["isolated"], true);
             assert_eq!((display.id, display.is_update), (DisplayId::new("bar").ok(), kind != "display_data"));
         }
     }
 
     #[test]
     fn what_is_not_known_to_change_nothing_counts_as_a_change() {
-        let pure = json!({ "status": "ok", "user_expressions": { REPORT: { "status": "ok", "data": {
-            REPORT_FORM: { "isPure": true, "valueType": "int" }, "text/plain": "" } } } });
+        let pure = json!({ "status": "ok", "payload": [
+            { "source": HELPER, "report": { "isPure": true, "valueType": "int" } } ] });
         let unknown = json!({ "status": "ok" });
         let raised = json!({ "status": "error", "ename": "E", "evalue": "no" });
         for (code, content, changes) in [

@@ -232,9 +232,7 @@ impl Process for Handle {
 impl Kernel for Handle {
     async fn run(&self, submission: Submission) {
         let Submission { job, code, file: _, is_withheld } = submission;
-        let (line, has_helper) = self.with(|current| (Arc::clone(&current.line), current.has_helper));
-        let report = has_helper.then(python::report);
-        self.is_sent(line.execute(Execution::new(job, &code), &code, !is_withheld, report.as_deref()).await);
+        self.is_sent(self.line().execute(Execution::new(job, &code), &code, !is_withheld).await);
     }
 
     async fn take_comm(&self, job: JobId, message: CommMessage) {

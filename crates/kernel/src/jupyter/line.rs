@@ -12,7 +12,7 @@ use uuid::Uuid;
 use zeromq::{DealerSendHalf, SocketSend};
 
 use super::comm;
-use super::execution::{Execution, REPORT, Report};
+use super::execution::{Execution, HELPER, Report};
 use super::sockets::failed;
 use super::wire::{Header, Key, Message};
 
@@ -70,18 +70,12 @@ impl Line {
     ///
     /// # Errors
     /// [`Error::WorkerFailed`] where the kernel takes no more messages.
-    pub(super) async fn execute(
-        &self,
-        execution: Execution,
-        code: &str,
-        keeps: bool,
-        report: Option<&str>,
-    ) -> Result<(), Error> {
+    pub(super) async fn execute(&self, execution: Execution, code: &str, keeps: bool) -> Result<(), Error> {
         let content = json!({
             "code": code,
             "silent": false,
             "store_history": keeps,
-            "user_expressions": report.map(|call| json!({ REPORT: call })).unwrap_or_else(|| json!({})),
+            "user_expressions": {},
             "allow_stdin": true,
             "stop_on_error": false,
         });
@@ -105,17 +99,7 @@ impl Line {
     /// # Errors
     /// [`Error::WorkerFailed`] where it cannot.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: &str) -> Result<T, Error> {
-        let content = silent("", json!({ REPORT: call }));
-        let reply = self.ask("execute_request", &content).await?;
-        let value: Value = reply.read().map_err(|error| failed(&error.to_string()))?;
-        let told = &value["user_expressions"][REPORT];
-        match told["data"].get(super::execution::REPORT_FORM) {
-            Some(said) => serde_json::from_value(said.clone()).map_err(|error| failed(&error.to_string())),
-            None => Err(failed(&format!(
-                "its helper cannot tell: {}",
-                told["evalue"].as_str().unwrap_or("no answer")
-            ))),
-        }
+        told(&self.ask("execute_request", &silent("", json!({ HELPER: call }))).await?)
     }
 
     /// Runs code without a trace.
@@ -136,7 +120,7 @@ impl Line {
     /// # Errors
     /// [`Error::WorkerFailed`] where the kernel takes no more messages.
     pub(super) async fn ask_for_report(&self, call: &str) -> Result<oneshot::Receiver<Message>, Error> {
-        let (message, answer) = self.expected("execute_request", &silent("", json!({ REPORT: call })));
+        let (message, answer) = self.expected("execute_request", &silent("", json!({ HELPER: call })));
         self.send(&self.shell, message).await?;
         Ok(answer)
     }
@@ -239,9 +223,22 @@ fn request(session: &str, kind: &str, id: &str, content: &Value) -> Message {
     Message::new(header, content)
 }
 
+/// What a kernel's helper tells in an answer to a silent request.
+fn told<T: DeserializeOwned>(reply: &Message) -> Result<T, Error> {
+    let reply: Value = reply.read().map_err(|error| failed(&error.to_string()))?;
+    let expression = &reply["user_expressions"][HELPER];
+    match expression["data"].get("application/json") {
+        Some(said) => T::deserialize(said).map_err(|error| failed(&error.to_string())),
+        None => {
+            let why = expression["evalue"].as_str().unwrap_or("no answer");
+            Err(failed(&format!("its helper cannot tell: {why}")))
+        }
+    }
+}
+
 /// The report in an answer to a silent request.
-pub(super) fn report_of(message: &Message) -> Option<Report> {
-    Report::among(message.read::<super::content::ExecuteReply>().ok()?.user_expressions)
+pub(super) fn report_of(reply: &Message) -> Option<Report> {
+    told(reply).ok()
 }
 
 fn silent(code: &str, expressions: Value) -> Value {

@@ -105,7 +105,7 @@ pub(super) struct Sources {
 /// What kernels differ in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Traits {
-    /// It has a helper, which tells what became of code that failed.
+    /// It has a helper, which can be asked what became of code.
     pub(super) has_helper: bool,
     /// It says at times that it is idle before it publishes a value.
     pub(super) is_idle_early: bool,
@@ -271,7 +271,7 @@ impl Reader {
             let shown = execution.replied(message.read::<ExecuteReply>().unwrap_or_default());
             shown.into_iter().for_each(|notice| self.backlog.push(notice));
             self.heard_at = Instant::now();
-            asks_for_report = self.traits.has_helper && execution.failed();
+            asks_for_report = self.traits.has_helper && execution.lacks_report();
         }
         if asks_for_report {
             // A kernel that takes no more messages is ending, and this says nothing then.

@@ -6,6 +6,7 @@ use mainstay_engine::query::Completeness;
 use mainstay_engine::runner::Completions;
 use mainstay_kernel::jupyter::places;
 use mainstay_model::Bundle;
+use mainstay_model::display::METADATA;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -90,10 +91,11 @@ pub(super) struct InputReply {
     pub(super) value: String,
 }
 
-/// What is displayed.
-pub(super) fn data_of(bundle: &Bundle) -> Value {
-    // A bundle is JSON.
-    serde_json::to_value(bundle).unwrap_or_default()
+/// What is displayed, and what is said of its forms.
+pub(super) fn shown(bundle: &Bundle) -> Value {
+    let mut data = BTreeMap::from(bundle.clone());
+    data.remove(METADATA);
+    json!({ "data": data, "metadata": bundle.metadata() })
 }
 
 /// `complete_reply`
@@ -121,7 +123,7 @@ pub(super) fn complete_reply(asked: &CodeAt, completions: Completions) -> Value 
 pub(super) fn inspect_reply(told: Option<&Bundle>) -> Value {
     json!({
         "status": "ok", "found": told.is_some(), "metadata": {},
-        "data": told.map_or_else(|| json!({}), data_of),
+        "data": told.map_or_else(|| json!({}), |told| shown(told)["data"].take()),
     })
 }
 

@@ -12,7 +12,7 @@ use mainstay_model::{
 };
 use serde_json::{Value, json};
 
-use super::content::{ExecuteRequest, InputReply, data_of};
+use super::content::{ExecuteRequest, InputReply, shown};
 use super::shell::{Shell, command_of, read};
 use crate::asking::OwnAsks;
 use crate::link::is_loss;
@@ -187,7 +187,8 @@ impl Shell {
             self.print(run.request, OutputStream::Stderr, &notes).await;
         }
         if let Some(data) = value_of(eval) {
-            let content = json!({ "execution_count": self.count, "data": data_of(&data), "metadata": {} });
+            let mut content = shown(&data);
+            content["execution_count"] = self.count.into();
             self.voice.publish(Some(run.request), "execute_result", &content).await;
         }
     }
@@ -209,8 +210,10 @@ impl Shell {
                 .await;
             let told_of_it = match eval {
                 Ok(eval) if eval.success => {
-                    let data = value_of(&eval).map_or_else(|| json!({}), |data| data_of(&data));
-                    json!({ "status": "ok", "data": data, "metadata": {} })
+                    let value = value_of(&eval).map(|value| shown(&value));
+                    let mut told = value.unwrap_or_else(|| json!({ "data": {}, "metadata": {} }));
+                    told["status"] = "ok".into();
+                    told
                 }
                 Ok(eval) => failed(self.seat.kind(), &eval, code),
                 Err(error) => failure(&error),

@@ -4,7 +4,7 @@ use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::{CommMessage, Display, Event, EventBody, JobId, OutputStream};
 use serde_json::json;
 
-use super::content::data_of;
+use super::content::shown;
 use super::shell::Shell;
 
 impl Shell {
@@ -40,7 +40,8 @@ impl Shell {
             false => "display_data",
         };
         let transient = id.as_ref().map_or_else(|| json!({}), |id| json!({ "display_id": id }));
-        let content = json!({ "data": data_of(data), "metadata": {}, "transient": transient });
+        let mut content = shown(data);
+        content["transient"] = transient;
         self.voice.publish(Some(request), kind, &content).await;
     }
 }

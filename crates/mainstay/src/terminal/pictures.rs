@@ -8,7 +8,7 @@
 
 use std::io::IsTerminal;
 
-use mainstay_model::{Bundle, Picture, PictureFormat};
+use mainstay_model::{Bundle, Picture, PictureFormat, WantedSize};
 
 /// Says how pictures are shown: `kitty`, `iterm`, `off`, or `auto`.
 const IMAGES_VARIABLE: &str = "MAINSTAY_IMAGES";
@@ -65,10 +65,10 @@ impl Easel {
 
     /// What shows a picture of it in whole lines; none where there is no picture that the terminal can show.
     pub(super) fn drawn(&self, bundle: &Bundle) -> Option<String> {
-        bundle.pictures().find_map(|picture| self.draw(&picture))
+        bundle.pictures().find_map(|picture| self.draw(&picture, bundle.wanted_size(picture.kind.as_str())))
     }
 
-    fn draw(&self, picture: &Picture<'_>) -> Option<String> {
+    fn draw(&self, picture: &Picture<'_>, wanted: WantedSize) -> Option<String> {
         /// What a terminal takes, and no more than anybody looks at.
         const MAX_SIDE: u32 = 10_000;
         const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -79,7 +79,7 @@ impl Easel {
         if picture.data.len() > MAX_BYTES {
             return None;
         }
-        let extent = self.room.extent(size);
+        let extent = self.room.extent(size, wanted);
         let drawn = match self.protocol {
             Protocol::Kitty => kitty(picture.data.as_str(), extent),
             Protocol::Iterm => iterm(picture, extent),
@@ -149,11 +149,12 @@ impl Room {
         Self { columns, rows: rows.saturating_sub(2).max(1), cell }
     }
 
-    /// How large a picture of so many pixels is shown: smaller than it is where it has no room.
-    fn extent(self, (width, height): (u32, u32)) -> Extent {
+    /// How large a picture of so many pixels is shown: smaller than it is, or is to be, where it has no room.
+    fn extent(self, own: (u32, u32), wanted: WantedSize) -> Extent {
+        let (width, height) = wanted.of(own);
         let (columns, rows) = (width.div_ceil(self.cell.0), height.div_ceil(self.cell.1));
         if columns <= self.columns && rows <= self.rows {
-            return Extent::Own;
+            return if (width, height) == own { Extent::Own } else { Extent::Columns(columns) };
         }
         let is_wider = u64::from(columns) * u64::from(self.rows) >= u64::from(rows) * u64::from(self.columns);
         if is_wider { Extent::Columns(self.columns) } else { Extent::Rows(self.rows) }
@@ -286,8 +287,10 @@ mod tests {
             ((4000, 1000), Extent::Columns(80)),
             ((1000, 10_000), Extent::Rows(22)),
         ] {
-            assert_eq!(ROOM.extent(size), extent, "{size:?}");
+            assert_eq!(ROOM.extent(size, WantedSize::default()), extent, "{size:?}");
         }
+        let wide = |width: u32| ROOM.extent((640, 400), WantedSize { width: Some(width), height: None });
+        assert_eq!([wide(320), wide(640), wide(8000)], [Extent::Columns(32), Extent::Own, Extent::Rows(22)]);
         assert!(kitty(PNG, Extent::Rows(22)).contains(",r=22,"));
         assert!(kitty(PNG, Extent::Columns(80)).contains(",c=80,"));
     }

@@ -71,8 +71,9 @@ impl<'a> Outputs<'a> {
             // It stands where its name was shown.
             PutOut::Updated(_) => Vec::new(),
             PutOut::Displayed(display) => {
-                let data = displayed::notebook(self.latest(display));
-                vec![json!({ "output_type": "display_data", "data": data, "metadata": {} })]
+                let bundle = self.latest(display);
+                let (data, metadata) = (displayed::notebook(bundle), bundle.metadata());
+                vec![json!({ "output_type": "display_data", "data": data, "metadata": metadata })]
             }
         }
     }
@@ -88,12 +89,13 @@ impl<'a> Outputs<'a> {
         Some(match &shown.ending {
             Ending::Completed if shown.given.trim().is_empty() && shown.value.is_none() => return None,
             Ending::Completed => {
-                let mut data =
-                    shown.value.map(|value| displayed::notebook(self.latest(value))).unwrap_or_default();
+                let value = shown.value.map(|value| self.latest(value));
+                let mut data = value.map(displayed::notebook).unwrap_or_default();
+                let metadata = value.map(|value| value.metadata().clone()).unwrap_or_default();
                 // The line's end is none of the value's.
                 let text = shown.given.strip_suffix('\n').unwrap_or(&shown.given);
                 data.insert("text/plain".to_owned(), json!(lines(text)));
-                json!({ "output_type": "execute_result", "execution_count": number, "data": data, "metadata": {} })
+                json!({ "output_type": "execute_result", "execution_count": number, "data": data, "metadata": metadata })
             }
             Ending::Raised(error) => {
                 let RaisedError { kind, message, .. } = error;
