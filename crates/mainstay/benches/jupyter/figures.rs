@@ -88,6 +88,25 @@ impl Lines {
     }
 }
 
+/// What a process has of the machine's memory, in megabytes.
+pub(crate) struct Memory {
+    /// With the pages of files that it has mapped, its own program's above all.
+    resident: f64,
+    /// Without them: what nobody else can share, nor the machine take back.
+    own: f64,
+}
+
+impl Memory {
+    pub(crate) fn print(&self, what: &str, history: &str) {
+        println!("| {what} | {:.0} MB | {:.1} MB | {history} |", self.resident, self.own);
+    }
+
+    pub(crate) fn print_beside(&self, other: &Self, what: &str) {
+        let (resident, own) = (self.resident / other.resident, self.own / other.own);
+        println!("{what}: {resident:.2} of its resident memory, {own:.2} of its own");
+    }
+}
+
 /// A process that ends with the value.
 pub(crate) struct Server(pub(crate) Child);
 
@@ -100,10 +119,13 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Megabytes of the process alone, without kernels.
-    pub(crate) fn resident(&self) -> f64 {
+    /// That of the process alone, without kernels.
+    pub(crate) fn memory(&self) -> Memory {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1.024 / 1000.0
+        let megabytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1.024 / 1000.0
+        };
+        Memory { resident: megabytes("VmRSS:"), own: megabytes("RssAnon:") }
     }
 }

@@ -71,27 +71,30 @@ fn main() {
         daemon.create("fsharp", "fsharp")
     });
     // By turns, so that what else the machine does is the same for all.
-    let mut of = [const { Executions::new() }; 4];
+    let mut of = [const { Executions::new() }; 5];
     for round in 0..20 + EXECUTIONS {
         let is_counted = round >= 20;
         of[0].time(is_counted, || direct.execute("1+1"));
         of[1].time(is_counted, || daemon.execute(&bench, "1+1"));
-        of[2].time(is_counted, || kernel.execute("1+1"));
+        of[2].time(is_counted, || daemon.execute_over_http(&bench, "1+1"));
+        of[3].time(is_counted, || kernel.execute("1+1"));
         if let Some((session, _)) = &fsharp {
-            of[3].time(is_counted, || daemon.execute(session, "1+1"));
+            of[4].time(is_counted, || daemon.execute(session, "1+1"));
         }
     }
-    let [bare, ours, theirs, ours_in_fsharp] = &of;
+    let [bare, ours, over_http, theirs, ours_in_fsharp] = &of;
     bare.print("ipykernel itself, over ZeroMQ", Some(direct.created));
-    ours.print("Mainstay, ipykernel", Some(ours_created));
-    theirs.print("jupyter_server, ipykernel", Some(theirs_created));
+    ours.print("Mainstay, ipykernel, over its socket", None);
+    over_http.print("Mainstay, ipykernel, over HTTP", Some(ours_created));
+    theirs.print("jupyter_server, ipykernel, over its WebSocket", Some(theirs_created));
     if let Some((_, created)) = &fsharp {
-        ours_in_fsharp.print("Mainstay, F#", Some(*created));
+        ours_in_fsharp.print("Mainstay, F#, over its socket", Some(*created));
     }
     println!(
-        "\nMainstay over the bare kernel: {:.2} ms; over jupyter_server: {:.2} of its round trip",
+        "\nMainstay adds {:.2} ms to the bare kernel over its socket, {:.2} ms over HTTP, which is {:.2} of jupyter_server's round trip",
         ms(ours.median()) - ms(bare.median()),
-        ms(ours.median()) / ms(theirs.median()),
+        ms(over_http.median()) - ms(bare.median()),
+        ms(over_http.median()) / ms(theirs.median()),
     );
 
     println!(
@@ -111,20 +114,21 @@ fn main() {
     println!("\nWith xeus-python: {:.1} times the lines a second", Lines::rate(&ours) / Lines::rate(&theirs));
 
     println!(
-        "\n| the server without its kernels | few sessions | {IDLE} sessions more | history again |\n|---|---|---|---|"
+        "\n| the server without its kernels | resident | of its own | history again |\n|---|---|---|---|"
     );
-    let history = daemon.history(&bench);
-    let (few, many) = (daemon.resident(), {
-        for number in 0..IDLE {
-            daemon.create("python3", &format!("idle{number}"));
-        }
-        daemon.resident()
-    });
-    println!("| Mainstay | {few:.0} MB | {many:.0} MB | {:.0} ms |", ms(history));
-    let (their_few, their_many) = (server.resident(), {
-        let _idle: Vec<_> = (0..IDLE).map(|_| server.kernel("python3")).collect();
-        server.resident()
-    });
-    println!("| jupyter_server | {their_few:.0} MB | {their_many:.0} MB | it has none |");
-    println!("\nMainstay has {:.2} of its memory, {:.2} with many", few / their_few, many / their_many);
+    let history = format!("{:.0} ms", ms(daemon.history(&bench)));
+    let (few, their_few) = (daemon.memory(), server.memory());
+    few.print("Mainstay", &history);
+    their_few.print("jupyter_server", "it has none");
+    for number in 0..IDLE {
+        daemon.create("python3", &format!("idle{number}"));
+    }
+    let many = daemon.memory();
+    many.print(&format!("Mainstay with {IDLE} idle sessions more"), "");
+    let _idle: Vec<_> = (0..IDLE).map(|_| server.kernel("python3")).collect();
+    let their_many = server.memory();
+    their_many.print(&format!("jupyter_server with {IDLE} idle sessions more"), "");
+    println!();
+    few.print_beside(&their_few, "Mainstay has");
+    many.print_beside(&their_many, "with many sessions");
 }

@@ -1,4 +1,4 @@
-//! The daemon, over HTTP: what it answers is on the disk.
+//! The daemon, over its socket and over HTTP: what it answers is on the disk.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mainstay_gateway::rpc::api::{Eval, Sent};
+use mainstay_gateway::rpc::client::Client;
+use mainstay_model::Admission;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
-use crate::figures::{Lines, Server};
+use crate::figures::{Lines, Memory, Server};
 use crate::http::Http;
 
 /// How a line ends within a text in JSON.
@@ -20,6 +24,8 @@ pub(crate) struct Daemon {
     port: u16,
     token: String,
     http: Http,
+    runtime: Runtime,
+    socket: Client,
 }
 
 impl Daemon {
@@ -41,7 +47,10 @@ impl Daemon {
         let port = announced["ready"]["port"].as_u64().unwrap().try_into().unwrap();
         let token = std::fs::read_to_string(home.join("token")).unwrap().trim().to_owned();
         let http = connect(port, &token);
-        Self { server, folder: folder.to_owned(), port, token, http }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let socket = Path::new(announced["ready"]["socket"].as_str().unwrap());
+        let (socket, _) = runtime.block_on(Client::connect(socket, token.clone(), "bench")).unwrap();
+        Self { server, folder: folder.to_owned(), port, token, http, runtime, socket }
     }
 
     /// A session, by its id, and how long it took from the request for it until it takes code.
@@ -53,7 +62,14 @@ impl Daemon {
         (created["session"].as_str().unwrap().to_owned(), began.elapsed())
     }
 
-    pub(crate) fn execute(&mut self, session: &str, code: &str) {
+    pub(crate) fn execute(&self, session: &str, code: &str) {
+        let (session, code) = (session.to_owned(), code.to_owned());
+        let (admission, sent) = (Admission::Queue, Sent::default());
+        let eval = Eval { session, code, file: None, withheld: false, admission, sent };
+        assert!(self.runtime.block_on(self.socket.call(eval)).unwrap().success);
+    }
+
+    pub(crate) fn execute_over_http(&mut self, session: &str, code: &str) {
         execute(&mut self.http, session, code);
     }
 
@@ -86,8 +102,8 @@ impl Daemon {
         stream
     }
 
-    pub(crate) fn resident(&self) -> f64 {
-        self.server.resident()
+    pub(crate) fn memory(&self) -> Memory {
+        self.server.memory()
     }
 }
 

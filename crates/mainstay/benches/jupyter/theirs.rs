@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
-use crate::figures::{Lines, Server};
+use crate::figures::{Lines, Memory, Server};
 use crate::http::Http;
 
 const TOKEN: &str = "bench";
@@ -66,8 +66,8 @@ impl JupyterServer {
         (kernel, began.elapsed())
     }
 
-    pub(crate) fn resident(&self) -> f64 {
-        self.server.resident()
+    pub(crate) fn memory(&self) -> Memory {
+        self.server.memory()
     }
 }
 
