@@ -102,6 +102,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         port: 0,
         pi_port: None,
         started_at: Timestamp::now(),
+        default_kind: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

@@ -158,6 +158,7 @@ async fn main() {
         version: "0.0.0",
         port,
         started_at: Timestamp::now(),
+        default_kind: Default::default(),
         home: folder.path().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

@@ -9,6 +9,7 @@ mod accepting;
 mod browser;
 mod command;
 mod connections;
+mod default_kind;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -27,3 +28,5 @@ pub mod tokens;
 mod trace;
 pub mod view;
 pub mod web;
+
+pub use default_kind::DefaultKind;

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
+#[path = "support/tool_call.rs"]
+mod tool_call;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{World, kill};
+use tool_call::call;
 
 /// The same things said in the languages of the kernels.
 struct Tongue {
@@ -256,6 +259,24 @@ fn a_language_and_its_kernel_are_one_kind() {
     let spoken = Spoken::to(&PYTHON);
     assert_eq!(spoken.world.run(["eval", "--kind", "python", "x"]).stdout, "41\n");
     assert_eq!(spoken.world.run(["session", "list", "--json"]).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_agent_works_in_the_language_of_its_folder_and_in_the_session_that_is_there() {
+    let world = World::with_jupyter();
+    std::fs::write(world.work().join("pyproject.toml"), "").unwrap();
+    let offered = &call(&world, "get_status", &json!({}))["offered"];
+    assert!(offered.as_array().unwrap().contains(&json!("send_code")), "{offered}");
+    let sent = |code: &str| call(&world, "send_code", &json!({ "code": code }))["value"].clone();
+    assert_eq!(sent("x = [41]\nx"), "[41]");
+    assert_eq!(world.session()["kind"], "python");
+    assert_eq!(world.run(["eval", "x[0] += 1"]).code, 0, "a person works in the same session");
+    assert_eq!(sent("x"), "[42]");
+    let refused = call(&world, "run_tests", &json!({}));
+    assert_eq!(refused["code"], "not_of_kind", "{refused}");
+    let created = call(&world, "create_session", &json!({ "kind": "bash" }));
+    assert_eq!(created["state"], "Ready", "{created}");
+    assert_eq!(world.run(["session", "list", "--json"]).json().as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -5,8 +5,10 @@ mod support;
 #[path = "support/terminal.rs"]
 #[allow(dead_code, reason = "other tests type more")]
 mod terminal;
+#[path = "support/tool_call.rs"]
+mod tool_call;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,6 +16,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 use support::{Finished, World, jupyter};
 use terminal::Terminal;
+use tool_call::call;
 
 /// What the notebook `dialogue` asks for, in turn.
 const ANSWERS: [&str; 19] = [
@@ -71,7 +74,7 @@ fn by_nbclient(name: &str, answers: &[&str]) -> Value {
 }
 
 /// The outputs of each code cell, as they are to be the same whoever ran it: text whole and without colours, what was printed to a stream between two other
-/// outputs together. How large a front end shows something is left to that.
+/// outputs together.
 fn outputs(notebook: &Value) -> Vec<Vec<Value>> {
     let cells = notebook["cells"].as_array().unwrap().iter();
     let outputs_of = |cell: &Value| {
@@ -97,7 +100,7 @@ fn outputs(notebook: &Value) -> Vec<Vec<Value>> {
                             false => (kind.clone(), whole(form).trim_end().into()),
                         })
                         .collect();
-                    json!([kind, output["execution_count"], data])
+                    json!([kind, output["execution_count"], data, output["metadata"]])
                 }
             });
         }
@@ -450,24 +453,6 @@ fn say(world: &World, port: u64, path: &str, body: &Value) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
-}
-
-/// Calls a tool over MCP, over a connection of its own.
-fn call(world: &World, tool: &str, arguments: &Value) -> Value {
-    let params = json!({ "name": tool, "arguments": arguments, "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    } });
-    let mut client = world.command().arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    writeln!(client.stdin.as_mut().unwrap(), "{request}").unwrap();
-    let lines = BufReader::new(client.stdout.as_mut().unwrap()).lines();
-    let mut messages = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    let answer = messages.find(|message| message["id"] == 1).expect("an answer");
-    drop(client.stdin.take());
-    client.wait().unwrap();
-    answer["result"]["structuredContent"].clone()
 }
 
 #[test]

@@ -186,6 +186,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         port,
         pi_port: None,
         started_at: Timestamp::now(),
+        default_kind: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

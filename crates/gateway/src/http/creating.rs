@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Beginning, Creation};
 use mainstay_model::{
-    Answered, CommandId, CreateSession, ForkSession, Outcome, Response as Done, Seq, SessionId, SessionKind,
+    Answered, CommandId, CreateSession, ForkSession, Outcome, Response as Done, Seq, SessionId,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use super::caller::Caller;
 use super::prefer::{Key, Prefer};
 use super::problem::Problem;
 use super::submitting::{Accepted, unexpected, waited};
+use super::wanted_kind::WantedKind;
 use crate::command::id_of;
 use crate::view::SessionView;
 
@@ -22,9 +23,9 @@ use crate::view::SessionView;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Create {
-    /// What does its work: `fsharp`, or an agent.
-    #[serde(default = "SessionKind::fsharp")]
-    kind: SessionKind,
+    /// What does its work: a language like `fsharp` or `python`, or an agent. By default the language of the folder's project.
+    #[serde(default)]
+    kind: WantedKind,
     /// The folder its code runs in, absolute.
     working_directory: String,
     /// The project it is for, absolute.
@@ -58,6 +59,7 @@ pub(super) async fn create(
     Said(create): Said<Create>,
 ) -> Result<Response, Problem> {
     let Create { kind, working_directory, project, name, terms } = create;
+    let kind = kind.or(&caller.daemon.default_kind, &working_directory).await;
     let create = CreateSession { kind, working_directory, project, name, alias: None };
     bring(&caller, Beginning::Empty(create), terms, key, prefer).await
 }

@@ -31,6 +31,7 @@ mod signals;
 mod socket;
 mod streams;
 mod submitting;
+mod wanted_kind;
 mod written;
 
 use std::sync::Arc;

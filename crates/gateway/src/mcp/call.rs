@@ -2,7 +2,6 @@
 //!
 //! A call that names no session takes the one that [`super::meant`] says. Where there is none, what runs or looks at code creates one.
 
-use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -133,14 +132,6 @@ impl<'a> Call<'a> {
         self.session.get().copied()
     }
 
-    /// Where the code of a session runs that is created without a word about it.
-    pub(super) fn default_folder(&self) -> String {
-        match &self.folder {
-            Some(folder) => folder.clone(),
-            None => std::env::home_dir().as_deref().unwrap_or(Path::new("/")).display().to_string(),
-        }
-    }
-
     /// The session the call is about, where there is one.
     pub(super) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
         let found = match reference {
@@ -156,11 +147,11 @@ impl<'a> Call<'a> {
     /// The session the call is about; where there is none, `action` is refused as by a session at rest.
     pub(super) async fn existing(&self, reference: Option<&str>, action: Action) -> Result<SessionId, Error> {
         let found = self.find(reference).await?;
-        found.ok_or(Error::NotOffered {
-            action,
-            state: SessionState::Uninitialized,
-            kind: SessionKind::fsharp(),
-        })
+        let Some(session) = found else {
+            let (state, kind) = (SessionState::Uninitialized, self.meant().kind().await);
+            return Err(Error::NotOffered { action, state, kind });
+        };
+        Ok(session)
     }
 
     /// The session in which the call does this, created where there is none. The connection's next calls take it too. One whose kind
@@ -170,15 +161,15 @@ impl<'a> Call<'a> {
         reference: Option<&str>,
         action: Action,
     ) -> Result<SessionId, Error> {
-        self.workplace_of(reference, action, SessionKind::fsharp()).await
+        self.workplace_of(reference, action, None).await
     }
 
-    /// The same; the one that is created is of this kind.
+    /// The same; the one that is created is of this kind, where it is known.
     pub(super) async fn workplace_of(
         &self,
         reference: Option<&str>,
         action: Action,
-        kind: SessionKind,
+        kind: Option<&SessionKind>,
     ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
         let session = match self.find(reference).await? {
@@ -187,7 +178,15 @@ impl<'a> Call<'a> {
                 kind => return Err(Error::NotOfKind { action, kind }),
             },
             None => {
-                let working_directory = self.default_folder();
+                let meant = self.meant();
+                let kind = match kind {
+                    Some(kind) => kind.clone(),
+                    None => meant.kind().await,
+                };
+                if !action.is_of(&kind) {
+                    return Err(Error::NotOfKind { action, kind });
+                }
+                let working_directory = meant.folder();
                 self.create(CreateSession { kind, working_directory, project: None, name: None, alias: None })
                     .await?
             }
@@ -211,8 +210,12 @@ impl<'a> Call<'a> {
 
     /// What tells which session is meant where none is named.
     pub(super) fn meant(&self) -> Meant {
-        let last_used = self.server.last_used();
-        Meant { client: self.client.clone(), folder: self.folder.clone(), last_used }
+        Meant {
+            client: self.client.clone(),
+            folder: self.folder.clone(),
+            last_used: self.server.last_used(),
+            default_kind: self.server.daemon.default_kind.clone(),
+        }
     }
 
     /// Whether the next calls of this client remember the session that this one uses.

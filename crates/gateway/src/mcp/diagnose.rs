@@ -71,7 +71,7 @@ impl Tool for Diagnose {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<DiagnoseAnswer, Error> {
         let Some(session) = call.find(self.session_id.as_deref()).await? else {
-            let problems = unstartable(call, &SessionKind::fsharp()).into_iter().collect();
+            let problems = unstartable(call, &call.meant().kind().await).into_iter().collect();
             let state = SessionState::Uninitialized.name();
             return Ok(DiagnoseAnswer { session_id: None, state, problems });
         };

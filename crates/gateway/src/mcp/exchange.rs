@@ -144,7 +144,7 @@ impl Tool for ImportSession {
             true => Path::new(&working_directory).is_absolute(),
             false => Path::new(&working_directory).is_dir(),
         };
-        let working_directory = if is_here { working_directory } else { call.default_folder() };
+        let working_directory = if is_here { working_directory } else { call.meant().folder() };
         let create = CreateSession { kind, working_directory, project, name: self.name, alias: None };
         let import = mainstay_engine::ImportSession { create, imported };
         match call.client().import(anonymous(), import).await? {

@@ -61,7 +61,7 @@ pub(super) struct CreateSession {
     /// Of the working directory; it may not be there yet.
     project: Option<String>,
     name: Option<String>,
-    /// `fsharp` by default.
+    /// By default that of the folder's project.
     kind: Option<String>,
 }
 
@@ -73,11 +73,15 @@ impl Tool for CreateSession {
     type Answer = SessionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
-        let working_directory = self.working_directory.unwrap_or_else(|| call.default_folder());
+        let meant = call.meant();
+        let working_directory = self.working_directory.unwrap_or_else(|| meant.folder());
         // What is absolute already stays as it is.
         let in_folder = |project| Path::new(&working_directory).join::<String>(project).display().to_string();
         let create = mainstay_model::CreateSession {
-            kind: self.kind.map_or_else(|| Ok(SessionKind::fsharp()), SessionKind::new)?,
+            kind: match self.kind {
+                Some(kind) => SessionKind::new(kind)?,
+                None => meant.default_kind.of(&working_directory).await,
+            },
             project: self.project.map(in_folder),
             working_directory,
             name: self.name,

@@ -1,12 +1,16 @@
-//! Which session a call means that names none: the one its connection used last, else its principal's most recently active F#
-//! session, of the client's folder where that is known.
+//! Which session a call means that names none: the one its connection used last, else its principal's most recently active session that runs
+//! code, of the client's folder where that is known; and of what kind and where one would be that it creates.
+
+use std::path::Path;
 
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Session, SessionId, SessionKind};
 use tokio::sync::watch;
 
-/// Among how many sessions the most recently active F# session is looked for.
+use crate::DefaultKind;
+
+/// Among how many sessions the most recently active one that runs code is looked for.
 const RECENT: usize = 100;
 
 /// What it takes to tell which session is meant.
@@ -16,6 +20,8 @@ pub(super) struct Meant {
     pub(super) folder: Option<String>,
     /// The session that the connection used last.
     pub(super) last_used: watch::Receiver<Option<SessionId>>,
+    /// What sessions are for whose kind nobody says.
+    pub(super) default_kind: DefaultKind,
 }
 
 impl Meant {
@@ -42,6 +48,19 @@ impl Meant {
         }
     }
 
+    /// Where the code of a session runs that is created without a word about it.
+    pub(super) fn folder(&self) -> String {
+        match &self.folder {
+            Some(folder) => folder.clone(),
+            None => std::env::home_dir().as_deref().unwrap_or(Path::new("/")).display().to_string(),
+        }
+    }
+
+    /// Of what kind such a session is.
+    pub(super) async fn kind(&self) -> SessionKind {
+        self.default_kind.of(&self.folder()).await
+    }
+
     /// Waits until the connection uses another session; for ever once it is gone.
     pub(super) async fn is_another(&mut self) {
         if self.last_used.changed().await.is_err() {
@@ -56,9 +75,8 @@ impl Meant {
             ..SessionFilter::default()
         };
         let sessions = self.client.sessions(filter).await?;
-        let is_own = |session: &&Session| {
-            session.kind == SessionKind::fsharp() && session.owner == *self.client.principal()
-        };
+        let is_own =
+            |session: &&Session| !session.kind.is_agent() && session.owner == *self.client.principal();
         Ok(sessions.iter().find(is_own).map(|session| session.id))
     }
 }

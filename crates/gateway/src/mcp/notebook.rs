@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_model::{Action, Command, Error, SessionCommand, SessionId, SessionKind};
+use mainstay_model::{Action, Command, Error, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,8 +71,8 @@ impl Tool for RunNotebook {
         let (session, begun) = match call.continued() {
             Some(Running { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
             None => {
-                let kind = opened.kind().cloned().unwrap_or_else(SessionKind::fsharp);
-                (call.workplace_of(session_id.as_deref(), Action::Eval, kind).await?, Vec::new())
+                let place = call.workplace_of(session_id.as_deref(), Action::Eval, opened.kind());
+                (place.await?, Vec::new())
             }
         };
         let ready = call.bring_up(session).await?;

@@ -37,10 +37,10 @@ pub(super) struct Needs {
 }
 
 impl Lasting {
-    /// Of the session that is meant. Where there is none, the one that running code would create.
-    pub(super) fn of(client: &Client, session: Option<&Session>) -> Self {
+    /// Of the session that is meant. Where there is none, the one of this kind that running code would create.
+    pub(super) fn of(client: &Client, session: Option<&Session>, kind: SessionKind) -> Self {
         Self {
-            kind: session.map_or_else(SessionKind::fsharp, |session| session.kind.clone()),
+            kind,
             is_faulted: Some(session.is_some_and(|session| session.state() == SessionState::Faulted)),
             is_driven: session.is_none_or(|session| client.drives(session)),
             has_files: client.require_all("read files").is_ok(),
@@ -164,7 +164,11 @@ pub(super) async fn of_meant(meant: &Meant) -> Result<Lasting, Error> {
 /// The session that is meant, and what lasts of it.
 async fn look(meant: &Meant) -> Result<(Option<SessionId>, Lasting), Error> {
     let session = meant.session().await?;
-    let lasting = Lasting::of(&meant.client, session.as_ref());
+    let kind = match &session {
+        Some(session) => session.kind.clone(),
+        None => meant.kind().await,
+    };
+    let lasting = Lasting::of(&meant.client, session.as_ref(), kind);
     Ok((session.map(|session| session.id), lasting))
 }
 

@@ -53,7 +53,7 @@ impl Tool for GetAvailableProjects {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ProjectsAnswer, Error> {
         call.client().require_all("read files")?;
-        let folder = self.folder.unwrap_or_else(|| call.default_folder());
+        let folder = self.folder.unwrap_or_else(|| call.meant().folder());
         let root = absolute(&folder)?;
         let walked = spawn_blocking(move || below(&root, NAMES)).await;
         let (projects, more) =

@@ -30,8 +30,8 @@ use super::{completion, error, logging, prompts, resources, state, tasks};
 use crate::rpc::server::Daemon;
 
 /// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
-const INSTRUCTIONS: &str = "Mainstay keeps F# sessions alive across crashes and restarts; people and other agents may \
-share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the session you used \
+const INSTRUCTIONS: &str = "Mainstay keeps sessions of F#, Python and other languages alive across crashes and restarts; people and other \
+agents may share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the session you used \
 last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
 its state: check get_fsi_status; a refused call says what is offered instead and what to do next. Definitions stay \
 until a reset. Give the `seq` or `cursor` of your last answer as `since` to get_recent_fsi_events to see only what \

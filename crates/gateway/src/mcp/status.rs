@@ -126,7 +126,7 @@ impl Tool for GetFsiStatus {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<StatusAnswer, Error> {
         let Some(session) = call.find(self.session_id.as_deref()).await? else {
-            return Ok(StatusAnswer::of_none());
+            return Ok(StatusAnswer::of_none(&call.meant().kind().await));
         };
         let seconds = Within::given(self.wait_seconds, "waitSeconds", 0)?;
         if seconds > 0 {
@@ -166,12 +166,12 @@ fn is_busy(session: &Session) -> bool {
 
 impl StatusAnswer {
     /// There is no session yet: what a session at rest offers.
-    fn of_none() -> Self {
-        let (state, kind) = (SessionState::Uninitialized, SessionKind::fsharp());
+    fn of_none(kind: &SessionKind) -> Self {
+        let state = SessionState::Uninitialized;
         Self {
             session_id: None,
             state: state.name(),
-            offered: tools_for(&kind, &affordance::offered(state, &kind)),
+            offered: tools_for(kind, &affordance::offered(state, kind)),
             fault: None,
             warm_up: None,
             rebuilt: None,

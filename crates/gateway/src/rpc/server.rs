@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection;
+use crate::DefaultKind;
 use crate::accepting::Door;
 use crate::tokens::Tokens;
 
@@ -34,6 +35,8 @@ pub struct Daemon {
     pub started_at: Timestamp,
     /// Its home folder.
     pub home: Arc<Path>,
+    /// What sessions are for whose kind nobody says.
+    pub default_kind: DefaultKind,
     /// Cancelled when the daemon is asked to stop.
     pub stop: CancellationToken,
     /// Cancelled when every session is at rest: connections end once what they asked is answered.

@@ -48,6 +48,7 @@ impl Served {
             port,
             pi_port: None,
             started_at: Timestamp::now(),
+            default_kind: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),

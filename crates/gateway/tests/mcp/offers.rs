@@ -7,7 +7,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::StreamExt;
-use mainstay_model::{EventBody, Seq, SessionState, WaitReason, WarmUpReason};
+use mainstay_gateway::DefaultKind;
+use mainstay_model::{EventBody, Seq, SessionKind, SessionState, WaitReason, WarmUpReason};
 use rmcp::model::{ProtocolVersion, ServerNotification, ServerResult, SubscriptionFilter};
 use rmcp::{ClientLifecycleMode, ClientServiceExt};
 use serde_json::{Value, json};
@@ -122,6 +123,37 @@ impl Stage {
 }
 
 /// Each tool in each state: whether it is listed, and what a call comes to.
+#[tokio::test]
+async fn where_there_is_no_session_all_is_for_the_kind_that_the_folder_is_for() {
+    let mut home = Home::new().await;
+    home.daemon.default_kind = DefaultKind::new(|folder| {
+        if folder.ends_with("snakes") { SessionKind::new("python").unwrap() } else { SessionKind::fsharp() }
+    });
+    for (folder, send, other) in
+        [("snakes", "send_code", "send_fsharp_code"), ("sharp", "send_fsharp_code", "send_code")]
+    {
+        let agent = home.agent_in(folder).await;
+        let names = listed(&agent).await;
+        assert!(
+            names.iter().any(|name| name == send) && !names.iter().any(|name| name == other),
+            "{names:?}"
+        );
+        let status = agent.call("get_status", json!({})).await;
+        assert!(status.structured["offered"].as_array().unwrap().contains(&json!(send)), "{status:?}");
+    }
+    // What comes of that: this daemon has F# alone.
+    let agent = home.agent_in("snakes").await;
+    for (tool, arguments) in [("send_code", json!({ "code": "1" })), ("create_session", json!({}))] {
+        assert_eq!(agent.call(tool, arguments).await.structured["code"], json!("kernel_unknown"), "{tool}");
+    }
+    let refused = agent.call("run_tests", json!({})).await;
+    assert_eq!(refused.structured["code"], json!("not_of_kind"));
+    assert_eq!(
+        agent.call("create_session", json!({ "kind": "fsharp" })).await.structured["state"],
+        json!("Ready")
+    );
+}
+
 #[tokio::test]
 async fn each_tool_is_answered_in_each_state() {
     let all = listed(&Home::new().await.agent().await).await;

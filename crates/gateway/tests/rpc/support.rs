@@ -42,6 +42,7 @@ impl Home {
             http: Arc::new(mainstay_gateway::http::Shared::new(&Limits::default())),
             pi_port: None,
             started_at: Timestamp::now(),
+            default_kind: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),

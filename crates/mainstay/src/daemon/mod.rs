@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 use mainstay_engine::Engine;
 use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::rpc::server::Daemon;
-use mainstay_gateway::{health, http, port, rpc};
+use mainstay_gateway::{DefaultKind, health, http, port, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
-use mainstay_model::{Error, Timestamp};
+use mainstay_model::{Error, SessionKind, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -36,6 +36,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, DEFAULT_PORT, DaemonConfig, Ports, Watch};
 use crate::connect::{Announcement, VERSION, transcribing};
+use crate::default_kind::default_kind;
 use crate::home::{DaemonRecord, Home};
 use crate::terminal;
 
@@ -135,6 +136,7 @@ async fn run(
         port,
         pi_port: pi_door.as_ref().map(|(_, port)| *port),
         started_at: record.started_at,
+        default_kind: kinds_of_folders(home.clone()),
         home: home.folder().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
@@ -170,6 +172,16 @@ async fn run(
     home.clear_run_folder(&sockets);
     doors.abort_all();
     Ok(())
+}
+
+/// What clients' sessions are for that do not say it.
+fn kinds_of_folders(home: Home) -> DefaultKind {
+    DefaultKind::new(move |folder| {
+        default_kind(&home, folder).unwrap_or_else(|error| {
+            tracing::warn!(%error, "it cannot be told which kind of session a folder is for");
+            SessionKind::fsharp()
+        })
+    })
 }
 
 /// Makes the entries that a store of an older schema lacks, which takes long where it is large: who waits for the daemon sees how

@@ -21,7 +21,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Something is wrong here.
-    pub(super) fn malformed(&self, what: impl Into<String>) -> Malformed {
+    pub(in crate::http) fn malformed(&self, what: impl Into<String>) -> Malformed {
         Malformed { at: self.at, what: what.into() }
     }
 
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `str`.
-    pub(super) fn text(&mut self) -> Result<&'a str, Malformed> {
+    pub(in crate::http) fn text(&mut self) -> Result<&'a str, Malformed> {
         let count = self.count()?;
         let bytes = self.bytes.get(self.at..self.at + count).unwrap_or_default();
         let text = std::str::from_utf8(bytes).map_err(|_| self.malformed("a str that is no UTF-8"))?;
