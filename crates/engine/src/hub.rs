@@ -65,14 +65,15 @@ impl Hub {
         let mut channels = self.lock();
         let Some(channels) = channels.as_mut() else { return };
         let Some(last) = events.last().map(|event| event.position) else { return };
+        let events: Vec<_> = events.into_iter().map(Arc::new).collect();
+        let is_taken = channels.tail.as_ref().is_some_and(|tail| tail.take(&events));
         // A session may publish after another whose events come later in the log.
         channels.newest.send_if_modified(|newest| {
             let is_newer = last > *newest;
             *newest = last.max(*newest);
-            is_newer
+            is_newer && !is_taken
         });
         if let Some(live) = channels.sessions.get(&session) {
-            let events: Vec<_> = events.into_iter().map(Arc::new).collect();
             live.send_modify(|recent| {
                 for event in events {
                     recent.push(Seq(event.seq.0.saturating_sub(1)), event);

@@ -88,6 +88,11 @@ impl<P: Place> Recent<P> {
         *self = Self::from(place);
     }
 
+    /// Of the newest event that it has been told, kept or not.
+    pub(super) const fn last(&self) -> P {
+        self.last
+    }
+
     /// The first event after a cursor that the filter lets through.
     pub(super) fn next(&self, cursor: P, filter: &EventFilter) -> Next<P> {
         if self.last <= cursor {

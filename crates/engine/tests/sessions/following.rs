@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tokio::sync::watch;
 
-use crate::support::{Client, Daemon, command, eval, eventually, next_id, quick};
+use crate::support::{Client, Daemon, command, eval, next_id, quick};
 
 /// How a follower goes about it: pauses between its reads, after how many events it begins anew from its cursor, and after how
 /// many it sleeps until all has happened.
@@ -320,22 +320,6 @@ async fn a_cursor_passes_what_is_not_wanted_without_waking_its_follower() {
     session.eval("pure 1").await;
     let found = evals.next().await.unwrap();
     assert_eq!(daemon.local.follow(passed, filter).await.unwrap().next().await, Ok(found));
-}
-
-#[tokio::test]
-async fn whom_the_shared_reader_fails_reads_alone() {
-    let daemon = Daemon::start().await;
-    let session = daemon.session().await;
-    let after = last_position(&daemon.local).await;
-    let mut all = daemon.local.follow(Cursor::Log { after }, EventFilter::default()).await.unwrap();
-    let mut waits = Box::pin(all.next());
-    tokio::time::timeout(Duration::from_millis(1), &mut waits).await.unwrap_err();
-    daemon.store.refuse_read_of_all();
-    rename(&session, 1).await;
-    assert_eq!(waits.await.unwrap().body.kind(), "sessionRenamed");
-    eventually(|| daemon.store.reads_to_refuse() == 0).await;
-    rename(&session, 1).await;
-    assert_eq!(all.next().await.unwrap().position, Position(after.0 + 2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -21,33 +21,17 @@ use tokio::sync::watch;
 pub(crate) struct StoreDouble {
     inner: Arc<dyn Log>,
     refusals: AtomicUsize,
-    read_refusals: AtomicUsize,
     held: watch::Sender<bool>,
 }
 
 impl StoreDouble {
     pub(crate) fn over(inner: Arc<dyn Log>) -> Self {
-        Self {
-            inner,
-            refusals: AtomicUsize::new(0),
-            read_refusals: AtomicUsize::new(0),
-            held: watch::Sender::new(false),
-        }
+        Self { inner, refusals: AtomicUsize::new(0), held: watch::Sender::new(false) }
     }
 
     /// Lets the append after the next `skipped` ones fail.
     pub(crate) fn refuse_after(&self, skipped: usize) {
         self.refusals.store(skipped + 1, Ordering::SeqCst);
-    }
-
-    /// Lets the next read of all sessions' events fail.
-    pub(crate) fn refuse_read_of_all(&self) {
-        self.read_refusals.store(1, Ordering::SeqCst);
-    }
-
-    /// How often a read of all sessions' events may still fail.
-    pub(crate) fn reads_to_refuse(&self) -> usize {
-        self.read_refusals.load(Ordering::SeqCst)
     }
 
     /// Keeps the news of what is durable back, until told otherwise.
@@ -80,9 +64,6 @@ impl Log for StoreDouble {
     }
 
     async fn all_events(&self, after: Position, limit: usize) -> Result<Vec<Event>, Error> {
-        if is_last(&self.read_refusals) {
-            return Err(Error::StoreFailed { reason: "the disk cannot be read".to_owned() });
-        }
         self.inner.all_events(after, limit).await
     }
 

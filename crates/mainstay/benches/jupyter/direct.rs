@@ -1,4 +1,4 @@
-//! ipykernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
+//! A Python kernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,13 +22,16 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    pub(crate) fn start(folder: &Path, python: &str) -> Self {
+    /// The kernel that this module of a Python starts.
+    pub(crate) fn start(folder: &Path, python: &Path, module: &str) -> Self {
+        let folder = &folder.join(module);
+        std::fs::create_dir(folder).unwrap();
         let connection = Connection::ipc(folder);
         let file = folder.join("direct.json");
         connection.write(&file).unwrap();
         let began = Instant::now();
         let child = Command::new(python)
-            .args(["-m", "ipykernel_launcher", "-f"])
+            .args(["-m", module, "-f"])
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -63,7 +63,8 @@ impl Lines {
 
     /// Takes in a text of which each line ends so; says whether the last has come.
     pub(crate) fn take(&mut self, text: &str, end: &str) -> bool {
-        let came = text.matches("line ").count();
+        // A line may come in several pieces, but its end does not.
+        let came = text.matches(end).count();
         self.came += came;
         if came > 0 {
             self.first.get_or_insert_with(|| self.began.elapsed());
