@@ -1,4 +1,4 @@
-//! A Python kernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
+//! ipykernel spoken to directly over ZeroMQ, by a client that does nothing but measure.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,16 +22,13 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    /// The kernel that this module of a Python starts.
-    pub(crate) fn start(folder: &Path, python: &Path, module: &str) -> Self {
-        let folder = &folder.join(module);
-        std::fs::create_dir(folder).unwrap();
+    pub(crate) fn start(folder: &Path, python: &str) -> Self {
         let connection = Connection::ipc(folder);
         let file = folder.join("direct.json");
         connection.write(&file).unwrap();
         let began = Instant::now();
         let child = Command::new(python)
-            .args(["-m", module, "-f"])
+            .args(["-m", "ipykernel_launcher", "-f"])
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -52,12 +52,10 @@ fn main() {
     };
     // The same ipykernel for all: that of the Python with jupyter_server.
     let own = Path::new(&python).ancestors().nth(2).unwrap();
-    let environment = Path::new(&kernels);
-    let places = [own.join("share/jupyter"), xeus_python(environment, folder)];
+    let places = [own.join("share/jupyter"), xeus_python(Path::new(&kernels), folder)];
     let kernelspecs = std::env::join_paths(places).unwrap();
 
-    let mut direct = Direct::start(folder, python.as_ref(), "ipykernel_launcher");
-    let mut xeus = Direct::start(folder, &environment.join("bin/python"), "xpython_launcher");
+    let mut direct = Direct::start(folder, &python);
     let mut daemon = Daemon::start(folder, &kernelspecs);
     let mut server = JupyterServer::start(folder, &python, &kernelspecs);
     // What is made ready once is none of a session's.
@@ -105,7 +103,6 @@ fn main() {
     direct.print(FLUSHED).print("ipykernel itself, each line flushed");
     daemon.print(&bench, FLUSHED).print("Mainstay, ipykernel");
     kernel.print(FLUSHED).print("jupyter_server, ipykernel");
-    xeus.print(WRITTEN).print("xeus-python itself");
     let ours = daemon.create("xpython", "xpython").0;
     let ours = daemon.print(&ours, WRITTEN);
     ours.print("Mainstay, xeus-python");
