@@ -271,6 +271,11 @@ impl Opened {
         Ok(Self { path, kinds: notebook.kinds(), cells: notebook.cells() })
     }
 
+    /// Whether a session of this kind can run it, as far as its name tells.
+    pub(crate) fn is_for(&self, kind: &SessionKind) -> bool {
+        check_kind(&self.path, &self.kinds, kind).is_ok()
+    }
+
     /// The kind of session to create for it, where it says: one that many have rather than one that only its author may have.
     pub fn kind(&self) -> Option<&SessionKind> {
         let is_common = |kind: &&SessionKind| Language::of(kind).is_some();

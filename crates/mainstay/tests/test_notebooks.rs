@@ -464,6 +464,12 @@ fn agents_and_programs_run_notebooks_of_any_language() {
     assert_eq!(by_agent["cells"][1]["eval"]["value"], "42", "{by_agent}");
     let session = world.session();
     assert_eq!(session["kind"], "python", "it is created for it");
+    succeeded(world.run(["eval", "--kind", "bash", "true"]));
+    let again = call(&world, "run_notebook", &json!({ "path": file }));
+    assert_eq!(
+        again["sessionId"], by_agent["sessionId"],
+        "one of another language has been active since: {again}"
+    );
 
     let port = world.run(["status", "--json"]).json()["port"].as_u64().unwrap();
     let run = json!({ "path": file });

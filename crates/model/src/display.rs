@@ -110,8 +110,8 @@ impl Bundle {
     #[must_use]
     pub fn with_metadata(self, metadata: Map<String, Value>) -> Self {
         const MOST: usize = 4096;
-        let bytes = Value::Object(metadata.clone()).to_string().len();
-        Self { metadata: if bytes > MOST { Map::new() } else { metadata }, ..self }
+        let with = Self { metadata, ..self };
+        if with.metadata_bytes() > MOST { Self { metadata: Map::new(), ..with } } else { with }
     }
 
     /// What is said of its forms, of each by its type.
@@ -170,9 +170,18 @@ impl Bundle {
         })
     }
 
-    /// How many bytes the forms besides the plain text have.
+    /// How many bytes the forms besides the plain text have, with what is said of them.
     pub fn form_bytes(&self) -> usize {
-        self.forms.values().map(Form::bytes).sum()
+        self.forms.values().map(Form::bytes).sum::<usize>() + self.metadata_bytes()
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        // A map is JSON.
+        if self.metadata.is_empty() {
+            0
+        } else {
+            serde_json::to_string(&self.metadata).map_or(0, |text| text.len())
+        }
     }
 
     /// It in at most this many bytes: forms are left out, the largest first, and the text says which. Of text that is too large by
@@ -208,7 +217,10 @@ impl Bundle {
         let mut bytes = self.form_bytes();
         while bytes > room {
             let largest = self.forms.iter().max_by_key(|(_, form)| form.bytes());
-            let Some((kind, form)) = largest.map(|(kind, form)| (kind.clone(), form.bytes())) else { break };
+            let Some((kind, form)) = largest.map(|(kind, form)| (kind.clone(), form.bytes())) else {
+                self.metadata.clear();
+                break;
+            };
             self.forms.remove(&kind);
             self.note(&note(&kind, form));
             bytes -= form;

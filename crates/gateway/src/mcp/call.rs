@@ -19,7 +19,7 @@ use rmcp::{Peer, RoleServer};
 use tokio::sync::SetOnce;
 
 use super::elicitation::Complaints;
-use super::meant::Meant;
+use super::meant::{Fits, Meant};
 use super::running::Running;
 use super::server::Server;
 use crate::command::anonymous;
@@ -134,9 +134,14 @@ impl<'a> Call<'a> {
 
     /// The session the call is about, where there is one.
     pub(super) async fn find(&self, reference: Option<&str>) -> Result<Option<SessionId>, Error> {
+        self.find_for(reference, &|_| true).await
+    }
+
+    /// The same; the most recently active one counts where its kind fits.
+    async fn find_for(&self, reference: Option<&str>, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
         let found = match reference {
             Some(reference) => Some(self.client.resolve(reference).await?),
-            None => self.meant().find().await?,
+            None => self.meant().find_for(fits).await?,
         };
         if let Some(session) = found {
             self.is_about(session);
@@ -161,18 +166,19 @@ impl<'a> Call<'a> {
         reference: Option<&str>,
         action: Action,
     ) -> Result<SessionId, Error> {
-        self.workplace_of(reference, action, None).await
+        self.workplace_for(reference, action, &|_| true, None).await
     }
 
-    /// The same; the one that is created is of this kind, where it is known.
-    pub(super) async fn workplace_of(
+    /// The same; one that is found for being active counts where its kind fits, and one that is created is of this kind, where it is known.
+    pub(super) async fn workplace_for(
         &self,
         reference: Option<&str>,
         action: Action,
+        fits: Fits<'_>,
         kind: Option<&SessionKind>,
     ) -> Result<SessionId, Error> {
         let _one_at_a_time = self.server.creation.lock().await;
-        let session = match self.find(reference).await? {
+        let session = match self.find_for(reference, fits).await? {
             Some(session) => match self.client.status(session).await?.session.kind.clone() {
                 kind if action.is_of(&kind) => session,
                 kind => return Err(Error::NotOfKind { action, kind }),

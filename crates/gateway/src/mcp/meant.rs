@@ -13,6 +13,9 @@ use crate::DefaultKind;
 /// Among how many sessions the most recently active one that runs code is looked for.
 const RECENT: usize = 100;
 
+/// Which kinds of sessions are looked for.
+pub(super) type Fits<'a> = &'a (dyn Fn(&SessionKind) -> bool + Sync);
+
 /// What it takes to tell which session is meant.
 pub(super) struct Meant {
     pub(super) client: Client,
@@ -32,9 +35,14 @@ impl Meant {
 
     /// The session, where there is one.
     pub(super) async fn find(&self) -> Result<Option<SessionId>, Error> {
+        self.find_for(&|_| true).await
+    }
+
+    /// The same; the most recently active one counts where its kind fits.
+    pub(super) async fn find_for(&self, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
         match self.used() {
             Some(session) => Ok(Some(session)),
-            None => self.most_recent().await,
+            None => self.most_recent(fits).await,
         }
     }
 
@@ -68,15 +76,16 @@ impl Meant {
         }
     }
 
-    async fn most_recent(&self) -> Result<Option<SessionId>, Error> {
+    async fn most_recent(&self, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
         let filter = SessionFilter {
             working_directory: self.folder.clone(),
             limit: Some(RECENT),
             ..SessionFilter::default()
         };
         let sessions = self.client.sessions(filter).await?;
-        let is_own =
-            |session: &&Session| !session.kind.is_agent() && session.owner == *self.client.principal();
-        Ok(sessions.iter().find(is_own).map(|session| session.id))
+        let is_meant = |session: &&Session| {
+            !session.kind.is_agent() && session.owner == *self.client.principal() && fits(&session.kind)
+        };
+        Ok(sessions.iter().find(is_meant).map(|session| session.id))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_model::{Action, Command, Error, SessionCommand, SessionId};
+use mainstay_model::{Action, Command, Error, SessionCommand, SessionId, SessionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,8 @@ impl Tool for RunNotebook {
         let (session, begun) = match call.continued() {
             Some(Running { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
             None => {
-                let place = call.workplace_of(session_id.as_deref(), Action::Eval, opened.kind());
+                let fits = |kind: &SessionKind| opened.is_for(kind);
+                let place = call.workplace_for(session_id.as_deref(), Action::Eval, &fits, opened.kind());
                 (place.await?, Vec::new())
             }
         };
