@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
 use mainstay_kernel::jupyter::install::is_installable;
-use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places};
+use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
 use mainstay_model::exchange::{Header, Kernel};
 use mainstay_model::notebook::Language;
 use mainstay_model::{Error, SessionKind};
@@ -47,11 +47,28 @@ pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
     }
 }
 
+/// Says that the Python of a folder's project is not what runs there, since it has no kernel.
+fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
+    let Some(environment) = environment_of(folder) else { return };
+    let has_kernel = Places::of_environment(&environment).kernelspecs().choose(kind).is_ok();
+    let kernelspecs = places(home, Some(folder)).kernelspecs();
+    if let Ok(spec) = kernelspecs.choose(kind)
+        && spec.language == "python"
+        && !has_kernel
+    {
+        let (environment, spec) = (environment.display(), spec.folder.display());
+        terminal::note(&format!(
+            "{environment} has no Jupyter kernel, so that of {spec} runs here; `{environment}/bin/python -m pip install ipykernel` gives it one"
+        ));
+    }
+}
+
 /// Gets what a kind of session needs ready, in a folder: installs it where it is missing and can be, after asking.
 pub(crate) async fn ready(home: &Home, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
     if kind.is_fsharp() {
         return ready_fsharp(home).await;
     }
+    tell_passed_over(home, kind, folder);
     let is_missing = matches!(
         places(home, Some(folder)).kernelspecs().choose(kind),
         Err(Error::KernelUnknown { .. } | Error::KernelUnavailable { .. })

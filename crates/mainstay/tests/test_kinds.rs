@@ -262,6 +262,19 @@ fn a_language_and_its_kernel_are_one_kind() {
 }
 
 #[test]
+fn it_is_said_once_where_the_projects_own_python_has_no_kernel() {
+    let world = World::with_jupyter();
+    let environment = world.work().join(".venv");
+    std::fs::create_dir(&environment).unwrap();
+    std::fs::write(environment.join("pyvenv.cfg"), "").unwrap();
+    let first = world.run(["eval", "--kind", "python", "1 + 1"]);
+    assert_eq!((first.code, first.stdout.as_str()), (0, "2\n"));
+    let told = format!("{0} has no Jupyter kernel, so that of ", environment.display());
+    assert!(first.stderr.contains(&told) && first.stderr.contains("-m pip install ipykernel"), "{first:?}");
+    assert_eq!(world.run(["eval", "--kind", "python", "1 + 1"]).stderr, "");
+}
+
+#[test]
 fn an_agent_works_in_the_language_of_its_folder_and_in_the_session_that_is_there() {
     let world = World::with_jupyter();
     std::fs::write(world.work().join("pyproject.toml"), "").unwrap();

@@ -79,8 +79,8 @@ impl Places {
     }
 }
 
-/// The Python environment of the project that a folder is in.
-fn environment_of(folder: &Path) -> Option<PathBuf> {
+/// The Python environment of the project that a folder is in, by custom beside the project or above it.
+pub fn environment_of(folder: &Path) -> Option<PathBuf> {
     let environments = |folder: &Path| ENVIRONMENTS.map(|name| folder.join(name));
     folder.ancestors().flat_map(environments).find(|environment| environment.join("pyvenv.cfg").is_file())
 }

@@ -20,5 +20,5 @@ mod reader;
 mod sockets;
 pub mod wire;
 
-pub use kernelspec::{Kernelspec, Kernelspecs, Places};
+pub use kernelspec::{Kernelspec, Kernelspecs, Places, environment_of};
 pub use launch::{Start, launch};
