@@ -94,6 +94,8 @@ fn a_session_is_handed_over_as_one_file() {
     let world = World::new();
     lab(&world);
     ok(world.run(["export", "lab", "--output", "lab.jsonl"]));
+    let meant = world.run(["export", "lab.ipynb"]);
+    assert!(meant.stderr.contains("`--output lab.ipynb` writes that file"), "{meant:?}");
     let there = world.run(["export", "lab", "--output", "lab.jsonl"]);
     assert_eq!(there.code, 1, "{there:?}");
     let colleague = World::new();

@@ -51,13 +51,28 @@ impl Export {
         // Before a daemon is started for it.
         self.to.check()?;
         let connection = connect_or_start(home, "cli").await?;
-        let session = named(&connection.client, self.session).await?.session.to_string();
+        let session = named(&connection.client, self.session).await.map_err(|error| self.to.meant(error))?;
+        let session = session.session.to_string();
         self.to.write(home, &connection.client, session).await?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Destination {
+    /// What is said where no session is found: who named a file may have meant it to be written.
+    fn meant(&self, error: Error) -> Error {
+        match error {
+            Error::SessionNotFound { reference }
+                if self.output.is_none() && Format::of_file(Path::new(&reference)).is_some() =>
+            {
+                let reason =
+                    format!("no session answers to `{reference}`; `--output {reference}` writes that file");
+                Error::InvalidArgument { argument: "session".to_owned(), reason }
+            }
+            error => error,
+        }
+    }
+
     /// Whether it may be written.
     ///
     /// # Errors
