@@ -409,10 +409,12 @@ impl Ending {
 
 impl Given {
     pub(super) fn of(result: &mainstay_model::EvalResult) -> Self {
+        // What Python imports whole its code says itself.
+        let is_shown = |binding: &&Binding| binding.value_type != "module";
         Self {
             value: result.value.clone(),
             value_type: result.value_type.clone(),
-            bindings: result.bindings.clone(),
+            bindings: result.bindings.iter().filter(is_shown).cloned().collect(),
             diagnostics: result.diagnostics.clone(),
             words: None,
         }

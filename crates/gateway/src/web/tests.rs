@@ -245,7 +245,8 @@ fn an_eval_shows_its_code_what_it_printed_and_what_it_gave() {
     story.prints(job, "&\n<script>alert(1)</script>\n");
     let binding =
         Binding { name: "x".to_owned(), value_type: "string".to_owned(), value: Some("\"<b>\"".to_owned()) };
-    story.completes(job, EvalResult { bindings: vec![binding], ..value("\"<b>\"", "string") });
+    let imported = Binding { name: "os".to_owned(), value_type: "module".to_owned(), value: None };
+    story.completes(job, EvalResult { bindings: vec![imported, binding], ..value("\"<b>\"", "string") });
     insta::assert_snapshot!(story.shown());
 }
 
