@@ -64,7 +64,9 @@ fn main() {
 
     println!("| | session created | `1+1` there and back, median | p99 |");
     println!("|---|---|---|---|");
+    // Each road has a kernel of its own: one that has just run something is quicker.
     let (bench, ours_created) = daemon.create("python3", "bench");
+    let (bench_over_http, _) = daemon.create("python3", "over HTTP");
     let (mut kernel, theirs_created) = server.kernel("python3");
     let fsharp = named("DOTNET_ROOT").map(|_| {
         daemon.create("fsharp", "built");
@@ -76,7 +78,7 @@ fn main() {
         let is_counted = round >= 20;
         of[0].time(is_counted, || direct.execute("1+1"));
         of[1].time(is_counted, || daemon.execute(&bench, "1+1"));
-        of[2].time(is_counted, || daemon.execute_over_http(&bench, "1+1"));
+        of[2].time(is_counted, || daemon.execute_over_http(&bench_over_http, "1+1"));
         of[3].time(is_counted, || kernel.execute("1+1"));
         if let Some((session, _)) = &fsharp {
             of[4].time(is_counted, || daemon.execute(session, "1+1"));
@@ -84,8 +86,8 @@ fn main() {
     }
     let [bare, ours, over_http, theirs, ours_in_fsharp] = &of;
     bare.print("ipykernel itself, over ZeroMQ", Some(direct.created));
-    ours.print("Mainstay, ipykernel, over its socket", None);
-    over_http.print("Mainstay, ipykernel, over HTTP", Some(ours_created));
+    ours.print("Mainstay, ipykernel, over its socket", Some(ours_created));
+    over_http.print("Mainstay, ipykernel, over HTTP", None);
     theirs.print("jupyter_server, ipykernel, over its WebSocket", Some(theirs_created));
     if let Some((_, created)) = &fsharp {
         ours_in_fsharp.print("Mainstay, F#, over its socket", Some(*created));
