@@ -128,7 +128,7 @@ impl RunnerFactory for PiAgents {
         let mark = Mark::of(&folder);
         let earlier = mark.clone();
         let files = spawn_blocking(move || {
-            earlier.kill_earlier();
+            earlier.end_earlier();
             Files::write(folder, &spec, &conversation).map(|files| (files, spec))
         });
         let (files, spec) = files.await.map_err(|error| failed(&error)).flatten()?;

@@ -397,7 +397,9 @@ impl Reader {
             }
         };
         self.group.leader_is_gone();
-        self.mark.kill_all();
+        let mark = self.mark.clone();
+        // It fails only where the daemon itself ends.
+        tokio::task::spawn_blocking(move || mark.end_all()).await.ok();
         while self.stderr_is_open {
             let line = tokio::time::timeout(LAST_BREATH, self.stderr.next()).await;
             self.hear_error(line.unwrap_or_default());
