@@ -1,9 +1,20 @@
-//! F# by its syntax, for whoever colours it: the prompt and the page. Source: tree-sitter's grammar of F#.
+//! Code by its syntax, for whoever colours it: the prompt and the page. Source: tree-sitter's grammars.
+
+mod bash;
+mod fsharp;
+mod python;
+mod typescript;
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::time::{Duration, Instant};
 
-use tree_sitter::{Node, Parser};
+use mainstay_model::notebook::Language;
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+
+/// How long reading a code may take: with some grammars it grows with the square of how deep the code is nested.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What a piece of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,71 +35,115 @@ pub enum Syntax {
     Plain,
 }
 
-thread_local! {
-    /// Made when it is first needed; none where the library and the grammar are of versions that do not fit.
-    static PARSER: RefCell<Option<Parser>> = RefCell::new(fsharp_parser());
+/// The languages whose grammar is at hand.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Grammar {
+    Bash,
+    Fsharp,
+    Python,
+    /// JavaScript is written as a part of it.
+    TypeScript,
 }
 
-/// The pieces of a code, in order, with all of it. One may end inside a character, where the grammar splits it.
-pub fn spans(code: &str) -> Vec<(Syntax, Range<usize>)> {
+thread_local! {
+    /// Made when they are first needed; none where the library and the grammar are of versions that do not fit.
+    static PARSERS: RefCell<BTreeMap<Grammar, Option<Parser>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The pieces of a code, in order, with all of it; in one where the language is not known. One may end inside a character, where the
+/// grammar splits it.
+pub fn spans(code: &str, language: Option<&Language>) -> Vec<(Syntax, Range<usize>)> {
     let mut syntax = vec![Syntax::Plain; code.len()];
-    let tree = PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(code, None));
-    if let Some(tree) = tree {
-        mark(tree.root_node(), &mut syntax);
+    if let Some(grammar) = language.and_then(Grammar::of) {
+        let tree = PARSERS.with_borrow_mut(|parsers| {
+            parse(parsers.entry(grammar).or_insert_with(|| grammar.parser()).as_mut()?, code)
+        });
+        if let Some(tree) = tree {
+            grammar.mark(&tree, &mut syntax);
+        }
     }
     joined(&syntax)
 }
 
-fn fsharp_parser() -> Option<Parser> {
-    let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_fsharp::LANGUAGE_FSHARP.into()).ok()?;
-    Some(parser)
+/// None where it takes longer than colours are worth.
+fn parse(parser: &mut Parser, code: &str) -> Option<Tree> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut is_late = |_: &ParseState| match Instant::now() > deadline {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let options = ParseOptions::new().progress_callback(&mut is_late);
+    let tree = parser.parse_with_options(&mut |at, _| &code.as_bytes()[at..], None, Some(options));
+    if tree.is_none() {
+        // It would go on with this code next time.
+        parser.reset();
+    }
+    tree
 }
 
-/// Marks the bytes of a node, then those of its parts over them.
-fn mark(node: Node<'_>, syntax: &mut [Syntax]) {
-    let (own, has_parts) = syntax_of(node);
-    if let (Some(own), Some(bytes)) = (own, syntax.get_mut(node.byte_range())) {
-        bytes.fill(own);
-    }
-    if has_parts {
-        let mut cursor = node.walk();
-        node.children(&mut cursor).for_each(|child| mark(child, syntax));
-    }
-}
-
-/// What a node is, if that can be told from it alone, and whether its parts can be something else.
-fn syntax_of(node: Node<'_>) -> (Option<Syntax>, bool) {
-    match node.kind() {
-        "line_comment" | "block_comment" | "xml_doc" => (Some(Syntax::Comment), false),
-        "string" | "format_string" | "format_triple_quoted_string" => (Some(Syntax::Text), true),
-        "triple_quoted_string" | "verbatim_string" | "char" | "bytearray" | "verbatim_bytearray" => {
-            (Some(Syntax::Text), false)
+impl Grammar {
+    fn of(language: &Language) -> Option<Self> {
+        match language.as_str() {
+            "bash" => Some(Self::Bash),
+            "fsharp" => Some(Self::Fsharp),
+            "python" => Some(Self::Python),
+            "javascript" | "typescript" => Some(Self::TypeScript),
+            _ => None,
         }
-        "format_string_eval" => (Some(Syntax::Plain), true),
-        "int" | "xint" | "int16" | "uint16" | "int32" | "uint32" | "int64" | "uint64" | "nativeint"
-        | "unativeint" | "sbyte" | "byte" | "ieee32" | "ieee64" | "float" | "decimal" | "bignum" => {
-            (Some(Syntax::Number), false)
+    }
+
+    fn parser(self) -> Option<Parser> {
+        let language = match self {
+            Self::Bash => tree_sitter_bash::LANGUAGE,
+            Self::Fsharp => tree_sitter_fsharp::LANGUAGE_FSHARP,
+            Self::Python => tree_sitter_python::LANGUAGE,
+            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
+        };
+        let mut parser = Parser::new();
+        parser.set_language(&language.into()).ok()?;
+        Some(parser)
+    }
+
+    /// Marks the bytes of each node, then those of its parts over them. Code may be nested deeper than a stack is.
+    fn mark(self, tree: &Tree, syntax: &mut [Syntax]) {
+        let mut cursor = tree.walk();
+        let mut parents: Vec<Node<'_>> = Vec::new();
+        loop {
+            let node = cursor.node();
+            let (own, has_parts) = self.syntax_of(node, parents.last().copied());
+            if let (Some(own), Some(bytes)) = (own, syntax.get_mut(node.byte_range())) {
+                bytes.fill(own);
+            }
+            if has_parts && cursor.goto_first_child() {
+                parents.push(node);
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+                parents.pop();
+            }
         }
-        "bool" | "null" => (Some(Syntax::Keyword), false),
-        "infix_op" | "prefix_op" | "op_identifier" => (Some(Syntax::Operator), false),
-        "type_name" | "type_argument" => (Some(Syntax::Type), true),
-        kind if node.is_named() => (kind.ends_with("_type").then_some(Syntax::Type), true),
-        sign => (syntax_of_sign(sign, node), false),
+    }
+
+    /// What a node is, if that can be told from it and what it is a part of, and whether its parts can be something else.
+    fn syntax_of(self, node: Node<'_>, parent: Option<Node<'_>>) -> (Option<Syntax>, bool) {
+        match self {
+            Self::Bash => bash::syntax_of(node),
+            Self::Fsharp => fsharp::syntax_of(node, parent),
+            Self::Python => python::syntax_of(node),
+            Self::TypeScript => typescript::syntax_of(node),
+        }
     }
 }
 
-/// What stands in the grammar as it is: keywords, brackets, operators.
-fn syntax_of_sign(sign: &str, node: Node<'_>) -> Option<Syntax> {
-    let is_in_type =
-        || node.parent().is_some_and(|parent| matches!(parent.kind(), "type_argument" | "generic_type"));
+/// What stands in a grammar of braces, or of indentation, as it is: keywords, brackets, operators.
+fn syntax_of_sign(sign: &str) -> Option<Syntax> {
     match sign {
-        "(" | ")" | "[" | "]" | "{" | "}" | "[|" | "|]" | "{|" | "|}" | "[<" | ">]" | "," | ";" | "." => {
-            Some(Syntax::Plain)
-        }
-        "<" | ">" | "'" if is_in_type() => None,
-        _ if sign.starts_with(|c: char| c.is_alphabetic() || c == '#') => Some(Syntax::Keyword),
-        _ if sign.contains('"') => None,
+        "(" | ")" | "[" | "]" | "{" | "}" | "," | ";" | "." | ":" => Some(Syntax::Plain),
+        _ if sign.starts_with(char::is_alphabetic) => Some(Syntax::Keyword),
+        _ if sign.contains(['"', '\'', '`']) => None,
         _ => Some(Syntax::Operator),
     }
 }
@@ -111,84 +166,53 @@ mod tests {
     use super::*;
 
     /// One line for each piece that has a colour.
-    fn shown(code: &str) -> String {
-        let coloured = spans(code).into_iter().filter(|(syntax, _)| *syntax != Syntax::Plain);
+    pub(super) fn shown(language: &str, code: &str) -> String {
+        let spans = spans(code, Some(&Language::named(language)));
+        let coloured = spans.into_iter().filter(|(syntax, _)| *syntax != Syntax::Plain);
         coloured.map(|(syntax, range)| format!("{syntax:?}:{}\n", &code[range])).collect()
     }
 
     #[test]
-    fn a_function_with_types_and_a_comment() {
-        insta::assert_snapshot!(shown("let rec f (x: int) : Map<string, 'a> = x + 1 // c"), @r"
-        Keyword:let
-        Keyword:rec
-        Operator::
-        Type:int
-        Operator::
-        Type:Map<string
-        Type: 'a>
-        Operator:=
-        Operator:+
-        Number:1
-        Comment:// c
-        ");
+    fn every_grammar_fits_the_library() {
+        for grammar in [Grammar::Bash, Grammar::Fsharp, Grammar::Python, Grammar::TypeScript] {
+            assert!(grammar.parser().is_some());
+        }
     }
 
     #[test]
-    fn a_match_with_strings_characters_and_keywords() {
-        insta::assert_snapshot!(shown("match x with\n| Some 'a' when true -> $\"a {x + 1} b\"\n| _ -> failwith \"no\\n\""), @r#"
-        Keyword:match
-        Keyword:with
-        Operator:|
-        Text:'a'
-        Keyword:when
-        Keyword:true
-        Operator:->
-        Text:$"a 
-        Operator:+
-        Number:1
-        Text: b"
-        Operator:|
-        Operator:->
-        Text:"no\n"
-        "#);
+    fn code_of_a_language_that_is_not_known_is_one_piece() {
+        let one = vec![(Syntax::Plain, 0..7)];
+        assert_eq!(
+            (spans("if true", None), spans("if true", Some(&Language::named("r")))),
+            (one.clone(), one)
+        );
+        assert_eq!(spans("", None), []);
     }
 
     #[test]
-    fn numbers_brackets_and_operators() {
-        insta::assert_snapshot!(shown("[| 1.5; 0x1F; 2L |] |> Array.map (fun y -> y :> obj)"), @r#"
-        Number:1.5
-        Number:0x1F
-        Number:2L
-        Operator:|>
-        Keyword:fun
-        Operator:->
-        Operator::>
-        Type:obj
-        "#);
+    fn code_that_makes_no_sense_is_there_whole() {
+        for code in ["\u{1b}[31m", "größe = '漢字🙂", "f\"{", "${", "`${`", "%%timeit\n(((", "\0", "<<EOF"]
+        {
+            for language in ["bash", "fsharp", "python", "typescript"] {
+                let spans = spans(code, Some(&Language::named(language)));
+                let mut end = 0;
+                for (_, range) in spans {
+                    assert_eq!(range.start, end);
+                    end = range.end;
+                }
+                assert_eq!(end, code.len());
+            }
+        }
     }
 
     #[test]
-    fn directives_and_types() {
-        insta::assert_snapshot!(shown("#r \"nuget: x\"\nopen System.IO\ntype P = { X: int list }"), @r#"
-        Keyword:#r
-        Text:"nuget: x"
-        Keyword:open
-        Keyword:type
-        Type:P
-        Operator:=
-        Operator::
-        Type:int list
-        "#);
-    }
-
-    #[test]
-    fn code_that_is_not_finished() {
-        insta::assert_snapshot!(shown("let f x = if x then \"abc"), @r#"
-        Keyword:let
-        Operator:=
-        Keyword:if
-        Keyword:then
-        Text:"abc
-        "#);
+    fn code_may_be_nested_deeper_than_a_stack_and_takes_no_longer_than_it_is_worth() {
+        let depth = 30_000;
+        let code = format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+        for language in ["bash", "fsharp", "python", "typescript"] {
+            let last = spans(&code, Some(&Language::named(language))).pop();
+            assert_eq!(last.map(|(_, range)| range.end), Some(code.len()));
+            assert!(!shown(language, "if").is_empty(), "{language} is coloured again");
+        }
     }
 }

@@ -288,6 +288,8 @@ fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothi
     assert_eq!(tab.value("document.querySelectorAll('.chart path.line').length"), 3);
     assert_eq!(tab.text(".chart .legend li"), "● x to the 1\n● x to the 2\n● x to the 3");
     assert!(!tab.text(".values").contains("Erfurt"), "the table stands above: {}", tab.text(".values"));
+    let is_coloured = "[...document.querySelectorAll('code .k')].some(word => word.textContent === 'import')";
+    assert_eq!(tab.value(is_coloured), true);
     tab.pictured_as("python", 2600);
     assert_eq!(tab.problems(), Vec::<String>::new());
 
@@ -306,6 +308,9 @@ fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothi
     let policy = policy.as_str().unwrap();
     assert!(policy.starts_with("sandbox allow-scripts; script-src 'sha256-"), "{policy}");
     assert!(policy.contains("default-src 'none'") && !policy.contains("same-origin"), "{policy}");
+
+    tab.click(".bar a[href='/ui/history']");
+    tab.until(&format!("location.pathname === '/ui/history' && {is_coloured}"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Cells as HTML. Everything that was said by someone is escaped; what code shows as HTML stands in a frame of its own ([`display`]).
 
+use mainstay_model::notebook::Language;
 use mainstay_model::{Diagnostic, OutputStream, PartRole, RaisedError, Severity, Source, Timestamp, Work};
 use maud::{Markup, html};
 
@@ -15,10 +16,10 @@ pub(super) const CELLS: &str = "cells";
 const COLOURED_BYTES: usize = 64 * 1024;
 
 /// What brings a page up to date with a cell that has changed so.
-pub(super) fn patches(cell: &Cell, change: &Change) -> Vec<Patch> {
+pub(super) fn patches(cell: &Cell, change: &Change, language: Option<&Language>) -> Vec<Patch> {
     if change.is_new {
         let (to, id) = (CELLS.to_owned(), format!("cell-{}", cell.seq));
-        return vec![Patch::Add { to, id, html: whole(cell).into_string() }];
+        return vec![Patch::Add { to, id, html: whole(cell, language).into_string() }];
     }
     let parts = cell.parts.iter().enumerate();
     let added = change.added_from.unwrap_or(usize::MAX);
@@ -35,8 +36,8 @@ pub(super) fn patches(cell: &Cell, change: &Change) -> Vec<Patch> {
     patches
 }
 
-/// A cell.
-pub(super) fn whole(cell: &Cell) -> Markup {
+/// A cell of a session that runs this language, if that is known.
+pub(super) fn whole(cell: &Cell, language: Option<&Language>) -> Markup {
     let seq = cell.seq;
     let kind = match &cell.body {
         Body::Eval { .. } => "eval",
@@ -48,7 +49,7 @@ pub(super) fn whole(cell: &Cell) -> Markup {
     html! {
         article.cell.{ (kind) } id={ "cell-" (seq) } tabindex="-1" aria-labelledby={ "c" (seq) "-head" } {
             (head(cell))
-            (said(cell))
+            (said(cell, language))
             div.parts id={ "c" (seq) "-parts" } {
                 @for (index, part_of) in cell.parts.iter().enumerate() { (part(cell, index, part_of)) }
             }
@@ -105,11 +106,11 @@ const fn ended(how: &Ending) -> (&'static str, &'static str) {
 }
 
 /// What was asked for.
-fn said(cell: &Cell) -> Markup {
+fn said(cell: &Cell, language: Option<&Language>) -> Markup {
     html! {
         @match &cell.body {
             Body::Eval { is_withheld: true, .. } => { p.faint { "The code is withheld." } }
-            Body::Eval { code, .. } => { (fsharp(code)) }
+            Body::Eval { code, .. } => { (painted(code, language)) }
             Body::Work { work: Work::Turn { prompt }, .. } => { p.prompt { (prompt) } }
             Body::Work { work, .. } => { p.prompt { (work) } }
             Body::Note { text, .. } => { p { (text) } }
@@ -255,12 +256,12 @@ fn raised(RaisedError { kind, message, stack }: &RaisedError) -> Markup {
     }
 }
 
-/// F# in colours.
-pub(super) fn fsharp(code: &str) -> Markup {
+/// Code in colours, where its language is known.
+pub(super) fn painted(code: &str, language: Option<&Language>) -> Markup {
     let spans = if code.len() > COLOURED_BYTES {
         vec![(Syntax::Plain, 0..code.len())]
     } else {
-        highlight::spans(code)
+        highlight::spans(code, language)
     };
     // A grammar that splits a character leaves the code without colours.
     let pieces: Option<Vec<_>> =

@@ -1,12 +1,16 @@
 //! The history of what the viewer submitted, on the page and at prompts: the screen of it, and the list that the editor searches in.
 
+use std::collections::{BTreeMap, btree_map};
+
 use axum::http::Uri;
 use axum::response::{Html, IntoResponse};
+use mainstay_engine::Client;
 use mainstay_log::HistoryFilter;
-use mainstay_model::{Content, Error, HistoryLine, HistoryPage, LineNumber};
+use mainstay_model::notebook::Language;
+use mainstay_model::{Content, Error, HistoryLine, HistoryPage, LineNumber, SessionId};
 use maud::{Markup, html};
 
-use super::cell::{fsharp, moment};
+use super::cell::{moment, painted};
 use super::frame;
 use super::guard::{Refused, Viewer, argument};
 use crate::http::history::words;
@@ -27,6 +31,7 @@ async fn lines(viewer: &Viewer, uri: &Uri, limit: usize) -> Result<HistoryPage, 
 pub(super) async fn page(viewer: Viewer, uri: Uri) -> Result<impl IntoResponse, Refused> {
     let q = argument(&uri, "q").unwrap_or_default();
     let HistoryPage { lines, extent } = lines(&viewer, &uri, SHOWN).await?;
+    let languages = languages(&viewer.client, &lines).await?;
     let older = lines.last().filter(|last| lines.len() == SHOWN && last.number > extent.oldest);
     let older = older.map(|last| {
         let query: String = form_urlencoded::Serializer::new(String::new())
@@ -45,16 +50,32 @@ pub(super) async fn page(viewer: Viewer, uri: Uri) -> Result<impl IntoResponse, 
                 button type="submit" { "Find" }
             }
             @if lines.is_empty() { p.faint { "There is nothing." } }
-            ul.rows { @for line in &lines { (row(line)) } }
+            ul.rows { @for line in &lines { (row(line, line.session.and_then(|session| languages.get(&session)?.as_ref()))) } }
             @if let Some(older) = older { p { a href=(older) { "Older ones" } } }
         },
     ))
 }
 
-fn row(HistoryLine { at, folder, session, content, .. }: &HistoryLine) -> Markup {
+/// What the sessions that lines are of run, as far as it is known: an agent hears words.
+async fn languages(
+    client: &Client,
+    lines: &[HistoryLine],
+) -> Result<BTreeMap<SessionId, Option<Language>>, Error> {
+    let mut languages = BTreeMap::new();
+    for session in lines.iter().filter_map(|line| line.session) {
+        if let btree_map::Entry::Vacant(language) = languages.entry(session) {
+            let seen = client.seen_session(session).await?;
+            language.insert(seen.and_then(|session| Language::of(&session.kind)));
+        }
+    }
+    Ok(languages)
+}
+
+fn row(line: &HistoryLine, language: Option<&Language>) -> Markup {
+    let HistoryLine { at, folder, session, content, .. } = line;
     html! {
         li {
-            (fsharp(content.beginning()))
+            (painted(content.beginning(), language))
             p.facts {
                 span { (moment(*at)) }
                 @if let Content::Object { bytes, .. } = content { span { (bytes) " bytes" } }

@@ -9,12 +9,13 @@ use axum::http::Uri;
 use axum::response::Response;
 use mainstay_engine::Client;
 use mainstay_model::entry::FORMS;
+use mainstay_model::notebook::Language;
 use mainstay_model::transcript::total;
 use mainstay_model::{Bundle, Content, Entry, Error, Placed, Role, Segment, Session, SessionId};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::cell::{fsharp, moment};
+use super::cell::{moment, painted};
 use super::guard::{Refused, Viewer, place};
 use super::patch::Patch;
 use super::{display, feed};
@@ -100,11 +101,11 @@ async fn read(client: &Client, session: &Session, until: u64) -> Result<Page, Er
             name.insert(seen.filter(|seen| seen.deleted_at.is_none()).map(|seen| seen.name));
         }
     }
-    let own = session.id;
+    let (own, language) = (session.id, Language::of(&session.kind));
     let from = cells.first().map_or(from, |cell| cell.indices.start);
     Ok(Page {
         from,
-        cells: html! { @for one in &cells { (cell(own, one, names.get(&one.first().session).and_then(Option::as_deref))) } },
+        cells: html! { @for one in &cells { (cell(own, language.as_ref(), one, names.get(&one.first().session).and_then(Option::as_deref))) } },
     })
 }
 
@@ -142,7 +143,7 @@ fn cells(from: u64, entries: &[Placed]) -> Vec<Cell<'_>> {
     cells
 }
 
-fn cell(own: SessionId, cell: &Cell<'_>, name: Option<&str>) -> Markup {
+fn cell(own: SessionId, language: Option<&Language>, cell: &Cell<'_>, name: Option<&str>) -> Markup {
     let (index, first) = (cell.indices.start, cell.first());
     let is_code = first.entry.role == Role::Input;
     let ending =
@@ -166,16 +167,16 @@ fn cell(own: SessionId, cell: &Cell<'_>, name: Option<&str>) -> Markup {
                     Some(_) | None => {}
                 }
             }
-            @for (index, placed) in cell.entries() { (said(own, index, &placed.entry)) }
+            @for (index, placed) in cell.entries() { (said(own, language, index, &placed.entry)) }
         }
     }
 }
 
-fn said(own: SessionId, index: u64, entry: &Entry) -> Markup {
+fn said(own: SessionId, language: Option<&Language>, index: u64, entry: &Entry) -> Markup {
     let text = entry.content.beginning();
     html! {
         @match entry.role {
-            Role::Input => (fsharp(text)),
+            Role::Input => (painted(text, language)),
             Role::Output if entry.metadata.contains_key(FORMS) => (shown(own, index, entry)),
             Role::Output => @if !text.is_empty() { pre.words tabindex="0" { (text) } },
             Role::User => p.prompt { (entry.shown(text)) },
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(ranges(7), [8..10, 10..12]);
         assert_eq!(ranges(0), [0..1, 1..3, 3..5]);
         assert_eq!(cells(9, &entries[..1]).len(), 1, "it is all there is");
-        let html = cell(entries[3].session, &cells(7, &entries)[1], None).into_string();
+        let html = cell(entries[3].session, None, &cells(7, &entries)[1], None).into_string();
         assert!(
             html.contains("from another session")
                 && html.contains("&lt;1&gt;")

@@ -8,11 +8,12 @@ use axum::http::Uri;
 use axum::response::IntoResponse;
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
+use mainstay_model::notebook::Language;
 use mainstay_model::{Content, Error, Origin, Placed, Role, Session, SessionId, SessionState};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::cell::{fsharp, moment};
+use super::cell::{moment, painted};
 use super::frame;
 use super::guard::{Refused, Viewer, argument, place};
 use super::status::state;
@@ -226,7 +227,7 @@ fn choice(from: &Session, Input { index, placed, ending, is_there }: &Input, is_
                     @if !matches!(ending.as_str(), "completed" | "") { span.state.bad { (ending) } }
                     span.came {}
                 }
-                (fsharp(placed.entry.content.beginning()))
+                (painted(placed.entry.content.beginning(), Language::of(&from.kind).as_ref()))
                 @if let Some(bytes) = more { span.faint { "… " (bytes) " bytes" } }
             }
         }

@@ -3,6 +3,7 @@
 use axum::extract::Path;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
+use mainstay_model::notebook::Language;
 use mainstay_model::{Seq, Session, SessionId};
 use maud::{Markup, html};
 
@@ -30,13 +31,14 @@ pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl 
 }
 
 fn screen(session: &Session, shown: Shown, before: &Markup, cells: &[&Cell]) -> Markup {
+    let language = Language::of(&session.kind);
     let Shown { head, actions, asks, lane, run } = shown;
     html! {
         main.session id="main" data-session=(session.id) data-folder=(session.working_directory) {
             (head)
             (before)
             div id=(cell::CELLS) role="feed" aria-label="Cells" aria-live="polite" aria-relevant="additions" {
-                @for shown in cells { (cell::whole(shown)) }
+                @for shown in cells { (cell::whole(shown, language.as_ref())) }
             }
             (lane)
             (asks)
@@ -95,8 +97,9 @@ pub(super) async fn older_cells(
     let mut past = past::before(&viewer.client, session, before).await?;
     past.page.keep_before(before);
     let (cells, older) = last_cells(&past);
-    let html = html! { @for shown in &cells { (cell::whole(shown)) } };
     let status = viewer.client.status(session).await?;
+    let language = Language::of(&status.session.kind);
+    let html = html! { @for shown in &cells { (cell::whole(shown, language.as_ref())) } };
     let inherited = inherited::section(&viewer.client, &status.session, older.is_none()).await?;
     let patches = [
         Patch::Prepend { to: cell::CELLS.to_owned(), html: html.into_string() },

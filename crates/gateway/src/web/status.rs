@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
+use mainstay_model::notebook::Language;
 use mainstay_model::{
     Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionState,
 };
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::cell::{fsharp, moment, who};
+use super::cell::{moment, painted, who};
 use super::patch::Patch;
 
 /// The elements as they were sent last.
@@ -338,7 +339,7 @@ async fn lane(client: &Client, session: &Session) -> Result<Markup, Error> {
                     article.waits id={ "waits-" (event.seq) } {
                         header { (who(&event.metadata.source)) span.state.off { "waits for its turn" } }
                         @match &queued.body {
-                            SessionCommand::Eval { code, .. } => { (fsharp(code)) }
+                            SessionCommand::Eval { code, .. } => { (painted(code, Language::of(&session.kind).as_ref())) }
                             body => { p { (body.action()) } }
                         }
                     }

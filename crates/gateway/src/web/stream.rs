@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use mainstay_engine::{Client, Followed, FollowedWarmUp, Listened};
+use mainstay_model::notebook::Language;
 use mainstay_model::{Error, Event, Seq, SessionId};
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +56,8 @@ fn last_heard(headers: &HeaderMap) -> Option<Seq> {
 struct Connection {
     client: Client,
     session: SessionId,
+    /// What its code is written in, if that is known.
+    language: Option<Language>,
     stop: CancellationToken,
     followed: Followed,
     listened: Listened,
@@ -86,11 +89,13 @@ impl Connection {
         let listened = client.listen(session).await?;
         let warm_ups = client.follow_warm_up(session).await?;
         let mut page = past::up_to(&client, session, after).await?.page;
+        let language = client.seen_session(session).await?.and_then(|session| Language::of(&session.kind));
         page.take_changes();
         page.forget_ended();
         Ok(Self {
             client,
             session,
+            language,
             stop,
             followed,
             listened,
@@ -152,7 +157,9 @@ impl Connection {
 impl Feed for Connection {
     async fn next(&mut self) -> Option<String> {
         if !std::mem::replace(&mut self.is_open, true) {
-            let cells = self.page.open_cells().map(|cell| Patch::morph(cell::whole(cell))).collect();
+            let language = self.language.as_ref();
+            let cells =
+                self.page.open_cells().map(|cell| Patch::morph(cell::whole(cell, language))).collect();
             return Some(self.piece(cells, true).await);
         }
         let mut is_status = false;
@@ -175,8 +182,9 @@ impl Feed for Connection {
             self.page.hear(&live);
         }
         let changes = self.page.take_changes();
+        let language = self.language.as_ref();
         let changed = changes.iter().filter_map(|(seq, change)| Some((self.page.cell(*seq)?, change)));
-        let patches = changed.flat_map(|(cell, change)| cell::patches(cell, change)).collect();
+        let patches = changed.flat_map(|(cell, change)| cell::patches(cell, change, language)).collect();
         self.page.forget_ended();
         Some(self.piece(patches, is_status).await)
     }

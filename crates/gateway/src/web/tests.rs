@@ -6,6 +6,7 @@ use mainstay_engine::Live;
 use mainstay_model::agent::ToolCall;
 use mainstay_model::display::METADATA;
 use mainstay_model::event::CancelEnding;
+use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, AskId, Binding, CommandFingerprint, CommandId, Delta, Diagnostic, EvalResult, Event,
     EventBody, Failure, JobId, Message, Metadata, OutputStream, Part, PartRole, Position, Principal, Prompt,
@@ -105,7 +106,10 @@ impl Story {
 fn fresh(events: &[Event]) -> Element {
     let mut page = Page::default();
     events.iter().for_each(|event| page.take(event));
-    let cells: String = page.cells().map(|shown| cell::whole(shown).into_string()).collect();
+    let cells: String = page
+        .cells()
+        .map(|shown| cell::whole(shown, Some(&Language::named("fsharp"))).into_string())
+        .collect();
     read(&format!("<main><div id=\"cells\">{cells}</div></main>"))
 }
 
@@ -314,7 +318,10 @@ fn what_is_said_is_shown_while_it_is_said() {
     ] {
         page.hear(&Live::Said(Delta { job, message: 0, part, role, offset, text: text.to_owned(), tool }));
     }
-    let cells: String = page.cells().map(|shown| cell::whole(shown).into_string()).collect();
+    let cells: String = page
+        .cells()
+        .map(|shown| cell::whole(shown, Some(&Language::named("fsharp"))).into_string())
+        .collect();
     insta::assert_snapshot!(read(&cells).written());
 }
 
@@ -498,7 +505,10 @@ fn connection(events: &[Event], from: usize, until: usize, together: usize) -> V
     events[..from].iter().for_each(|event| page.take(event));
     page.take_changes();
     page.forget_ended();
-    let open = page.open_cells().map(|shown| Patch::morph(cell::whole(shown))).collect();
+    let open = page
+        .open_cells()
+        .map(|shown| Patch::morph(cell::whole(shown, Some(&Language::named("fsharp")))))
+        .collect();
     let mut sent = vec![(open, from)];
     let mut at = from;
     for events in events[from..until].chunks(together.max(1)) {
@@ -506,7 +516,12 @@ fn connection(events: &[Event], from: usize, until: usize, together: usize) -> V
         at += events.len();
         let changes = page.take_changes();
         let changed = changes.iter().filter_map(|(seq, change)| Some((page.cell(*seq)?, change)));
-        sent.push((changed.flat_map(|(shown, change)| cell::patches(shown, change)).collect(), at));
+        sent.push((
+            changed
+                .flat_map(|(shown, change)| cell::patches(shown, change, Some(&Language::named("fsharp"))))
+                .collect(),
+            at,
+        ));
         page.forget_ended();
     }
     sent

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
+use mainstay_model::SessionKind;
 use reedline::{
     Color, DefaultHinter, EditCommand, Highlighter, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
     StyledText,
@@ -16,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::command::Tongue;
 use super::completion::{DaemonCompleter, Source};
 use super::finished::Finished;
-use super::highlight::FsharpHighlighter;
+use super::highlight::CodeHighlighter;
 use super::history::SharedHistory;
 use super::keys::{Enter, Hints, Judge, Keys, Law, MENU};
 use super::prompt::{Bell, INDICATOR, LinePrompt};
@@ -58,7 +59,7 @@ struct Setup {
 /// What is typed.
 enum Purpose {
     /// Code, or words, and commands, which are completed, coloured and kept.
-    Input { tongue: Tongue, recall: Recall, source: Source, runtime: Handle },
+    Input { kind: SessionKind, recall: Recall, source: Source, runtime: Handle },
     /// An answer, which is none of it.
     Answer,
 }
@@ -70,9 +71,14 @@ pub(super) struct Reading {
 }
 
 impl Editor {
-    /// An editor that knows what was submitted before, and asks `source` for completions.
-    pub(super) fn new(tongue: Tongue, recall: Recall, source: Source, paint: Paint) -> std::io::Result<Self> {
-        let purpose = Purpose::Input { tongue, recall, source, runtime: Handle::current() };
+    /// An editor for sessions of a kind that knows what was submitted before, and asks `source` for completions.
+    pub(super) fn new(
+        kind: SessionKind,
+        recall: Recall,
+        source: Source,
+        paint: Paint,
+    ) -> std::io::Result<Self> {
+        let purpose = Purpose::Input { kind, recall, source, runtime: Handle::current() };
         Self::of(Setup { purpose, paint })
     }
 
@@ -192,8 +198,9 @@ impl Setup {
             .with_ansi_colors(self.paint.is_on())
             .use_bracketed_paste(true);
         match &self.purpose {
-            Purpose::Input { tongue, recall, source, runtime } => {
-                let completer = DaemonCompleter::new(Arc::clone(source), *tongue, runtime.clone());
+            Purpose::Input { kind, recall, source, runtime } => {
+                let tongue = Tongue::of(kind);
+                let completer = DaemonCompleter::new(Arc::clone(source), tongue, runtime.clone());
                 let history = SharedHistory::new(recall.clone(), runtime.clone());
                 let law = match tongue {
                     Tongue::Fsharp => Law::Fsharp,
@@ -201,7 +208,7 @@ impl Setup {
                     Tongue::Words => Law::Words,
                 };
                 let line = line.with_validator(Box::new(Judge::new(Arc::clone(&enter), law)));
-                Ok(self.for_input(line, *tongue, enter, history, completer))
+                Ok(self.for_input(line, kind, enter, history, completer))
             }
             Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
         }
@@ -210,7 +217,7 @@ impl Setup {
     fn for_input(
         &self,
         line: Reedline,
-        tongue: Tongue,
+        kind: &SessionKind,
         enter: Arc<Enter>,
         history: SharedHistory,
         completer: DaemonCompleter,
@@ -228,10 +235,7 @@ impl Setup {
             .with_word_chars("_'");
         line.with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
-            .with_highlighter(match tongue {
-                Tongue::Fsharp => Box::new(FsharpHighlighter) as Box<dyn Highlighter>,
-                Tongue::Foreign | Tongue::Words => Box::new(Plain),
-            })
+            .with_highlighter(Box::new(CodeHighlighter::of(kind)))
             .with_hinter(Box::new(hints))
             .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
@@ -240,7 +244,7 @@ impl Setup {
     }
 }
 
-/// No colours: words are no code, and of code of other languages the grammar is not at hand.
+/// No colours: an answer is no code.
 struct Plain;
 
 impl Highlighter for Plain {

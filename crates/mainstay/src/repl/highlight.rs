@@ -1,4 +1,4 @@
-//! F# in colours, while it is typed.
+//! Code in colours, while it is typed.
 //!
 //! Inside code a colour means syntax, unlike everywhere else: keywords are magenta, types cyan, strings green, numbers yellow,
 //! operators blue, comments grey.
@@ -6,6 +6,8 @@
 use std::ops::Range;
 
 use mainstay_gateway::highlight::{self, Syntax};
+use mainstay_model::SessionKind;
+use mainstay_model::notebook::Language;
 use reedline::{Color, Highlighter, StyledText};
 
 use super::command::{self, Tongue};
@@ -23,21 +25,37 @@ const fn colour(syntax: Syntax) -> Option<Color> {
 }
 
 /// The highlighter of the prompt.
-pub(super) struct FsharpHighlighter;
+pub(super) struct CodeHighlighter {
+    /// What commands stand beside.
+    tongue: Tongue,
+    /// What the code is written in, if that is known, and it is code.
+    language: Option<Language>,
+}
 
-impl FsharpHighlighter {
-    fn spans(code: &str) -> Vec<(Syntax, Range<usize>)> {
-        match command_end(code) {
+impl CodeHighlighter {
+    /// For sessions of this kind.
+    pub(super) fn of(kind: &SessionKind) -> Self {
+        Self { tongue: Tongue::of(kind), language: Language::of(kind) }
+    }
+
+    fn spans(&self, code: &str) -> Vec<(Syntax, Range<usize>)> {
+        match self.command_end(code) {
             Some(end) => vec![(Syntax::Keyword, 0..end), (Syntax::Plain, end..code.len())],
-            None => highlight::spans(code),
+            None => highlight::spans(code, self.language.as_ref()),
         }
+    }
+
+    /// Where the name of a command ends, if the text begins with one.
+    fn command_end(&self, code: &str) -> Option<usize> {
+        let name = code.split_whitespace().next()?;
+        (command::named(name, self.tongue).is_some() && code.starts_with(name)).then_some(name.len())
     }
 }
 
-impl Highlighter for FsharpHighlighter {
+impl Highlighter for CodeHighlighter {
     fn highlight(&self, code: &str, _cursor: usize) -> StyledText {
         let mut styled = StyledText::new();
-        for (syntax, range) in Self::spans(code) {
+        for (syntax, range) in self.spans(code) {
             let style = colour(syntax).map_or_else(Default::default, Color::normal);
             // A grammar that splits a character leaves the rest without colour.
             styled.push((style, code.get(range).unwrap_or_default().to_owned()));
@@ -51,35 +69,45 @@ impl Highlighter for FsharpHighlighter {
     }
 }
 
-/// Where the name of a command ends, if the text begins with one.
-fn command_end(code: &str) -> Option<usize> {
-    let name = code.split_whitespace().next()?;
-    (command::named(name, Tongue::Fsharp).is_some() && code.starts_with(name)).then_some(name.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(kind: &str) -> CodeHighlighter {
+        CodeHighlighter::of(&SessionKind::new(kind).unwrap())
+    }
+
     /// One line for each piece that has a colour.
-    fn shown(code: &str) -> String {
-        let coloured =
-            FsharpHighlighter::spans(code).into_iter().filter(|(syntax, _)| *syntax != Syntax::Plain);
+    fn shown(kind: &str, code: &str) -> String {
+        let coloured = of(kind).spans(code).into_iter().filter(|(syntax, _)| *syntax != Syntax::Plain);
         coloured.map(|(syntax, range)| format!("{syntax:?}:{}\n", &code[range])).collect()
     }
 
     #[test]
     fn a_command() {
-        insta::assert_snapshot!(shown(":switch other"), @"Keyword::switch");
-        insta::assert_snapshot!(shown("/fork 5"), @"Keyword:/fork");
+        insta::assert_snapshot!(shown("fsharp", ":switch other"), @"Keyword::switch");
+        insta::assert_snapshot!(shown("python", "/fork 5"), @"Keyword:/fork");
+    }
+
+    #[test]
+    fn code_of_the_session_s_language() {
+        insta::assert_snapshot!(shown("python3", "x = not 'a'"), @r"
+        Operator:=
+        Keyword:not
+        Text:'a'
+        ");
+        insta::assert_snapshot!(shown("agent", "if it is not there, say 'no'"), @"");
     }
 
     #[test]
     fn every_text_is_painted_as_it_is() {
-        let highlighter = FsharpHighlighter;
-        for code in ["", "é", "let größe = \"漢字🙂\"", "\u{1b}[31m", "let x =\n    1\n", "'", "(((", "$\"{"]
-        {
-            assert_eq!(highlighter.highlight(code, 0).raw_string(), code);
+        for kind in ["fsharp", "python", "agent", "octave"] {
+            let highlighter = of(kind);
+            for code in
+                ["", "é", "let größe = \"漢字🙂\"", "\u{1b}[31m", "let x =\n    1\n", "'", "(((", "$\"{"]
+            {
+                assert_eq!(highlighter.highlight(code, 0).raw_string(), code);
+            }
         }
     }
 }

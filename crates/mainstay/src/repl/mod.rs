@@ -145,7 +145,7 @@ impl Repl {
         let recall = Recall::open(home);
         let mut repl = Self {
             home: home.clone(),
-            editor: Editor::new(Tongue::of(&link.session.kind), recall.clone(), Arc::clone(&source), paint)?,
+            editor: Editor::new(link.session.kind.clone(), recall.clone(), Arc::clone(&source), paint)?,
             recall,
             guests: Guests::new(paint),
             link,
@@ -172,11 +172,11 @@ impl Repl {
 
     /// Goes over to another session.
     fn attach(&mut self, link: Link) -> std::io::Result<()> {
-        let before = self.tongue();
-        self.link = link;
-        if self.tongue() != before {
+        let before = std::mem::replace(&mut self.link, link);
+        let kind = &self.link.session.kind;
+        if *kind != before.session.kind {
             let (recall, source) = (self.recall.clone(), Arc::clone(&self.source));
-            self.editor = Editor::new(self.tongue(), recall, source, self.paint)?;
+            self.editor = Editor::new(kind.clone(), recall, source, self.paint)?;
         }
         self.guests = Guests::new(self.paint);
         self.update_source();
