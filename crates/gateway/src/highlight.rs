@@ -73,7 +73,9 @@ fn parse(parser: &mut Parser, code: &str) -> Option<Tree> {
         false => ControlFlow::Continue(()),
     };
     let options = ParseOptions::new().progress_callback(&mut is_late);
-    let tree = parser.parse_with_options(&mut |at, _| &code.as_bytes()[at..], None, Some(options));
+    // The end is asked for too, and what would be behind it.
+    let mut rest_from = |at, _| code.as_bytes().get(at..).unwrap_or_default();
+    let tree = parser.parse_with_options(&mut rest_from, None, Some(options));
     if tree.is_none() {
         // It would go on with this code next time.
         parser.reset();
@@ -163,6 +165,8 @@ fn joined(syntax: &[Syntax]) -> Vec<(Syntax, Range<usize>)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// One line for each piece that has a colour.
@@ -189,27 +193,40 @@ mod tests {
         assert_eq!(spans("", None), []);
     }
 
+    const LANGUAGES: [&str; 4] = ["bash", "fsharp", "python", "typescript"];
+
+    fn is_whole(code: &str) {
+        for language in LANGUAGES {
+            let spans = spans(code, Some(&Language::named(language)));
+            let end = spans.into_iter().fold(0, |end, (_, range)| {
+                assert_eq!(range.start, end, "{language}");
+                range.end
+            });
+            assert_eq!(end, code.len(), "{language}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_of_a_code_is_there_whatever_it_is(
+            code in "(let |def |if |\\(|\\{|f?[\"'`]|\\$\\{|<<EOF|#|//|\\n| |é🙂|\\PC){0,60}",
+        ) {
+            is_whole(&code);
+        }
+    }
+
     #[test]
     fn code_that_makes_no_sense_is_there_whole() {
-        for code in ["\u{1b}[31m", "größe = '漢字🙂", "f\"{", "${", "`${`", "%%timeit\n(((", "\0", "<<EOF"]
-        {
-            for language in ["bash", "fsharp", "python", "typescript"] {
-                let spans = spans(code, Some(&Language::named(language)));
-                let mut end = 0;
-                for (_, range) in spans {
-                    assert_eq!(range.start, end);
-                    end = range.end;
-                }
-                assert_eq!(end, code.len());
-            }
-        }
+        ["\u{1b}[31m", "größe = '漢字🙂", "%%timeit\n(((", "\0", "\r\n"]
+            .iter()
+            .for_each(|code| is_whole(code));
     }
 
     #[test]
     fn code_may_be_nested_deeper_than_a_stack_and_takes_no_longer_than_it_is_worth() {
         let depth = 30_000;
         let code = format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
-        for language in ["bash", "fsharp", "python", "typescript"] {
+        for language in LANGUAGES {
             let last = spans(&code, Some(&Language::named(language))).pop();
             assert_eq!(last.map(|(_, range)| range.end), Some(code.len()));
             assert!(!shown(language, "if").is_empty(), "{language} is coloured again");
