@@ -61,6 +61,7 @@ impl Client {
         let header = Header::new(
             session.name.clone(),
             session.kind.clone(),
+            session.language.clone(),
             session.working_directory.clone(),
             session.project.clone(),
         );

@@ -61,6 +61,7 @@ impl Process for Clock {
         RunnerInfo {
             kernel: "clock".to_owned(),
             runtime: "bench".to_owned(),
+            language: None,
             pid: 1,
             references: None,
             startup: None,

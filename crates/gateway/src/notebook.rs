@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use mainstay_engine::CommandStatus;
 use mainstay_model::notebook::{Cell, CellKind, Language, Notebook, NotebookFormat, Steps};
 use mainstay_model::{
-    CommandId, Error, EvalEnding, Event, EventBody, Outcome, Response, Seq, SessionCommand, SessionId,
-    SessionKind,
+    CommandId, Error, EvalEnding, Event, EventBody, Outcome, Response, Seq, Session, SessionCommand,
+    SessionId, SessionKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,14 +62,19 @@ fn known(outcome: Result<Option<Outcome>, Error>) -> Result<Option<Outcome>, Err
     }
 }
 
-/// Whether a session of this kind can run a file that is for sessions of these kinds.
+/// Whether a session of this kind, which runs this language as far as that is known, can run a file that is for sessions of these kinds.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] where it is of another language, as far as their names tell.
-pub fn check_kind(file: &Path, wanted: &[SessionKind], kind: &SessionKind) -> Result<(), Error> {
+/// [`Error::InvalidArgument`] where it is of another language, as far as that can be told.
+pub fn check_kind(
+    file: &Path,
+    wanted: &[SessionKind],
+    kind: &SessionKind,
+    language: Option<&Language>,
+) -> Result<(), Error> {
     let languages: Vec<Language> = wanted.iter().filter_map(Language::of).collect();
-    let is_of = |language: Language| languages.contains(&language);
-    if wanted.contains(kind) || languages.is_empty() || Language::of(kind).is_none_or(is_of) {
+    let is_wanted = |language: &Language| languages.contains(language);
+    if wanted.contains(kind) || languages.is_empty() || language.is_none_or(is_wanted) {
         return Ok(());
     }
     let file = file.display();
@@ -90,13 +95,13 @@ fn is_raised(ending: &str) -> bool {
     ["raised", "rejected"].contains(&ending)
 }
 
-/// Why a cell is not run: what it is instead of code for a session of this kind, in words.
-pub fn passed_over(cell: &Cell, kind: &SessionKind) -> Option<String> {
+/// Why a cell is not run: what it is instead of code for a session of this kind and this language, in words.
+pub fn passed_over(cell: &Cell, kind: &SessionKind, language: Option<&Language>) -> Option<String> {
     match &cell.kind {
         CellKind::Markdown => Some(cell.source.lines().next().unwrap_or_default().to_owned()),
         CellKind::Other => Some("settings or raw text".to_owned()),
-        CellKind::Code(Some(language)) if !language.is_of(kind) => {
-            Some(format!("passed over: it is `{}`, and the session `{kind}`", language.as_str()))
+        CellKind::Code(Some(its)) if !its.is_run_by(kind, language) => {
+            Some(format!("passed over: it is `{}`, and the session `{kind}`", its.as_str()))
         }
         CellKind::Code(_) if !cell.is_code() => Some("empty".to_owned()),
         CellKind::Code(_) => None,
@@ -271,9 +276,9 @@ impl Opened {
         Ok(Self { path, kinds: notebook.kinds(), cells: notebook.cells() })
     }
 
-    /// Whether a session of this kind can run it, as far as its name tells.
-    pub(crate) fn is_for(&self, kind: &SessionKind) -> bool {
-        check_kind(&self.path, &self.kinds, kind).is_ok()
+    /// Whether this session can run it, as far as that can be told.
+    pub(crate) fn is_for(&self, session: &Session) -> bool {
+        check_kind(&self.path, &self.kinds, &session.kind, session.language().as_ref()).is_ok()
     }
 
     /// The kind of session to create for it, where it says: one that many have rather than one that only its author may have.
@@ -282,12 +287,16 @@ impl Opened {
         self.kinds.iter().find(is_common).or_else(|| self.kinds.first())
     }
 
-    /// Where it is, absolute, and its cells, for a session of this kind.
+    /// Where it is, absolute, and its cells, for a session of this kind and this language.
     ///
     /// # Errors
     /// As [`check_kind`].
-    pub fn into_parts(self, kind: &SessionKind) -> Result<(PathBuf, Vec<Cell>), Error> {
-        check_kind(&self.path, &self.kinds, kind)?;
+    pub fn into_parts(
+        self,
+        kind: &SessionKind,
+        language: Option<&Language>,
+    ) -> Result<(PathBuf, Vec<Cell>), Error> {
+        check_kind(&self.path, &self.kinds, kind, language)?;
         Ok((self.path, self.cells))
     }
 
@@ -315,17 +324,18 @@ impl Opened {
     pub async fn run(
         self,
         records: &impl Records,
-        session: SessionId,
-        kind: &SessionKind,
+        session: &Session,
         wanted: Wanted,
         mut session_runs: impl Evaluate,
     ) -> Result<NotebookView, Error> {
         let range = self.range(&wanted)?;
-        check_kind(&self.path, &self.kinds, kind)?;
+        let (kind, language) = (&session.kind, session.language());
+        check_kind(&self.path, &self.kinds, kind, language.as_ref())?;
         let file = self.path.display().to_string();
-        let mut runs = Runs::new(session, &file, &self.cells, wanted.again);
-        let mut view = NotebookView { session, success: true, cells: Vec::new(), not_run: Vec::new() };
-        let is_run = |cell: &&(usize, &Cell)| passed_over(cell.1, kind).is_none();
+        let mut runs = Runs::new(session.id, &file, &self.cells, wanted.again);
+        let mut view =
+            NotebookView { session: session.id, success: true, cells: Vec::new(), not_run: Vec::new() };
+        let is_run = |cell: &&(usize, &Cell)| passed_over(cell.1, kind, language.as_ref()).is_none();
         let cells: Vec<_> = self.cells.iter().enumerate().collect();
         let meant: Vec<_> = cells.get(range).into_iter().flatten().filter(is_run).collect();
         let mut begun = wanted.begun.into_iter();

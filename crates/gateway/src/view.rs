@@ -6,6 +6,7 @@ use mainstay_engine::{
     WarmUpProgress,
 };
 use mainstay_log::SessionStatistics;
+use mainstay_model::notebook::Language;
 use mainstay_model::outcome::{Live, PutOut};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
@@ -38,6 +39,9 @@ pub struct SessionView {
     pub title: Option<String>,
     /// What does its work.
     pub kind: SessionKind,
+    /// The language of its code, where its kernel has said it, or its kind tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
     /// Its state.
     pub state: String,
     /// Why it is Faulted.
@@ -157,6 +161,7 @@ impl SessionView {
             name: session.name.clone(),
             title: session.title.clone(),
             kind: session.kind.clone(),
+            language: session.language(),
             state: session.state().name().to_owned(),
             fault: fault(session).map(str::to_owned),
             warm_up: None,

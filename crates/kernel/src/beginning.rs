@@ -125,7 +125,8 @@ impl Beginning {
     pub(crate) fn info(&self, said: Said) -> RunnerInfo {
         let Said { kernel, runtime, pid, environment, startup } = said;
         let references = environment.map(|environment| self.at_origins(environment.references()));
-        RunnerInfo { kernel, runtime, pid, references, startup: self.startup(startup.unwrap_or_default()) }
+        let startup = self.startup(startup.unwrap_or_default());
+        RunnerInfo { kernel, runtime, language: None, pid, references, startup }
     }
 
     /// What code rests on are the assemblies themselves; what becomes of their copies says nothing.

@@ -33,7 +33,7 @@ pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {
 
 /// What ran the code of a session that was exported, as far as this machine knows its kind.
 pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
-    let named = Kernel::of(&header.kind);
+    let named = Kernel::of_header(header);
     if header.kind.is_fsharp() || header.kind.is_agent() {
         return named;
     }

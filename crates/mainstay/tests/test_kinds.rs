@@ -262,6 +262,34 @@ fn a_language_and_its_kernel_are_one_kind() {
 }
 
 #[test]
+fn what_a_kernel_says_of_its_language_counts_whatever_it_is_called() {
+    let world = World::with_jupyter();
+    let own = world.work().join(".venv/share/jupyter/kernels/research");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(world.work().join(".venv/pyvenv.cfg"), "").unwrap();
+    let python = support::jupyter().join("bin/python");
+    let spec = json!({
+        "argv": [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Research",
+        "language": "python",
+    });
+    std::fs::write(own.join("kernel.json"), spec.to_string()).unwrap();
+    assert_eq!(world.run(["eval", "--kind", "research", "x = 41\nx + 1"]).stdout, "42\n");
+    assert_eq!(world.session()["language"], "python");
+
+    let script = world.work().join("steps.py");
+    std::fs::write(&script, "x + 2\n").unwrap();
+    let ran = call(&world, "run_notebook", &json!({ "path": script }));
+    assert_eq!(ran["cells"][0]["eval"]["value"], "43", "a file of Python is for it: {ran}");
+    let exported = call(&world, "export_session", &json!({ "format": "py" }));
+    assert!(exported["text"].as_str().unwrap().contains("x = 41"), "{exported}");
+
+    std::fs::remove_dir_all(&own).unwrap();
+    let script = world.run(["export", "--format", "py"]);
+    assert!(script.stdout.contains("x = 41"), "also where nothing else knows the kind: {script:?}");
+}
+
+#[test]
 fn it_is_said_once_where_the_projects_own_python_has_no_kernel() {
     let world = World::with_jupyter();
     let environment = world.work().join(".venv");

@@ -51,6 +51,7 @@ fn body(seq: u64) -> EventBody {
         (3, _) => EventBody::WarmUpCompleted {
             kernel: "F# 4.7".to_owned(),
             runtime: ".NET 3.1".to_owned(),
+            language: None,
             pid: 1,
             replayed: 0,
             diverged: Vec::new(),

@@ -33,6 +33,7 @@ use crate::fingerprint::{CommandFingerprint, Environment, EnvironmentFingerprint
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq};
 use crate::limits::Limits;
 use crate::message::Compaction;
+use crate::notebook::Language;
 use crate::outcome::Outcome;
 use crate::replay::Divergence;
 use crate::session::{RunningJob, Session};
@@ -268,6 +269,8 @@ pub struct RunnerInfo {
     pub kernel: String,
     /// The runtime under it.
     pub runtime: String,
+    /// The language that code is in, where the kind of the session leaves that open.
+    pub language: Option<Language>,
     /// Its process id.
     pub pid: u32,
     /// What code rests on in it, as far as it tells: all that it refers to, once it has the session's definitions.

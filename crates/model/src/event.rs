@@ -20,6 +20,7 @@ use crate::eval::{Binding, EvalResult, Failure, WorkerExit};
 use crate::fingerprint::{CommandFingerprint, EnvironmentFingerprint, References};
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Seq, SessionId, SessionKind};
 use crate::message::{Compaction, Message};
+use crate::notebook::Language;
 use crate::object::ObjectHash;
 use crate::replay::Divergence;
 use crate::startup::Startup;
@@ -202,6 +203,9 @@ pub enum EventBody {
         kernel: String,
         /// The runtime under it.
         runtime: String,
+        /// The language that code is in, as the kernel says; none where it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        language: Option<Language>,
         /// The worker's process id.
         pid: u32,
         /// How many submissions were replayed.

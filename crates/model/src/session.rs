@@ -15,6 +15,7 @@ use crate::fingerprint::{CommandFingerprint, Environment, Reference, References}
 use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Principal, Seq, SessionId, SessionKind, Version};
 use crate::label::Labels;
 use crate::message::TokenUsage;
+use crate::notebook::Language;
 use crate::replay::Divergence;
 use crate::startup::Startup;
 use crate::state::{SessionState, Transition, WaitReason, transition};
@@ -59,6 +60,9 @@ pub struct Session {
     pub failures: u64,
     /// The worker that is there, if one is.
     pub worker: Option<WorkerInfo>,
+    /// The language of its code, as its kernel said last; see [`Session::language`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
     /// When workers were lost, in a row; see [`crate::supervision`].
     pub losses: Vec<Timestamp>,
     /// How many commands have changed it.
@@ -354,6 +358,7 @@ impl Session {
             evals: 0,
             failures: 0,
             worker: None,
+            language: None,
             losses: Vec::new(),
             version: Version::ZERO,
             lane: Vec::new(),
@@ -393,6 +398,11 @@ impl Session {
             Life::Waiting { reason, .. } => SessionState::Waiting(*reason),
             Life::Faulted { .. } => SessionState::Faulted,
         }
+    }
+
+    /// The language of its code, where its kernel has said it, or its kind tells.
+    pub fn language(&self) -> Option<Language> {
+        self.language.clone().or_else(|| Language::of(&self.kind))
     }
 
     /// What clients are told that they may do now.
@@ -467,7 +477,8 @@ impl Session {
                 self.version = self.version.next();
             }
             EventBody::WarmUpStarted { reason } => self.start_warm_up(*reason),
-            EventBody::WarmUpCompleted { kernel, runtime, pid, diverged, startup, .. } => {
+            EventBody::WarmUpCompleted { kernel, runtime, language, pid, diverged, startup, .. } => {
+                self.language.clone_from(language);
                 let project = startup.as_ref().and_then(|startup| startup.project.as_ref());
                 let unbuilt = project.iter().flat_map(|project| &project.unbuilt);
                 self.unbuilt.extend(unbuilt.map(|file| (file.clone(), event.seq)));

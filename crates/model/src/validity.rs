@@ -399,6 +399,7 @@ mod tests {
             self.happens(EventBody::WarmUpCompleted {
                 kernel,
                 runtime,
+                language: None,
                 pid: 1,
                 replayed,
                 diverged,

@@ -98,7 +98,7 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
     let early = reader.until_ready().await?;
     unready.is_ready();
     tokio::spawn(reader.run(early));
-    let info = RunnerInfo { kernel, runtime, pid, references: None, startup: None };
+    let info = RunnerInfo { kernel, runtime, language: None, pid, references: None, startup: None };
     let pi = Pi { info, shared, group, mark, last_question: AtomicU64::new(0) };
     Ok(StartedRunner { runner: Runner::Agent(Arc::new(pi)), notices })
 }

@@ -74,6 +74,7 @@ impl Process for Worker {
         RunnerInfo {
             kernel: "memory".to_owned(),
             runtime: "shuttle".to_owned(),
+            language: None,
             pid: 1,
             references: None,
             startup: None,

@@ -39,7 +39,7 @@ fn with_calls() -> Vec<Item> {
 
 fn file(items: Vec<Item>) -> ImportSession {
     let folder = "/nowhere/to/be/found";
-    let header = Header::new("talk".to_owned(), SessionKind::agent(), folder.to_owned(), None);
+    let header = Header::new("talk".to_owned(), SessionKind::agent(), None, folder.to_owned(), None);
     let create = CreateSession {
         kind: SessionKind::agent(),
         working_directory: folder.to_owned(),

@@ -242,6 +242,7 @@ impl ScriptedRunner {
         RunnerInfo {
             kernel: "scripted 1".to_owned(),
             runtime: "tokio".to_owned(),
+            language: None,
             pid: self.pid,
             references: Some(References::new()),
             startup: None,

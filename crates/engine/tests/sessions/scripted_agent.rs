@@ -95,6 +95,7 @@ impl Process for ScriptedAgent {
         RunnerInfo {
             kernel: "scripted agent".to_owned(),
             runtime: "test".to_owned(),
+            language: None,
             pid: self.pid,
             references: None,
             startup: None,

@@ -37,6 +37,7 @@ impl Process for Printer {
         RunnerInfo {
             kernel: "printer".to_owned(),
             runtime: "bench".to_owned(),
+            language: None,
             pid: 1,
             references: None,
             startup: None,

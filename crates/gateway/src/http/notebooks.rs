@@ -40,12 +40,12 @@ pub(super) async fn run(caller: Caller, Said(run): Said<RunNotebook>) -> Result<
     let path = absolute(&path)?;
     let opened = Opened::read(&path, caller.daemon.engine.limits().message_bytes).await?;
     let session = caller.session(Some(Action::Eval)).await?;
-    let kind = caller.client.status(session).await?.session.kind;
+    let about = caller.client.status(session).await?.session;
     let client = caller.client.clone();
     let wanted = Wanted { from, cell, again, begun: Vec::new() };
     // A client that goes away does not stop it in the middle of a cell.
     let cells = Cells { client: client.clone(), session };
-    let ran = tokio::spawn(async move { opened.run(&client, session, &kind, wanted, cells).await });
+    let ran = tokio::spawn(async move { opened.run(&client, &about, wanted, cells).await });
     let ended = ran.await.map_err(|error| Error::StoreFailed { reason: error.to_string() })?;
     Ok(Json(ended?))
 }

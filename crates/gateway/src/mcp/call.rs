@@ -137,7 +137,7 @@ impl<'a> Call<'a> {
         self.find_for(reference, &|_| true).await
     }
 
-    /// The same; the most recently active one counts where its kind fits.
+    /// The same; the most recently active one counts where it fits.
     async fn find_for(&self, reference: Option<&str>, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
         let found = match reference {
             Some(reference) => Some(self.client.resolve(reference).await?),
@@ -169,7 +169,7 @@ impl<'a> Call<'a> {
         self.workplace_for(reference, action, &|_| true, None).await
     }
 
-    /// The same; one that is found for being active counts where its kind fits, and one that is created is of this kind, where it is known.
+    /// The same; one that is found for being active counts where it fits, and one that is created is of this kind, where it is known.
     pub(super) async fn workplace_for(
         &self,
         reference: Option<&str>,

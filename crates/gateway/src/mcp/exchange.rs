@@ -31,7 +31,7 @@ pub(super) struct ExportSession {
     session_id: Option<String>,
     /// A new file, absolute; without it the text is the answer, cut to what can be read.
     path: Option<String>,
-    /// `jsonl`, `markdown`, `fsx`, `dib` or `ipynb`; by default as the path says, or `markdown`.
+    /// `jsonl`, `markdown`, `ipynb`, or a script (`fsx`, `dib`, `py`, …); by default as the path says, or `markdown`.
     format: Option<String>,
 }
 

@@ -13,8 +13,8 @@ use crate::DefaultKind;
 /// Among how many sessions the most recently active one that runs code is looked for.
 const RECENT: usize = 100;
 
-/// Which kinds of sessions are looked for.
-pub(super) type Fits<'a> = &'a (dyn Fn(&SessionKind) -> bool + Sync);
+/// Which sessions are looked for.
+pub(super) type Fits<'a> = &'a (dyn Fn(&Session) -> bool + Sync);
 
 /// What it takes to tell which session is meant.
 pub(super) struct Meant {
@@ -38,7 +38,7 @@ impl Meant {
         self.find_for(&|_| true).await
     }
 
-    /// The same; the most recently active one counts where its kind fits.
+    /// The same; the most recently active one counts where it fits.
     pub(super) async fn find_for(&self, fits: Fits<'_>) -> Result<Option<SessionId>, Error> {
         match self.used() {
             Some(session) => Ok(Some(session)),
@@ -84,7 +84,7 @@ impl Meant {
         };
         let sessions = self.client.sessions(filter).await?;
         let is_meant = |session: &&Session| {
-            !session.kind.is_agent() && session.owner == *self.client.principal() && fits(&session.kind)
+            !session.kind.is_agent() && session.owner == *self.client.principal() && fits(session)
         };
         Ok(sessions.iter().find(is_meant).map(|session| session.id))
     }

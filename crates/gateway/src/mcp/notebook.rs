@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use mainstay_model::{Action, Command, Error, SessionCommand, SessionId, SessionKind};
+use mainstay_model::{Action, Command, Error, Session, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl Tool for RunNotebook {
         let (session, begun) = match call.continued() {
             Some(Running { session, cells, .. }) => (*session, cells.clone().unwrap_or_default()),
             None => {
-                let fits = |kind: &SessionKind| opened.is_for(kind);
+                let fits = |session: &Session| opened.is_for(session);
                 let place = call.workplace_for(session_id.as_deref(), Action::Eval, &fits, opened.kind());
                 (place.await?, Vec::new())
             }
@@ -79,7 +79,7 @@ impl Tool for RunNotebook {
         let ready = call.bring_up(session).await?;
         let wanted = Wanted { from, cell, again, begun };
         let cells = Cells { call, session, ran: Vec::new() };
-        let ran = opened.run(call.client(), session, &ready.kind, wanted, cells).await?;
+        let ran = opened.run(call.client(), &ready, wanted, cells).await?;
         Ok(NotebookAnswer::from(ran))
     }
 }

@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use mainstay_model::exchange::{Item, item_markdown};
-use mainstay_model::{Error, SessionId, SessionKind};
+use mainstay_model::exchange::{Item, Kernel, item_markdown};
+use mainstay_model::{Error, SessionId};
 use rmcp::ErrorData;
 use rmcp::model::{
     ContentBlock, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage, ResourceContents, Role,
@@ -220,21 +220,21 @@ async fn repair_error(
         .find(session)
         .await?
         .ok_or_else(|| argument(Argument::Session, "there is no session to take a cell of"))?;
-    let (number, item, kind) = match number {
+    let (number, item, kernel) = match number {
         Some(number) => {
             let (header, item) = cells::find(call.client(), session, number).await?;
-            (number, item, header.kind)
+            (number, item, Kernel::of_header(&header))
         }
         None => {
-            let (kind, found) = last_failed(call, session).await?;
+            let (kernel, found) = last_failed(call, session).await?;
             let (number, item) = found.unzip();
-            (number.unwrap_or_default(), item, kind)
+            (number.unwrap_or_default(), item, kernel)
         }
     };
     let item =
         item.ok_or_else(|| argument(Argument::Cell, "the session has no such cell, or none that failed"))?;
     let uri = Address::of(session.to_string(), Part::Cell { number }).to_string();
-    let text = shortened(item_markdown(&kind, &item), TEXT_BYTES);
+    let text = shortened(item_markdown(&kernel, &item), TEXT_BYTES);
     let cell = ResourceContents::text(text.trim_start(), uri).with_mime_type(MARKDOWN);
     let ask = format!(
         "Cell {number} of session {session} failed; it is attached with what came of it.\n\n\
@@ -252,10 +252,7 @@ async fn repair_error(
 }
 
 /// The newest cell that failed, with its number.
-async fn last_failed(
-    call: &Call<'_>,
-    session: SessionId,
-) -> Result<(SessionKind, Option<(u64, Item)>), Error> {
+async fn last_failed(call: &Call<'_>, session: SessionId) -> Result<(Kernel, Option<(u64, Item)>), Error> {
     let mut last = None;
     let header = cells::visit(call.client(), session, |number, item| {
         if cells::has_failed(&item) {
@@ -264,5 +261,5 @@ async fn last_failed(
         ControlFlow::Continue(())
     })
     .await?;
-    Ok((header.kind, last))
+    Ok((Kernel::of_header(&header), last))
 }

@@ -65,7 +65,7 @@ async fn languages(
     for session in lines.iter().filter_map(|line| line.session) {
         if let btree_map::Entry::Vacant(language) = languages.entry(session) {
             let seen = client.seen_session(session).await?;
-            language.insert(seen.and_then(|session| Language::of(&session.kind)));
+            language.insert(seen.and_then(|session| session.language()));
         }
     }
     Ok(languages)

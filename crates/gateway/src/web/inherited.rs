@@ -101,7 +101,7 @@ async fn read(client: &Client, session: &Session, until: u64) -> Result<Page, Er
             name.insert(seen.filter(|seen| seen.deleted_at.is_none()).map(|seen| seen.name));
         }
     }
-    let (own, language) = (session.id, Language::of(&session.kind));
+    let (own, language) = (session.id, session.language());
     let from = cells.first().map_or(from, |cell| cell.indices.start);
     Ok(Page {
         from,

@@ -8,7 +8,6 @@ use axum::http::Uri;
 use axum::response::IntoResponse;
 use mainstay_engine::Client;
 use mainstay_log::SessionFilter;
-use mainstay_model::notebook::Language;
 use mainstay_model::{Content, Error, Origin, Placed, Role, Session, SessionId, SessionState};
 use maud::{Markup, html};
 use serde_json::Value;
@@ -227,7 +226,7 @@ fn choice(from: &Session, Input { index, placed, ending, is_there }: &Input, is_
                     @if !matches!(ending.as_str(), "completed" | "") { span.state.bad { (ending) } }
                     span.came {}
                 }
-                (painted(placed.entry.content.beginning(), Language::of(&from.kind).as_ref()))
+                (painted(placed.entry.content.beginning(), from.language().as_ref()))
                 @if let Some(bytes) = more { span.faint { "… " (bytes) " bytes" } }
             }
         }

@@ -3,7 +3,6 @@
 use axum::extract::Path;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
-use mainstay_model::notebook::Language;
 use mainstay_model::{Seq, Session, SessionId};
 use maud::{Markup, html};
 
@@ -31,7 +30,7 @@ pub(super) async fn page(viewer: Viewer, Path(id): Path<String>) -> Result<impl 
 }
 
 fn screen(session: &Session, shown: Shown, before: &Markup, cells: &[&Cell]) -> Markup {
-    let language = Language::of(&session.kind);
+    let language = session.language();
     let Shown { head, actions, asks, lane, run } = shown;
     html! {
         main.session id="main" data-session=(session.id) data-folder=(session.working_directory) {
@@ -98,7 +97,7 @@ pub(super) async fn older_cells(
     past.page.keep_before(before);
     let (cells, older) = last_cells(&past);
     let status = viewer.client.status(session).await?;
-    let language = Language::of(&status.session.kind);
+    let language = status.session.language();
     let html = html! { @for shown in &cells { (cell::whole(shown, language.as_ref())) } };
     let inherited = inherited::section(&viewer.client, &status.session, older.is_none()).await?;
     let patches = [

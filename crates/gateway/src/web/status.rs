@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
-use mainstay_model::notebook::Language;
 use mainstay_model::{
     Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionState,
 };
@@ -339,7 +338,7 @@ async fn lane(client: &Client, session: &Session) -> Result<Markup, Error> {
                     article.waits id={ "waits-" (event.seq) } {
                         header { (who(&event.metadata.source)) span.state.off { "waits for its turn" } }
                         @match &queued.body {
-                            SessionCommand::Eval { code, .. } => { (painted(code, Language::of(&session.kind).as_ref())) }
+                            SessionCommand::Eval { code, .. } => { (painted(code, session.language().as_ref())) }
                             body => { p { (body.action()) } }
                         }
                     }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use mainstay_engine::{Client, Followed, FollowedWarmUp, Listened};
 use mainstay_model::notebook::Language;
-use mainstay_model::{Error, Event, Seq, SessionId};
+use mainstay_model::{Error, Event, EventBody, Seq, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use super::cell;
@@ -89,7 +89,7 @@ impl Connection {
         let listened = client.listen(session).await?;
         let warm_ups = client.follow_warm_up(session).await?;
         let mut page = past::up_to(&client, session, after).await?.page;
-        let language = client.seen_session(session).await?.and_then(|session| Language::of(&session.kind));
+        let language = client.seen_session(session).await?.and_then(|session| session.language());
         page.take_changes();
         page.forget_ended();
         Ok(Self {
@@ -123,6 +123,9 @@ impl Connection {
             Next::Event(Ok(event)) => {
                 self.at = event.seq;
                 self.page.take(&event);
+                if let EventBody::WarmUpCompleted { language: Some(language), .. } = &event.body {
+                    self.language = Some(language.clone());
+                }
                 *is_status |= !is_said(&event.body);
                 Taken::Something
             }

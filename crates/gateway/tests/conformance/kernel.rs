@@ -75,6 +75,7 @@ impl Process for Handle {
         RunnerInfo {
             kernel: "steps".to_owned(),
             runtime: "none".to_owned(),
+            language: None,
             pid: 4711,
             references: None,
             startup: None,

@@ -107,6 +107,7 @@ impl Process for Handle {
         RunnerInfo {
             kernel: "F# 4.7".to_owned(),
             runtime: ".NET Core 3.1.2".to_owned(),
+            language: None,
             pid: 4711,
             references: None,
             startup: self.0.project.clone().map(startup).map(Box::new),

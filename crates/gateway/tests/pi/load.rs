@@ -49,6 +49,7 @@ impl Process for Talker {
         RunnerInfo {
             kernel: "talker".to_owned(),
             runtime: "test".to_owned(),
+            language: None,
             pid: 1,
             references: None,
             startup: None,

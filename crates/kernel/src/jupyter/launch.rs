@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mainstay_engine::runner::{Runner, StartedRunner};
+use mainstay_model::notebook::Language;
 use mainstay_model::{Error, RunnerInfo, RunnerNotice};
 use serde_json::json;
 use tokio::process::Child;
@@ -162,6 +163,8 @@ async fn attempt(
     let info = RunnerInfo {
         kernel: named(&info.implementation, &info.implementation_version),
         runtime: named(&info.language_info.name, &info.language_info.version),
+        language: Some(Language::named(&info.language_info.name))
+            .filter(|language| !language.as_str().is_empty()),
         pid,
         references: None,
         startup: None,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mainstay_model::decide::Answer;
 use mainstay_model::event::CancelEnding;
+use mainstay_model::notebook::Language;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId, Compaction,
@@ -276,6 +277,7 @@ fn warmed_up() -> EventBody {
     EventBody::WarmUpCompleted {
         kernel: "F# 4.7".to_owned(),
         runtime: ".NET 3.1".to_owned(),
+        language: Some(Language::named("fsharp")),
         pid: 4711,
         replayed: 3,
         diverged: vec![Divergence { requested: Seq(2), session: None, kind: DivergenceKind::Ending }],

@@ -442,6 +442,7 @@ mod tests {
             words(&EventBody::WarmUpCompleted {
                 kernel: "fsharp".to_owned(),
                 runtime: "test".to_owned(),
+                language: None,
                 pid: 1,
                 replayed: 9,
                 diverged: (1..=count)

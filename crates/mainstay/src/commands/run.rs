@@ -97,7 +97,7 @@ impl Run {
         let kinds = opened.notebook.kinds();
         let session = self.target.find_or_create_of(home, &connection.client, &kinds).await?;
         if self.target.kind.is_none() {
-            check_kind(&self.file, &kinds, &session.kind)?;
+            check_kind(&self.file, &kinds, &session.kind, session.language.as_ref())?;
         }
         let session = settle(&connection.client, session).await?;
         terminal::tell_news(&session);
@@ -140,7 +140,7 @@ impl Run {
         for index in wanted {
             let Some(cell) = opened.cells.get(index) else { break };
             let number = index + 1;
-            if let Some(passed) = passed_over(cell, &session.kind) {
+            if let Some(passed) = passed_over(cell, &session.kind, session.language.as_ref()) {
                 self.tell(&format!("[{number}/{of}] {passed}"));
                 continue;
             }
@@ -194,7 +194,7 @@ impl Run {
     ) -> Result<(), Error> {
         let mut rest = Vec::new();
         for (index, cell) in opened.cells.iter().enumerate().take(end).skip(failed + 1) {
-            if passed_over(cell, &session.kind).is_none() {
+            if passed_over(cell, &session.kind, session.language.as_ref()).is_none() {
                 self.print_line(index, cell, None)?;
                 rest.push((index + 1).to_string());
             }

@@ -82,6 +82,7 @@ impl Process for Scripted {
         RunnerInfo {
             kernel: "scripted agent".to_owned(),
             runtime: "test".to_owned(),
+            language: None,
             pid: std::process::id(),
             references: None,
             startup: None,

@@ -7,9 +7,7 @@ use mainstay_gateway::view::EvalView;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::exchange::{Kernel, traceback};
-use mainstay_model::{
-    Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, OutputStream, SessionKind,
-};
+use mainstay_model::{Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, OutputStream};
 use serde_json::{Value, json};
 
 use super::content::{ExecuteRequest, InputReply, shown};
@@ -69,7 +67,7 @@ impl Shell {
                 return self.done(expressions);
             }
             Ok(_) if run.is_unanswerable => unanswerable(),
-            Ok(eval) => failed(self.seat.kind(), &eval, &asked.code),
+            Ok(eval) => failed(&self.seat.kernel(), &eval, &asked.code),
             Err(error) => failure(&error),
         };
         if !asked.silent {
@@ -215,7 +213,7 @@ impl Shell {
                     told["status"] = "ok".into();
                     told
                 }
-                Ok(eval) => failed(self.seat.kind(), &eval, code),
+                Ok(eval) => failed(&self.seat.kernel(), &eval, code),
                 Err(error) => failure(&error),
             };
             told.insert(name.clone(), told_of_it);
@@ -235,12 +233,12 @@ fn value_of(eval: &EvalView) -> Option<Bundle> {
 }
 
 /// What is said of code that did not run to its end.
-fn failed(kind: &SessionKind, eval: &EvalView, code: &str) -> Value {
+fn failed(kernel: &Kernel, eval: &EvalView, code: &str) -> Value {
     if eval.ending == EvalEnding::Cancelled.name() {
         return error(INTERRUPTED, "", vec![INTERRUPTED.to_owned()]);
     }
     if let Some(raised) = &eval.error {
-        return error(&raised.kind, &raised.message, traceback(&Kernel::of(kind), raised));
+        return error(&raised.kind, &raised.message, traceback(kernel, raised));
     }
     let first = eval.diagnostics.first().map_or("", |diagnostic| &diagnostic.message);
     let summary = eval_summary(eval, None, code, Paint::plain());

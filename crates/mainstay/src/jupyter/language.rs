@@ -13,11 +13,11 @@ const KNOWN: [(&str, &str, &str, &str, &str); 5] = [
     ("javascript", "text/javascript", ".js", "javascript", "javascript"),
 ];
 
-/// What `kernel_info_reply` says of the language of a session, whose runtime is called `NAME VERSION` once there is one.
-pub(super) fn language_info(kind: &SessionKind, runtime: Option<&str>) -> Value {
-    let (name, version) = runtime.and_then(|runtime| runtime.rsplit_once(' ')).unwrap_or((kind.as_str(), ""));
-    let language = Language::of(kind).unwrap_or_else(|| Language::named(name));
-    let language = language.as_str();
+/// What `kernel_info_reply` says of the language of a session, as far as it is known, and of its runtime, which is called `NAME VERSION`
+/// once there is one.
+pub(super) fn language_info(kind: &SessionKind, language: Option<&Language>, runtime: Option<&str>) -> Value {
+    let version = runtime.and_then(|runtime| runtime.rsplit_once(' ')).map_or("", |(_, version)| version);
+    let language = language.map_or(kind.as_str(), Language::as_str);
     match KNOWN.iter().find(|(name, ..)| *name == language) {
         Some((name, mime_type, extension, lexer, mode)) => json!({
             "name": name,
@@ -38,15 +38,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_is_known_by_the_kind_of_a_session_or_by_its_runtime() {
-        let told = |kind: &str, runtime| {
-            let info = language_info(&SessionKind::new(kind).unwrap(), runtime);
+    fn what_is_known_of_a_language_is_told() {
+        let told = |kind: &str, language: Option<&str>, runtime| {
+            let language = language.map(Language::named);
+            let info = language_info(&SessionKind::new(kind).unwrap(), language.as_ref(), runtime);
             format!("{} {} {}", info["name"], info["version"], info["file_extension"])
         };
-        assert_eq!(told("fsharp", Some(".NET 8.0.1")), r#""fsharp" "8.0.1" ".fsx""#);
-        assert_eq!(told("python3", Some("python 3.12.3")), r#""python" "3.12.3" ".py""#);
-        assert_eq!(told("mine", Some("typescript 5.9")), r#""typescript" "5.9" ".ts""#);
-        assert_eq!(told("octave", Some("Octave 9.2")), r#""octave" "9.2" ".txt""#);
-        assert_eq!(told("octave", None), r#""octave" "" ".txt""#);
+        assert_eq!(told("fsharp", Some("fsharp"), Some(".NET 8.0.1")), r#""fsharp" "8.0.1" ".fsx""#);
+        assert_eq!(told("mine", Some("python"), Some("python 3.12.3")), r#""python" "3.12.3" ".py""#);
+        assert_eq!(told("xoctave", Some("Octave"), Some("Octave 9.2")), r#""octave" "9.2" ".txt""#);
+        assert_eq!(told("octave", None, None), r#""octave" "" ".txt""#);
     }
 }

@@ -8,6 +8,7 @@ use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, Method
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::command::validate_session_name;
+use mainstay_model::exchange::Kernel;
 use mainstay_model::{Error, Event, Seq, SessionKind};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -67,6 +68,11 @@ impl Seat {
 
     pub(super) const fn kind(&self) -> &SessionKind {
         &self.link.session.kind
+    }
+
+    /// What runs its code, as notebooks name it.
+    pub(super) fn kernel(&self) -> Kernel {
+        Kernel::of(self.kind(), self.link.session.language.as_ref())
     }
 
     /// How often code ran in the session.
@@ -130,7 +136,7 @@ impl Seat {
 
     /// `kernel_info_reply`
     pub(super) fn info(&self) -> Value {
-        let SessionView { kind, worker, name, short_id, .. } = &self.link.session;
+        let SessionView { kind, language, worker, name, short_id, .. } = &self.link.session;
         let runtime = worker.as_ref().map(|worker| worker.runtime.as_str());
         let runs = worker.as_ref().map_or_else(|| kind.to_string(), |worker| worker.kernel.clone());
         json!({
@@ -138,7 +144,7 @@ impl Seat {
             "protocol_version": mainstay_kernel::jupyter::wire::PROTOCOL,
             "implementation": "mainstay",
             "implementation_version": VERSION,
-            "language_info": language_info(kind, runtime),
+            "language_info": language_info(kind, language.as_ref(), runtime),
             "banner": format!("Mainstay {VERSION}: {runs} in session {name} ({short_id}), which stays when the notebook is closed"),
             "help_links": [],
             "debugger": false,

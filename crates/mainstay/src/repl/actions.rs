@@ -335,13 +335,13 @@ impl Repl {
     async fn run_file(&mut self, file: &str) -> Result<(), Error> {
         let limit = self.link.client.call(GetStatus {}).await?.limits.message_bytes;
         let opened = Opened::read(Path::new(file), limit).await?;
-        let kind = self.link.session.kind.clone();
-        let (path, cells) = opened.into_parts(&kind)?;
+        let (kind, language) = (self.link.session.kind.clone(), self.link.session.language.clone());
+        let (path, cells) = opened.into_parts(&kind, language.as_ref())?;
         let path = path.display().to_string();
         let mut runs = Runs::new(self.link.session.session, &path, &cells, false);
         let of = cells.len();
         for (index, cell) in cells.iter().enumerate() {
-            if passed_over(cell, &kind).is_some() {
+            if passed_over(cell, &kind, language.as_ref()).is_some() {
                 continue;
             }
             let CellRun { command, ran_before } = runs.of_cell(&*self.link.client, index).await?;

@@ -99,6 +99,7 @@ mod tests {
             short_id: session.short(),
             name: "Harmony".to_owned(),
             kind: SessionKind::fsharp(),
+            language: None,
             state: "Ready".to_owned(),
             fault: None,
             warm_up: None,

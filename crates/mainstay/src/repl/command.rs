@@ -367,7 +367,7 @@ const TABLE: &[Entry] = &[
         ":export",
         &[],
         "[FILE] [--format F] [--force]",
-        "write the session to a file, or show it: jsonl, markdown, fsx, dib, ipynb",
+        "write the session to a file, or show it: jsonl, markdown, ipynb, fsx, dib, py, ts, js, sh",
         export,
     )
     .first(First::File),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
 use mainstay_model::SessionKind;
+use mainstay_model::notebook::Language;
 use reedline::{
     Color, DefaultHinter, EditCommand, Highlighter, IdeMenu, MenuBuilder, Reedline, ReedlineMenu, Signal,
     StyledText,
@@ -59,7 +60,7 @@ struct Setup {
 /// What is typed.
 enum Purpose {
     /// Code, or words, and commands, which are completed, coloured and kept.
-    Input { kind: SessionKind, recall: Recall, source: Source, runtime: Handle },
+    Input { kind: SessionKind, language: Option<Language>, recall: Recall, source: Source, runtime: Handle },
     /// An answer, which is none of it.
     Answer,
 }
@@ -71,14 +72,15 @@ pub(super) struct Reading {
 }
 
 impl Editor {
-    /// An editor for sessions of a kind that knows what was submitted before, and asks `source` for completions.
+    /// An editor for sessions of a kind, and a language as far as it is known, that knows what was submitted before, and asks `source` for completions.
     pub(super) fn new(
         kind: SessionKind,
+        language: Option<Language>,
         recall: Recall,
         source: Source,
         paint: Paint,
     ) -> std::io::Result<Self> {
-        let purpose = Purpose::Input { kind, recall, source, runtime: Handle::current() };
+        let purpose = Purpose::Input { kind, language, recall, source, runtime: Handle::current() };
         Self::of(Setup { purpose, paint })
     }
 
@@ -198,7 +200,7 @@ impl Setup {
             .with_ansi_colors(self.paint.is_on())
             .use_bracketed_paste(true);
         match &self.purpose {
-            Purpose::Input { kind, recall, source, runtime } => {
+            Purpose::Input { kind, language, recall, source, runtime } => {
                 let tongue = Tongue::of(kind);
                 let completer = DaemonCompleter::new(Arc::clone(source), tongue, runtime.clone());
                 let history = SharedHistory::new(recall.clone(), runtime.clone());
@@ -208,7 +210,8 @@ impl Setup {
                     Tongue::Words => Law::Words,
                 };
                 let line = line.with_validator(Box::new(Judge::new(Arc::clone(&enter), law)));
-                Ok(self.for_input(line, kind, enter, history, completer))
+                let highlighter = CodeHighlighter::new(tongue, language.clone());
+                Ok(self.for_input(line, highlighter, enter, history, completer))
             }
             Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
         }
@@ -217,7 +220,7 @@ impl Setup {
     fn for_input(
         &self,
         line: Reedline,
-        kind: &SessionKind,
+        highlighter: CodeHighlighter,
         enter: Arc<Enter>,
         history: SharedHistory,
         completer: DaemonCompleter,
@@ -235,7 +238,7 @@ impl Setup {
             .with_word_chars("_'");
         line.with_history(Box::new(history))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
-            .with_highlighter(Box::new(CodeHighlighter::of(kind)))
+            .with_highlighter(Box::new(highlighter))
             .with_hinter(Box::new(hints))
             .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))

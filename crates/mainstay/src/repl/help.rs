@@ -89,7 +89,7 @@ mod tests {
           :compact SUMMARY [--before N]             have a summary stand for what was said, or for what was said before entry N
           :label ENTRY [TEXT]                       give an entry a label, or take it off
           :labels                                   list the labels of entries
-          :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, fsx, dib, ipynb
+          :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, ipynb, fsx, dib, py, ts, js, sh
           :import FILE                              make a session of a file and attach to it
           :explore NAME                             show what a namespace, module or type holds
           :find TEXT                                find types and functions by a part of their name
@@ -145,7 +145,7 @@ mod tests {
           :compact [INSTRUCTIONS]                   have the agent shorten what it is shown; or SUMMARY --before N, a summary of yours
           :label ENTRY [TEXT]                       give an entry a label, or take it off
           :labels                                   list the labels of entries
-          :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, fsx, dib, ipynb
+          :export [FILE] [--format F] [--force]     write the session to a file, or show it: jsonl, markdown, ipynb, fsx, dib, py, ts, js, sh
           :import FILE                              make a session of a file and attach to it
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder

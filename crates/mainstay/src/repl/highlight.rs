@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use mainstay_gateway::highlight::{self, Syntax};
-use mainstay_model::SessionKind;
 use mainstay_model::notebook::Language;
 use reedline::{Color, Highlighter, StyledText};
 
@@ -33,9 +32,9 @@ pub(super) struct CodeHighlighter {
 }
 
 impl CodeHighlighter {
-    /// For sessions of this kind.
-    pub(super) fn of(kind: &SessionKind) -> Self {
-        Self { tongue: Tongue::of(kind), language: Language::of(kind) }
+    /// For this language, as far as it is known.
+    pub(super) const fn new(tongue: Tongue, language: Option<Language>) -> Self {
+        Self { tongue, language }
     }
 
     fn spans(&self, code: &str) -> Vec<(Syntax, Range<usize>)> {
@@ -71,10 +70,13 @@ impl Highlighter for CodeHighlighter {
 
 #[cfg(test)]
 mod tests {
+    use mainstay_model::SessionKind;
+
     use super::*;
 
     fn of(kind: &str) -> CodeHighlighter {
-        CodeHighlighter::of(&SessionKind::new(kind).unwrap())
+        let kind = SessionKind::new(kind).unwrap();
+        CodeHighlighter::new(Tongue::of(&kind), Language::of(&kind))
     }
 
     /// One line for each piece that has a colour.

@@ -118,6 +118,16 @@ enum Input {
     Work(Work),
 }
 
+/// An editor of what is typed in a session.
+fn editor_for(
+    SessionView { kind, language, .. }: &SessionView,
+    recall: &Recall,
+    source: &Source,
+    paint: Paint,
+) -> std::io::Result<Editor> {
+    Editor::new(kind.clone(), language.clone(), recall.clone(), Arc::clone(source), paint)
+}
+
 /// A person at a terminal.
 struct Repl {
     home: Home,
@@ -145,7 +155,7 @@ impl Repl {
         let recall = Recall::open(home);
         let mut repl = Self {
             home: home.clone(),
-            editor: Editor::new(link.session.kind.clone(), recall.clone(), Arc::clone(&source), paint)?,
+            editor: editor_for(&link.session, &recall, &source, paint)?,
             recall,
             guests: Guests::new(paint),
             link,
@@ -173,10 +183,9 @@ impl Repl {
     /// Goes over to another session.
     fn attach(&mut self, link: Link) -> std::io::Result<()> {
         let before = std::mem::replace(&mut self.link, link);
-        let kind = &self.link.session.kind;
-        if *kind != before.session.kind {
-            let (recall, source) = (self.recall.clone(), Arc::clone(&self.source));
-            self.editor = Editor::new(kind.clone(), recall, source, self.paint)?;
+        let (now, before) = (&self.link.session, &before.session);
+        if (&now.kind, &now.language) != (&before.kind, &before.language) {
+            self.editor = editor_for(now, &self.recall, &self.source, self.paint)?;
         }
         self.guests = Guests::new(self.paint);
         self.update_source();

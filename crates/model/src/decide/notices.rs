@@ -17,7 +17,7 @@ impl Draft<'_> {
         match notice {
             Notice::WarmedUp { runner, replayed, diverged, took } => {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {
-                    let RunnerInfo { kernel, runtime, pid, references, startup } = runner;
+                    let RunnerInfo { kernel, runtime, language, pid, references, startup } = runner;
                     let environment = match references {
                         Some(references) => self.rests_on(&runtime, Some(references)),
                         None => None,
@@ -26,6 +26,7 @@ impl Draft<'_> {
                     let body = EventBody::WarmUpCompleted {
                         kernel,
                         runtime,
+                        language,
                         pid,
                         replayed,
                         diverged,

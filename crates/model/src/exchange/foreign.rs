@@ -172,7 +172,7 @@ impl Draft {
         }
         let name = self.name.unwrap_or_else(|| "imported".to_owned());
         let working_directory = self.working_directory.unwrap_or_default();
-        let header = Header::new(name, SessionKind::agent(), working_directory, None);
+        let header = Header::new(name, SessionKind::agent(), None, working_directory, None);
         Ok(Conversation { header, items, left_out: self.left_out })
     }
 }

@@ -59,7 +59,7 @@ impl Format {
     /// # Errors
     /// As [`Self::write_of`].
     pub fn write(self, header: &Header, items: &[Item]) -> Result<String, Error> {
-        self.write_of(&Kernel::of(&header.kind), header, items)
+        self.write_of(&Kernel::of_header(header), header, items)
     }
 
     /// The whole file, of a session whose code this kernel ran: of one that has a name of its own, it says more than the kind.

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::Header;
 use crate::id::SessionKind;
 use crate::notebook::Language;
+use crate::session::Session;
 
 /// A kernel, as notebooks name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +19,18 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Of sessions of a kind, as far as that tells: where it is a language, the kernel that most have for it.
-    pub fn of(kind: &SessionKind) -> Self {
+    /// Of this session, as far as its kind and its kernel tell.
+    pub fn of_session(session: &Session) -> Self {
+        Self::of(&session.kind, session.language.as_ref())
+    }
+
+    /// Of a session that was exported.
+    pub fn of_header(header: &Header) -> Self {
+        Self::of(&header.kind, header.language.as_ref())
+    }
+
+    /// Of sessions of a kind and a language, as far as that is known: where the kind is a language, the kernel that most have for it.
+    pub fn of(kind: &SessionKind, language: Option<&Language>) -> Self {
         let (name, display_name) = match kind.as_str() {
             "fsharp" => (".net-fsharp", ".NET (F#)"),
             "python" | "python3" => ("python3", "Python 3 (ipykernel)"),
@@ -27,7 +39,8 @@ impl Kernel {
             "r" | "ir" => ("ir", "R"),
             other => (other, other),
         };
-        let language = Language::of(kind).unwrap_or_else(|| Language::named(kind.as_str()));
+        let by_kind = || Language::of(kind).unwrap_or_else(|| Language::named(kind.as_str()));
+        let language = language.cloned().unwrap_or_else(by_kind);
         Self { name: name.to_owned(), display_name: display_name.to_owned(), language }
     }
 

@@ -33,6 +33,7 @@ use crate::error::Error;
 use crate::event::{Event, EventBody, Metadata, Source};
 use crate::id::{AskId, JobId, Position, Seq, SessionId, SessionKind};
 use crate::message::Compaction;
+use crate::notebook::Language;
 use crate::object::ObjectHash;
 use crate::transcribe::Transcriber;
 use crate::transcript::{Segment, joined};
@@ -52,6 +53,9 @@ pub struct Header {
     pub name: String,
     /// What does its work.
     pub kind: SessionKind,
+    /// The language of its code, where that was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
     /// The folder its code ran in.
     pub working_directory: String,
     /// The project it was for.
@@ -113,8 +117,15 @@ pub struct Said {
 
 impl Header {
     /// Of a session.
-    pub fn new(name: String, kind: SessionKind, working_directory: String, project: Option<String>) -> Self {
-        Self { format: FORMAT.to_owned(), version: VERSION, name, kind, working_directory, project }
+    pub fn new(
+        name: String,
+        kind: SessionKind,
+        language: Option<Language>,
+        working_directory: String,
+        project: Option<String>,
+    ) -> Self {
+        let format = FORMAT.to_owned();
+        Self { format, version: VERSION, name, kind, language, working_directory, project }
     }
 }
 
@@ -466,7 +477,7 @@ mod tests {
     /// The file of a session with these events.
     fn file(bodies: &[Said]) -> String {
         let kind = SessionKind::fsharp();
-        let header = Header::new("lab".to_owned(), kind.clone(), "/lab".to_owned(), None);
+        let header = Header::new("lab".to_owned(), kind.clone(), None, "/lab".to_owned(), None);
         let (mut lines, mut collector) = (Lines::default(), Collector::new(kind));
         let mut file = lines.header(&header);
         for (said, seq) in bodies.iter().zip(1..) {
@@ -665,11 +676,11 @@ mod tests {
     }
 
     fn kernel() -> Kernel {
-        Kernel::of(&SessionKind::fsharp())
+        Kernel::of(&SessionKind::fsharp(), None)
     }
 
     fn header() -> Header {
-        Header::new("lab".to_owned(), SessionKind::fsharp(), "/lab".to_owned(), None)
+        Header::new("lab".to_owned(), SessionKind::fsharp(), None, "/lab".to_owned(), None)
     }
 
     #[test]

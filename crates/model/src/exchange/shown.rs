@@ -13,7 +13,6 @@ use crate::diagnostic::Diagnostic;
 use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
 use crate::event::{JobPart, OutputStream};
-use crate::id::SessionKind;
 use crate::notebook::{self, CellKind, ScriptLanguage};
 use crate::transcribe::result_text;
 
@@ -184,10 +183,10 @@ pub fn markdown(header: &Header, kernel: &Kernel, items: &[Item]) -> String {
     text
 }
 
-/// One item as Markdown, as it is in that of a session of this kind.
-pub fn item_markdown(kind: &SessionKind, item: &Item) -> String {
+/// One item as Markdown, as it is in that of a session whose code this kernel ran.
+pub fn item_markdown(kernel: &Kernel, item: &Item) -> String {
     let mut text = String::new();
-    push_item(&mut text, &mut Conversation::default(), &Kernel::of(kind), item);
+    push_item(&mut text, &mut Conversation::default(), kernel, item);
     text
 }
 

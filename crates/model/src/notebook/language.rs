@@ -1,9 +1,12 @@
 //! Languages, as notebooks and kinds of sessions call them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::id::SessionKind;
 
 /// A language as notebooks call it, in the spelling of session kinds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(from = "String")]
 pub struct Language(String);
 
 impl Language {
@@ -44,8 +47,14 @@ impl Language {
         ["python", "bash", "r", "julia"].contains(&self.as_str())
     }
 
-    /// Whether sessions of this kind run it.
-    pub fn is_of(&self, kind: &SessionKind) -> bool {
-        self.0 == kind.as_str() || Self::of(kind).as_ref() == Some(self)
+    /// Whether a session runs it that is of this kind, and runs this language as far as that is known.
+    pub fn is_run_by(&self, kind: &SessionKind, language: Option<&Self>) -> bool {
+        self.0 == kind.as_str() || language == Some(self)
+    }
+}
+
+impl From<String> for Language {
+    fn from(name: String) -> Self {
+        Self::named(&name)
     }
 }

@@ -116,6 +116,7 @@ impl Step {
                 runner: RunnerInfo {
                     kernel: "F# 10.0".to_owned(),
                     runtime: ".NET 10.0.1".to_owned(),
+                    language: None,
                     pid: 1,
                     references: Some(References::new()),
                     startup: Some(Box::new(with_project())),

@@ -54,7 +54,7 @@ fn raises(message: &str, stack: Option<&str>) -> EventBody {
 
 /// The outputs of each of these cells in a session of this kind.
 fn outputs(kind: &str, cells: Vec<Item>) -> Vec<Value> {
-    let kernel = Kernel::of(&SessionKind::new(kind).unwrap());
+    let kernel = Kernel::of(&SessionKind::new(kind).unwrap(), None);
     let outputs = Outputs::of(&kernel, &cells);
     (0..cells.len()).map(|number| json!(outputs.of_command(&command_id(number), 7).unwrap())).collect()
 }

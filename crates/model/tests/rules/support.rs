@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::agents::{any_agent_body, any_queued_prompt, any_work};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
+use mainstay_model::notebook::Language;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
@@ -301,12 +302,24 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             alias: None,
         },
     );
-    let warmed_up =
-        ((any_text(), any_text(), any::<u32>(), any::<u32>()), vec(any_divergence(), 0..3), any_count())
-            .prop_map(|((kernel, runtime, pid, replayed), diverged, duration_ms)| {
-                let startup = None;
-                EventBody::WarmUpCompleted { kernel, runtime, pid, replayed, diverged, startup, duration_ms }
-            });
+    let warmed_up = (
+        (any_text(), any_text(), any::<u32>(), any::<u32>()),
+        vec(any_divergence(), 0..3),
+        any_count(),
+        option::of(any_language()),
+    )
+        .prop_map(|((kernel, runtime, pid, replayed), diverged, duration_ms, language)| {
+            EventBody::WarmUpCompleted {
+                kernel,
+                runtime,
+                language,
+                pid,
+                replayed,
+                diverged,
+                startup: None,
+                duration_ms,
+            }
+        });
     let attempt = prop_oneof![0_u32..4, Just(u32::MAX)];
     let blame = (any_job(), any::<bool>()).prop_map(|(job, is_sure)| Blame { job, is_sure });
     let why = (option::of(any_text()), option::of(blame));
@@ -742,11 +755,16 @@ fn any_labels() -> impl Strategy<Value = Labels> {
     })
 }
 
+fn any_language() -> impl Strategy<Value = Language> {
+    any_text().prop_map(|name| Language::named(&name))
+}
+
 pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     let worker = ((any_text(), any_text(), any::<u32>()), any_moment())
         .prop_map(|((kernel, runtime, pid), ready_at)| WorkerInfo { kernel, runtime, pid, ready_at });
     let texts = (
         any_kind(),
+        option::of(any_language()),
         any_principal(),
         (any_text(), option::of(any_text()), any_text(), option::of(any_text())),
     );
@@ -768,7 +786,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
     );
     (texts, any_moment(), any_moment(), any_life(), numbers, option::of(worker), history).prop_map(
         |(
-            (kind, owner, (name, title, working_directory, project)),
+            (kind, language, owner, (name, title, working_directory, project)),
             created_at,
             last_activity,
             life,
@@ -792,6 +810,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             evals,
             failures,
             worker,
+            language,
             losses,
             rebuilt,
             version,

@@ -10,6 +10,7 @@ use crate::support::{
 use mainstay_model::agent::{AgentState, Image, Model, ToolCall};
 use mainstay_model::diagnostic::{Severity, TextPosition};
 use mainstay_model::event::CancelEnding;
+use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
     Compaction, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind,
@@ -386,6 +387,7 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::WarmUpCompleted {
             kernel: text("F# 10.0"),
             runtime: text(".NET 10.0.1"),
+            language: Some(Language::named("F#")),
             pid: 4242,
             replayed: 2,
             diverged: vec![

@@ -20,9 +20,11 @@ macro_rules! record {
     };
 }
 
-/// A type that is only told, in the same words.
+/// A type that is only told, in the same words. What is behind `; without` came later than this version and is in JSON alone.
 macro_rules! told {
-    ($name:ident $(<$life:lifetime>)? { $($field:ident $(= $called:literal)?),* $(| $flat:ident)? }) => {
+    ($name:ident $(<$life:lifetime>)? {
+        $($field:ident $(= $called:literal)?),* $(| $flat:ident)? $(; without $later:ident)?
+    }) => {
         impl $(<$life>)? $crate::http::bare::Fields for $name $(<$life>)? {
             fn fields(schema: &mut $crate::http::bare::Schema) -> Vec<$crate::http::bare::Field> {
                 #[allow(unused_mut, reason = "only one with a last field of that kind changes it")]
@@ -45,7 +47,7 @@ macro_rules! told {
 
         impl $(<$life>)? $crate::http::bare::Encode for $name $(<$life>)? {
             fn encode(&self, to: &mut Vec<u8>) {
-                let Self { $($field,)* $($flat,)? } = self;
+                let Self { $($field,)* $($flat,)? $($later: _,)? } = self;
                 $($crate::http::bare::Encode::encode($field, to);)*
                 $($crate::http::bare::Encode::encode($flat, to);)?
             }

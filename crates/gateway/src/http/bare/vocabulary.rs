@@ -97,7 +97,7 @@ told!(SessionView {
     usage,
     running,
     agent,
-    worker
+    worker; without language
 });
 told!(WorkerView { kernel, runtime, pid, usage });
 

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use mainstay_model::event::JobPart;
-use mainstay_model::exchange::{Item, Said, item_markdown};
-use mainstay_model::{Diagnostic, Error, SessionId, SessionKind};
+use mainstay_model::exchange::{Item, Kernel, Said, item_markdown};
+use mainstay_model::{Diagnostic, Error, SessionId};
 use serde::Serialize;
 
 use super::JSON;
@@ -63,7 +63,7 @@ pub(super) async fn read(call: &Call<'_>, address: &Address) -> Result<Option<Te
         Part::Cell { number } => {
             let (header, item) = cells::find(call.client(), session, number).await?;
             Ok(item.map(|item| {
-                let text = shortened(item_markdown(&header.kind, &item), TEXT_BYTES);
+                let text = shortened(item_markdown(&Kernel::of_header(&header), &item), TEXT_BYTES);
                 Text { text: text.trim_start().to_owned(), kind: MARKDOWN }
             }))
         }
@@ -87,19 +87,19 @@ struct Page {
 }
 
 async fn page(call: &Call<'_>, session: SessionId, from: Option<u64>, count: usize) -> Result<Page, Error> {
-    let kind = call.client().status(session).await?.session.kind.clone();
+    let kernel = Kernel::of_session(&call.client().status(session).await?.session);
     let mut page = Page { name: String::new(), items: VecDeque::new(), bytes: 0, more: false };
     let header = cells::visit(call.client(), session, |number, item| match from {
         Some(from) if number < from => ControlFlow::Continue(()),
-        Some(_) => page.fill(number, told(&kind, number, &item), count),
-        None => page.roll(number, told(&kind, number, &item), count),
+        Some(_) => page.fill(number, told(&kernel, number, &item), count),
+        None => page.roll(number, told(&kernel, number, &item), count),
     })
     .await?;
     Ok(Page { name: header.name, ..page })
 }
 
-fn told(kind: &SessionKind, number: u64, item: &Item) -> String {
-    let text = shortened(item_markdown(kind, item), ITEM_BYTES);
+fn told(kernel: &Kernel, number: u64, item: &Item) -> String {
+    let text = shortened(item_markdown(kernel, item), ITEM_BYTES);
     match item {
         Item::Cell { .. } => format!("\n### Cell {number}\n{text}"),
         Item::Message { .. } => format!("\n### Message {number}\n{text}"),

@@ -263,6 +263,7 @@ mod tests {
         let ready = EventBody::WarmUpCompleted {
             kernel: String::new(),
             runtime: String::new(),
+            language: None,
             pid: 1,
             replayed: 0,
             diverged: Vec::new(),
