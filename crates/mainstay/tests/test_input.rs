@@ -6,8 +6,8 @@ mod support;
 #[allow(dead_code, reason = "the prompt's tests use the rest")]
 mod terminal;
 
-use std::io::{BufRead, BufReader};
-use std::process::Child;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 use support::{Finished, Follower, World};
@@ -160,6 +160,47 @@ fn a_person_who_is_asked_may_cancel_or_leave_the_answer_to_others() {
     terminal.press(CTRL_C);
     assert_eq!(terminal.wait_for_end(), 1);
     assert_eq!(world.session()["state"], "Ready");
+}
+
+#[test]
+fn code_reads_what_comes_through_a_pipe_line_by_line() {
+    let world = World::new();
+    let code = "printf \"Name? \"\nlet name = stdin.ReadLine()\nname, int (stdin.ReadLine()) + 1";
+    let evaluated = world.run_with_input(["eval", code], b"Ada\n41\nnever read\n");
+    assert_eq!(
+        evaluated.stdout.lines().last(),
+        Some("val it : string * int = (\"Ada\", 42)"),
+        "{evaluated:?}"
+    );
+    assert!(evaluated.stderr.starts_with("the code asks: Name?\nthe code asks: "), "{evaluated:?}");
+    assert!(!evaluated.stderr.contains("ask answer"), "{evaluated:?}");
+
+    std::fs::write(world.work().join("quiz.fsx"), "stdin.ReadLine()\n// %%\nstdin.ReadLine()\n").unwrap();
+    let ran = world.run_with_input(["run", "quiz.fsx"], b"one\ntwo\n");
+    assert!(ran.stdout.contains("\"one\"") && ran.stdout.contains("\"two\""), "{ran:?}");
+}
+
+#[test]
+fn where_nothing_comes_through_a_pipe_it_is_said_how_to_answer() {
+    let world = World::new();
+    world.eval("1");
+    let mut child = world
+        .command()
+        .args(["eval", "stdin.ReadLine()"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut says = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    says.find(|line| line.ends_with("answers it")).unwrap();
+    // It may come all the same.
+    stdin.write_all(b"late\n").unwrap();
+    assert_eq!(
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(),
+        "val it : string = \"late\"\n"
+    );
 }
 
 #[test]

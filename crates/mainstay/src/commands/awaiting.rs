@@ -11,7 +11,7 @@ use mainstay_model::{CommandId, Error, Event, Seq};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
-use super::questions::Questions;
+use super::questions::{Asker, Questions};
 use super::stopping::Stopping;
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -57,12 +57,12 @@ pub(super) struct Awaited<S> {
 }
 
 impl<S: Shown> Awaited<S> {
-    /// Under this name, in a session as it is now; `asker` is who may ask meanwhile, in words.
+    /// Under this name, in a session as it is now; `asker` is who may ask meanwhile.
     pub(super) fn new(
         shown: S,
         session: &SessionView,
         (command, conditions): (CommandId, Conditions),
-        asker: &'static str,
+        asker: Asker,
     ) -> Result<Self, Error> {
         Ok(Self {
             shown,

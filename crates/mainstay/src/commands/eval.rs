@@ -15,7 +15,7 @@ use super::awaiting::{Awaited, Shown};
 use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
-use super::questions::Questions;
+use super::questions::{Asker, Questions};
 use super::target::{Target, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -57,6 +57,7 @@ Examples:
   mainstay eval --json 'square 12'
   mainstay eval --file examples/units.fsx
   cat script.fsx | mainstay eval -
+  echo Ada | mainstay eval 'stdin.ReadLine ()'   # answers what the code asks
   mainstay eval --withheld - < login.fsx      # nothing of it is stored
   mainstay eval --id nightly-17 'import ()'   # again after a crash: it runs once, and the answer is the same
   mainstay eval --depends-on nightly-17 --timeout 90s 'report ()'
@@ -253,7 +254,7 @@ impl Run {
         let session = target.find_or_create(home, &connection.client).await?;
         let session = settle(&connection.client, session).await?;
         terminal::tell_news(&session);
-        let mut eval = Awaited::new(self, &session, sent.named(), "the code")?;
+        let mut eval = Awaited::new(self, &session, sent.named(), Asker::Code)?;
         match eval.answer(home, connection).await {
             Ok((answer, client)) => Ok(Some(eval.shown.finish(&client, answer).await?)),
             Err(error @ Error::NotOffered { state: SessionState::Faulted, .. }) => {

@@ -1,40 +1,77 @@
-//! Passing on to the person who runs `mainstay eval` what its code asks: on standard error, with the answer read from the terminal. Where
-//! standard input is none, how to answer from elsewhere is said instead.
+//! Passing on to whoever runs `mainstay eval` what its code asks: on standard error, with the answer read from standard input. Where nothing
+//! comes from there, how to answer from elsewhere is said.
 
 use std::io::{IsTerminal, Write, stdin};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use mainstay_gateway::rpc::client::Client;
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, sleep_until};
 
 use super::ask::question_text;
 use super::events::{describe, who};
 use crate::asking::{News, OwnAsks};
 use crate::terminal::{BegunLine, note, printable, show_error};
 
-/// What the code asks, and the person who may answer.
+/// How long a pipe may be silent until it is said how to answer from elsewhere.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Who asks.
+#[derive(Clone, Copy)]
+pub(super) enum Asker {
+    Code,
+    Cell,
+    Build,
+    Agent,
+}
+
+impl Asker {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Code => "the code",
+            Self::Cell => "the cell",
+            Self::Build => "the build",
+            Self::Agent => "the agent",
+        }
+    }
+
+    /// Whether it reads what comes through a pipe, as a program does. What an agent asks is for a person to decide.
+    const fn reads_pipes(self) -> bool {
+        match self {
+            Self::Code | Self::Cell | Self::Build => true,
+            Self::Agent => false,
+        }
+    }
+}
+
+/// What the code asks, and who may answer.
 pub(super) struct Questions {
     asks: OwnAsks,
     /// The one that was asked last.
     asked: Option<AskId>,
-    /// None where nobody can type.
-    lines: Option<Lines>,
-    /// Who asks, in words.
-    asker: &'static str,
+    /// None where no line comes any more, or none that may answer.
+    lines: Option<&'static Lines>,
+    /// When it is to be said how to answer from elsewhere.
+    tell_at: Option<Instant>,
+    asker: Asker,
 }
 
 impl Questions {
-    /// Of whom this names: `the code`.
-    pub(super) fn new(asker: &'static str) -> Self {
-        let lines = stdin().is_terminal().then(Lines::new);
-        Self { asks: OwnAsks::default(), asked: None, lines, asker }
+    pub(super) fn new(asker: Asker) -> Self {
+        let lines = Some(Lines::of_program()).filter(|lines| lines.are_typed || asker.reads_pipes());
+        Self { asks: OwnAsks::default(), asked: None, lines, tell_at: None, asker }
     }
 
     /// Takes in an event, and asks where there is something to ask. `begun` is what stands on the screen before it.
     pub(super) fn observe(&mut self, event: &Event, command: &CommandId, begun: &mut BegunLine) {
         if self.asks.observe(event, command) == Some(News::Ended) {
+            self.tell_at = None;
             self.tell_end(event);
         }
         self.ask(begun);
@@ -42,7 +79,7 @@ impl Questions {
 
     /// Says that someone else answered, or nobody in time. That code was cancelled is told as what came of it.
     fn tell_end(&self, event: &Event) {
-        if self.lines.as_ref().is_some_and(|lines| lines.are_wanted) {
+        if self.lines.is_some_and(|lines| lines.are_typed && lines.are_wanted()) {
             eprintln!(); // the question stands there
         }
         if !matches!(event.body, EventBody::AskEnded { ending: AskEnding::Cancelled, .. }) {
@@ -54,35 +91,59 @@ impl Questions {
     fn ask(&mut self, begun: &mut BegunLine) {
         let Some(ask) = self.asks.open().filter(|ask| self.asked != Some(ask.ask)) else { return };
         self.asked = Some(ask.ask);
-        match &mut self.lines {
-            Some(lines) => {
+        match self.lines {
+            Some(lines) if lines.are_typed => {
                 show(ask, begun);
                 lines.want();
             }
-            None => tell_how_to_answer(self.asker, ask, begun),
+            Some(lines) => {
+                tell(self.asker, ask, begun);
+                self.tell_at = Some(Instant::now() + SILENCE);
+                lines.want();
+            }
+            None => {
+                tell(self.asker, ask, begun);
+                tell_how_to_answer(ask);
+            }
         }
     }
 
-    /// The line that answers what was asked; none where no more can be typed. Dropping the future loses nothing.
+    /// The line that answers what was asked; none where no more will come. Dropping the future loses nothing.
     pub(super) async fn line(&mut self) -> Option<String> {
-        match &mut self.lines {
-            Some(lines) if lines.are_wanted => lines.next().await,
-            Some(_) | None => std::future::pending().await,
+        let Some(lines) = self.lines.filter(|lines| lines.are_wanted()) else {
+            return std::future::pending().await;
+        };
+        if let Some(at) = self.tell_at {
+            tokio::select! {
+                line = lines.next() => return line,
+                () = sleep_until(at) => {}
+            }
+            self.tell_at = None;
+            self.asks.open().map(tell_how_to_answer);
         }
+        lines.next().await
     }
 
-    /// Takes what was typed for the answer. What is none is asked again.
+    /// Takes a line for the answer. What is none is asked again.
     pub(super) async fn answer(&mut self, client: &Client, line: Option<String>) -> Result<(), Error> {
-        // What was typed when the ask had ended answers the next one, if there is one.
+        let is_told = self.tell_at.take().is_none();
+        let Some(line) = line else {
+            let were_typed = self.lines.take().is_some_and(|lines| lines.are_typed);
+            match self.asks.open() {
+                Some(_) if were_typed => self.asked = None,
+                Some(ask) if !is_told => tell_how_to_answer(ask),
+                Some(_) | None => {}
+            }
+            self.ask(&mut BegunLine::default());
+            return Ok(());
+        };
+        // What came when the ask had ended answers the next one, if there is one.
         let Some(ask) = self.asks.open().map(|ask| ask.ask) else { return Ok(()) };
         self.asked = None;
-        match line {
-            Some(line) => match self.asks.answer(client, ask, &line).await {
-                Err(error @ Error::DaemonNotRunning) => return Err(error),
-                Err(error) => show_error(&error),
-                Ok(()) => {}
-            },
-            None => self.lines = None,
+        match self.asks.answer(client, ask, &line).await {
+            Err(error @ Error::DaemonNotRunning) => return Err(error),
+            Err(error) => show_error(&error),
+            Ok(()) => {}
         }
         self.ask(&mut BegunLine::default());
         Ok(())
@@ -101,10 +162,13 @@ fn show(ask: &Ask, begun: &mut BegunLine) {
     begun.take();
 }
 
-fn tell_how_to_answer(asker: &str, ask: &Ask, begun: &mut BegunLine) {
+fn tell(asker: Asker, ask: &Ask, begun: &mut BegunLine) {
     end_line(begun);
-    let (question, id) = (question_text(&ask.question), ask.ask.short());
-    note(&format!("{asker} asks: {}\n  `mainstay ask answer {id} ANSWER` answers it", printable(&question)));
+    note(&format!("{} asks: {}", asker.words(), printable(&question_text(&ask.question))));
+}
+
+fn tell_how_to_answer(ask: &Ask) {
+    note(&format!("  `mainstay ask answer {} ANSWER` answers it", ask.ask.short()));
 }
 
 fn end_line(begun: &mut BegunLine) {
@@ -113,30 +177,41 @@ fn end_line(begun: &mut BegunLine) {
     }
 }
 
-/// Lines of the terminal, each read only when it is wanted: what is typed later belongs to whoever reads next. A thread that waits for one
+/// Lines of standard input, each read only when it is wanted: what comes later belongs to whoever reads next. A thread that waits for one
 /// when the program ends does not hold it up.
 struct Lines {
     wants: Sender<()>,
-    lines: UnboundedReceiver<Option<String>>,
-    are_wanted: bool,
+    lines: Mutex<UnboundedReceiver<Option<String>>>,
+    are_wanted: AtomicBool,
+    /// By a person at a terminal.
+    are_typed: bool,
 }
 
 impl Lines {
-    fn new() -> Self {
-        let ((wants, wanted), (found, lines)) = (channel(), unbounded_channel());
-        std::thread::spawn(move || read(&wanted, &found));
-        Self { wants, lines, are_wanted: false }
+    /// The program's: one that was wanted and did not come goes to whoever wants the next.
+    fn of_program() -> &'static Self {
+        static LINES: LazyLock<Lines> = LazyLock::new(|| {
+            let ((wants, wanted), (found, lines)) = (channel(), unbounded_channel());
+            std::thread::spawn(move || read(&wanted, &found));
+            let (are_wanted, are_typed) = (AtomicBool::new(false), stdin().is_terminal());
+            Lines { wants, lines: Mutex::new(lines), are_wanted, are_typed }
+        });
+        &LINES
     }
 
-    fn want(&mut self) {
-        if !std::mem::replace(&mut self.are_wanted, true) {
+    fn want(&self) {
+        if !self.are_wanted.swap(true, Ordering::Relaxed) {
             self.wants.send(()).ok();
         }
     }
 
-    async fn next(&mut self) -> Option<String> {
-        let line = self.lines.recv().await.flatten();
-        self.are_wanted = false;
+    fn are_wanted(&self) -> bool {
+        self.are_wanted.load(Ordering::Relaxed)
+    }
+
+    async fn next(&self) -> Option<String> {
+        let line = self.lines.lock().await.recv().await.flatten();
+        self.are_wanted.store(false, Ordering::Relaxed);
         line
     }
 }

@@ -8,6 +8,7 @@ use mainstay_model::{Error, Work};
 
 use super::awaiting::Awaited;
 use super::conditions::SentArgs;
+use super::questions::Asker;
 use super::session::{named, startup_text};
 use super::target::settle;
 use super::working::Done;
@@ -45,7 +46,7 @@ impl Rebuild {
         let session = named(&connection.client, session).await?;
         let work = if keep { Work::Build } else { Work::Rebuild };
         let done = Done::new(work, &session, !json);
-        let mut build = Awaited::new(done, &session, sent.named(), "the build")?;
+        let mut build = Awaited::new(done, &session, sent.named(), Asker::Build)?;
         let (view, client) = build.answer(home, connection).await?;
         build.shown.finish(&view);
         let session = client.call(GetSession { session: session.session.to_string() }).await?;

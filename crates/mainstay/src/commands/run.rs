@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::awaiting::Awaited;
 use super::eval::{Run as Evaluation, Show, Source, utf8};
 use super::export;
+use super::questions::Asker;
 use super::target::{Target, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -152,7 +153,7 @@ impl Run {
             let reference = session.session.to_string();
             let now = connection.client.call(GetSession { session: reference }).await?;
             let named = (command.clone(), Conditions::default());
-            let mut eval = Awaited::new(evaluation, &now, named, "the cell")?;
+            let mut eval = Awaited::new(evaluation, &now, named, Asker::Cell)?;
             let (answer, client) = eval.answer(home, connection).await?;
             let answer = eval.shown.finish(&client, answer).await?;
             ran.push((index, command));

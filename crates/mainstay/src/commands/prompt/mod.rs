@@ -13,6 +13,7 @@ use mainstay_model::{Admission, Error, Hears, Prompt as Said, Setting, ThinkingL
 
 use super::awaiting::Awaited;
 use super::conditions::SentArgs;
+use super::questions::Asker;
 use super::target::Target;
 use super::working::Done;
 use crate::connect::{Connection, connect_or_start};
@@ -121,7 +122,7 @@ impl Prompt {
             set(&connection, &session, setting).await?;
         }
         let done = Done::new(Work::Turn { prompt }, &session, !self.json);
-        let mut turn = Awaited::new(done, &session, self.sent.named(), "the agent")?;
+        let mut turn = Awaited::new(done, &session, self.sent.named(), Asker::Agent)?;
         let (view, _) = turn.answer(home, connection).await?;
         turn.shown.finish(&view);
         if self.json {

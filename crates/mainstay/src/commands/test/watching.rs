@@ -16,6 +16,7 @@ use crate::commands::awaiting::Awaited;
 use crate::commands::conditions::SentArgs;
 use crate::commands::events::describe;
 use crate::commands::interrupts;
+use crate::commands::questions::Asker;
 use crate::commands::working::Done;
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
@@ -217,7 +218,7 @@ impl<'a> Watching<'a> {
         let is_shown = self.shape == Shape::Text;
         let connection = connect_or_start(self.home, "cli").await?;
         let done = Done::new(Work::Build, &self.session, is_shown);
-        let mut build = Awaited::new(done, &self.session, SentArgs::default().named(), "the build")?;
+        let mut build = Awaited::new(done, &self.session, SentArgs::default().named(), Asker::Build)?;
         let (view, _) = build.answer(self.home, connection).await?;
         build.shown.finish(&view);
         Ok(())
