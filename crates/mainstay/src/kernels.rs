@@ -41,7 +41,7 @@ pub(crate) fn of(home: &Home, header: &Header) -> Kernel {
         Ok(Kernelspec { name, display_name, language, .. }) if !language.is_empty() => Kernel {
             name: name.clone(),
             display_name: display_name.clone(),
-            language: Language::named(language),
+            language: header.language.clone().unwrap_or_else(|| Language::named(language)),
         },
         Ok(_) | Err(_) => named,
     }

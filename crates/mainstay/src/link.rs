@@ -90,6 +90,9 @@ impl Link {
                 if let EventBody::SessionRenamed { name } = &event.body {
                     self.session.name.clone_from(name);
                 }
+                if let EventBody::WarmUpCompleted { language: Some(language), .. } = &event.body {
+                    self.session.language = Some(language.clone());
+                }
                 self.is_deleted |= matches!(event.body, EventBody::SessionDeleted);
             }
             None => self.is_lost = true,

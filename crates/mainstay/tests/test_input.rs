@@ -6,7 +6,7 @@ mod support;
 #[allow(dead_code, reason = "the prompt's tests use the rest")]
 mod terminal;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
@@ -178,6 +178,38 @@ fn code_reads_what_comes_through_a_pipe_line_by_line() {
     std::fs::write(world.work().join("quiz.fsx"), "stdin.ReadLine()\n// %%\nstdin.ReadLine()\n").unwrap();
     let ran = world.run_with_input(["run", "quiz.fsx"], b"one\ntwo\n");
     assert!(ran.stdout.contains("\"one\"") && ran.stdout.contains("\"two\""), "{ran:?}");
+}
+
+#[test]
+fn what_is_not_asked_for_stays_in_the_input() {
+    let world = World::new();
+    let path = world.work().join("names");
+    std::fs::write(&path, "Ada\nGrace\n").unwrap();
+    let mut names = std::fs::File::open(&path).unwrap();
+    let own = names.try_clone().unwrap();
+    let evaluated = world.command().args(["eval", "stdin.ReadLine()"]).stdin(own).output().unwrap();
+    assert_eq!(String::from_utf8(evaluated.stdout).unwrap(), "val it : string = \"Ada\"\n");
+    let mut rest = String::new();
+    names.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "Grace\n");
+}
+
+#[test]
+fn a_line_of_a_pipe_is_for_the_next_who_asks_where_someone_else_was_quicker() {
+    let world = World::new();
+    world.eval("1");
+    let quiz = "stdin.ReadLine()\n// %%\n1 + 1\n// %%\nstdin.ReadLine()\n";
+    std::fs::write(world.work().join("quiz.fsx"), quiz).unwrap();
+    let mut run = world.command();
+    run.args(["run", "quiz.fsx"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = run.spawn().unwrap();
+    let mut says = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    says.find(|line| line.ends_with("answers it")).unwrap();
+    assert_eq!(answer(&world, "other").code, 0);
+    says.find(|line| line.contains("answered")).unwrap();
+    run.stdin.take().unwrap().write_all(b"one\n").unwrap();
+    let said = String::from_utf8(run.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.contains("\"other\"") && said.contains("\"one\""), "{said}");
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn what_a_kernel_says_of_its_language_counts_whatever_it_is_called() {
     let spec = json!({
         "argv": [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
         "display_name": "Research",
-        "language": "python",
+        "language": "snake",
     });
     std::fs::write(own.join("kernel.json"), spec.to_string()).unwrap();
     assert_eq!(world.run(["eval", "--kind", "research", "x = 41\nx + 1"]).stdout, "42\n");
@@ -284,6 +284,8 @@ fn what_a_kernel_says_of_its_language_counts_whatever_it_is_called() {
     let exported = call(&world, "export_session", &json!({ "format": "py" }));
     assert!(exported["text"].as_str().unwrap().contains("x = 41"), "{exported}");
 
+    let script = world.run(["export", "--format", "py"]);
+    assert!(script.stdout.contains("x = 41"), "its kernelspec says otherwise: {script:?}");
     std::fs::remove_dir_all(&own).unwrap();
     let script = world.run(["export", "--format", "py"]);
     assert!(script.stdout.contains("x = 41"), "also where nothing else knows the kind: {script:?}");

@@ -269,7 +269,7 @@ pub struct RunnerInfo {
     pub kernel: String,
     /// The runtime under it.
     pub runtime: String,
-    /// The language that code is in, where the kind of the session leaves that open.
+    /// The language that code is in, where the runner says it; else what the kind of the session tells counts.
     pub language: Option<Language>,
     /// Its process id.
     pub pid: u32,

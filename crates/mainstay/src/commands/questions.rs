@@ -1,4 +1,4 @@
-//! Passing on to whoever runs `mainstay eval` what its code asks: on standard error, with the answer read from standard input. Where nothing
+//! Passing on to whoever waits for code what it asks: on standard error, with the answer read from standard input. Where nothing
 //! comes from there, how to answer from elsewhere is said.
 
 use std::io::{IsTerminal, Write, stdin};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
+use rustix::io::Errno;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
@@ -110,7 +111,10 @@ impl Questions {
 
     /// The line that answers what was asked; none where no more will come. Dropping the future loses nothing.
     pub(super) async fn line(&mut self) -> Option<String> {
-        let Some(lines) = self.lines.filter(|lines| lines.are_wanted()) else {
+        // A pipe's next line is for whoever asks next, and stays until then.
+        let is_for_someone =
+            |lines: &&Lines| lines.are_wanted() && (lines.are_typed || self.asks.open().is_some());
+        let Some(lines) = self.lines.filter(is_for_someone) else {
             return std::future::pending().await;
         };
         if let Some(at) = self.tell_at {
@@ -218,11 +222,23 @@ impl Lines {
 
 fn read(wanted: &Receiver<()>, found: &UnboundedSender<Option<String>>) {
     while wanted.recv().is_ok() {
-        let mut line = String::new();
-        let is_one = stdin().read_line(&mut line).is_ok_and(|count| count > 0);
-        let line = line.trim_end_matches(['\n', '\r']).to_owned();
-        if found.send(is_one.then_some(line)).is_err() {
+        if found.send(read_line()).is_err() {
             return;
         }
     }
+}
+
+/// Nothing behind its end is taken: that is for whoever has the same input next, as in a loop of a shell.
+fn read_line() -> Option<String> {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    loop {
+        match rustix::io::read(stdin(), &mut byte) {
+            Err(Errno::INTR) => {}
+            Ok(0) | Err(_) if line.is_empty() => return None,
+            Ok(0) | Err(_) => break,
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) => line.extend(byte),
+        }
+    }
+    Some(String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned())
 }

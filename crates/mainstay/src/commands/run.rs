@@ -97,10 +97,10 @@ impl Run {
         opened.check_size(&connection.client).await?;
         let kinds = opened.notebook.kinds();
         let session = self.target.find_or_create_of(home, &connection.client, &kinds).await?;
+        let session = settle(&connection.client, session).await?;
         if self.target.kind.is_none() {
             check_kind(&self.file, &kinds, &session.kind, session.language.as_ref())?;
         }
-        let session = settle(&connection.client, session).await?;
         terminal::tell_news(&session);
         let mut ran = Ran::new();
         let exit = self.run_cells(home, &session, &opened, wanted, &mut ran).await;
