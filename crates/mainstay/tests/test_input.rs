@@ -194,16 +194,22 @@ fn what_is_not_asked_for_stays_in_the_input() {
     assert_eq!(rest, "Grace\n");
 }
 
+/// A command whose input is a pipe that is silent so far, and what it says on standard error.
+fn piped(world: &World, arguments: [&str; 2]) -> (Child, impl Iterator<Item = String>) {
+    let mut command = world.command();
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let says = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    (child, says)
+}
+
 #[test]
 fn a_line_of_a_pipe_is_for_the_next_who_asks_where_someone_else_was_quicker() {
     let world = World::new();
     world.eval("1");
     let quiz = "stdin.ReadLine()\n// %%\n1 + 1\n// %%\nstdin.ReadLine()\n";
     std::fs::write(world.work().join("quiz.fsx"), quiz).unwrap();
-    let mut run = world.command();
-    run.args(["run", "quiz.fsx"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut run = run.spawn().unwrap();
-    let mut says = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let (mut run, mut says) = piped(&world, ["run", "quiz.fsx"]);
     says.find(|line| line.ends_with("answers it")).unwrap();
     assert_eq!(answer(&world, "other").code, 0);
     says.find(|line| line.contains("answered")).unwrap();
@@ -216,19 +222,10 @@ fn a_line_of_a_pipe_is_for_the_next_who_asks_where_someone_else_was_quicker() {
 fn where_nothing_comes_through_a_pipe_it_is_said_how_to_answer() {
     let world = World::new();
     world.eval("1");
-    let mut child = world
-        .command()
-        .args(["eval", "stdin.ReadLine()"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut says = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let (mut child, mut says) = piped(&world, ["eval", "stdin.ReadLine()"]);
     says.find(|line| line.ends_with("answers it")).unwrap();
     // It may come all the same.
-    stdin.write_all(b"late\n").unwrap();
+    child.stdin.take().unwrap().write_all(b"late\n").unwrap();
     assert_eq!(
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(),
         "val it : string = \"late\"\n"

@@ -130,13 +130,12 @@ impl Questions {
 
     /// Takes a line for the answer. What is none is asked again.
     pub(super) async fn answer(&mut self, client: &Client, line: Option<String>) -> Result<(), Error> {
-        let is_told = self.tell_at.take().is_none();
+        let is_untold = self.tell_at.take().is_some();
         let Some(line) = line else {
-            let were_typed = self.lines.take().is_some_and(|lines| lines.are_typed);
-            match self.asks.open() {
-                Some(_) if were_typed => self.asked = None,
-                Some(ask) if !is_told => tell_how_to_answer(ask),
-                Some(_) | None => {}
+            if self.lines.take().is_some_and(|lines| lines.are_typed) {
+                self.asked = None;
+            } else if is_untold {
+                self.asks.open().map(tell_how_to_answer);
             }
             self.ask(&mut BegunLine::default());
             return Ok(());

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use crossterm::{QueueableCommand, cursor, terminal};
+use mainstay_gateway::view::SessionView;
 use mainstay_model::SessionKind;
 use mainstay_model::notebook::Language;
 use reedline::{
@@ -72,14 +73,14 @@ pub(super) struct Reading {
 }
 
 impl Editor {
-    /// An editor for sessions of a kind, and a language as far as it is known, that knows what was submitted before, and asks `source` for completions.
+    /// An editor for a session that knows what was submitted before, and asks `source` for completions.
     pub(super) fn new(
-        kind: SessionKind,
-        language: Option<Language>,
+        session: &SessionView,
         recall: Recall,
         source: Source,
         paint: Paint,
     ) -> std::io::Result<Self> {
+        let (kind, language) = (session.kind.clone(), session.language.clone());
         let purpose = Purpose::Input { kind, language, recall, source, runtime: Handle::current() };
         Self::of(Setup { purpose, paint })
     }

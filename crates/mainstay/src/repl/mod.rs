@@ -118,16 +118,6 @@ enum Input {
     Work(Work),
 }
 
-/// An editor of what is typed in a session.
-fn editor_for(
-    SessionView { kind, language, .. }: &SessionView,
-    recall: &Recall,
-    source: &Source,
-    paint: Paint,
-) -> std::io::Result<Editor> {
-    Editor::new(kind.clone(), language.clone(), recall.clone(), Arc::clone(source), paint)
-}
-
 /// A person at a terminal.
 struct Repl {
     home: Home,
@@ -155,7 +145,7 @@ impl Repl {
         let recall = Recall::open(home);
         let mut repl = Self {
             home: home.clone(),
-            editor: editor_for(&link.session, &recall, &source, paint)?,
+            editor: Editor::new(&link.session, recall.clone(), Arc::clone(&source), paint)?,
             recall,
             guests: Guests::new(paint),
             link,
@@ -185,7 +175,8 @@ impl Repl {
         let before = std::mem::replace(&mut self.link, link);
         let (now, before) = (&self.link.session, &before.session);
         if (&now.kind, &now.language) != (&before.kind, &before.language) {
-            self.editor = editor_for(now, &self.recall, &self.source, self.paint)?;
+            let (recall, source) = (self.recall.clone(), Arc::clone(&self.source));
+            self.editor = Editor::new(now, recall, source, self.paint)?;
         }
         self.guests = Guests::new(self.paint);
         self.update_source();
