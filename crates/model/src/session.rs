@@ -660,8 +660,15 @@ impl Session {
         if !self.end_job(job, change) {
             return;
         }
-        if let (WorkEnding::Done { .. }, Some(since)) = (ending, built_since) {
-            self.unbuilt.retain(|_, told| *told > since);
+        match (ending, built_since) {
+            (WorkEnding::Done { .. }, Some(since)) => self.unbuilt.retain(|_, told| *told > since),
+            // What this build had is still not built, and the next time it is written may mend it: that is told.
+            (_, Some(since)) => {
+                for told in self.unbuilt.values_mut().filter(|told| **told <= since) {
+                    *told = Seq::ZERO;
+                }
+            }
+            (_, None) => {}
         }
         match ending {
             WorkEnding::Done { .. } => self.version = self.version.next(),

@@ -812,7 +812,7 @@ fn what_changes_the_session_moves_its_version_and_nothing_else_does() {
 }
 
 #[test]
-fn what_was_written_is_told_once_until_a_build_has_it() {
+fn what_was_written_is_told_once_until_a_build_has_it_or_fails() {
     let [a, b] = SOURCES;
     let build = || Step::Command(SessionCommand::Work(Work::Build));
     let built =
@@ -831,6 +831,7 @@ fn what_was_written_is_told_once_until_a_build_has_it() {
         build(),
         built(Err("it has an error".to_owned())),
         Step::Written(vec![b]),
+        Step::Written(vec![b]),
         build(),
         built(Ok(())),
         Step::WarmedUp,
@@ -841,10 +842,10 @@ fn what_was_written_is_told_once_until_a_build_has_it() {
         );
     }
     let both = "a.fs b.fs";
-    let expected = ["a.fs", "a.fs", "a.fs", both, both, both, both, both, both, both, both, "", ""];
+    let expected = ["a.fs", "a.fs", "a.fs", both, both, both, both, both, both, both, both, both, "", ""];
     assert_eq!(told, expected);
     let events = story.events.iter().filter(|event| event.body.kind() == "sourcesChanged").count();
-    assert_eq!(events, 2);
+    assert_eq!(events, 3, "what may mend a build that failed is told again");
 }
 
 #[test]
