@@ -27,6 +27,29 @@ pub struct Question {
     pub default: Option<Value>,
 }
 
+/// The answer that stands for the end of the input, where code reads its input by asks: what Ctrl-D types.
+pub const END_OF_INPUT: &str = "\u{4}";
+
+/// What code reads of its input by an ask. The title of the schema says it, since an answer of either kind is a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InputRead {
+    /// Its next line.
+    Line,
+    /// All that is left of it.
+    Rest,
+}
+
+impl Question {
+    /// What code reads of its input, where that is what it asks.
+    pub fn input_read(&self) -> Option<InputRead> {
+        match self.schema["title"].as_str()? {
+            "a line of the input" => Some(InputRead::Line),
+            "the rest of the input" => Some(InputRead::Rest),
+            _ => None,
+        }
+    }
+}
+
 /// An ask as it was raised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
