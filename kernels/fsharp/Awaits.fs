@@ -112,14 +112,16 @@ let resolve (afterToken: string -> int -> int) (line: int) (code: string) : Reso
         copyTo code.Length
         { Code = resolved.ToString(); Split = List.ofSeq split }
 
-let private compatible = Regex(@"The type\s+'([^']+)'\s+is not compatible", RegexOptions.CultureInvariant)
+/// How the compiler names the type that is nothing to wait for; the second wording is that of SDK 3.1.
+let private argumentType = Regex(@"Known type of argument: (.+)|The type\s+'([^']+)'\s+is not compatible", RegexOptions.CultureInvariant)
 
 /// Whether the compiler says of a wait that there is nothing to wait for.
 let isOfWait (message: string) : bool = message.Contains "Waiter.Source" || message.Contains "match for method 'Source'"
 
 /// That in words of those who wrote it, from all that the compiler says of it; None where it only follows from another fault.
 let explained (messages: string) : string option =
-    let found = compatible.Match messages
+    let found = argumentType.Match messages
     if found.Success then
-        Some(sprintf "What `let!`, `use!` and `do!` wait for here is an Async, a Task or a ValueTask, and this is of type '%s'." found.Groups.[1].Value)
+        let typeName = if found.Groups.[1].Success then found.Groups.[1].Value.Trim() else found.Groups.[2].Value
+        Some(sprintf "What `let!`, `use!` and `do!` wait for here is an Async, a Task or a ValueTask, and this is of type '%s'." typeName)
     else None

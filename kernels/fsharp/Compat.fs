@@ -167,12 +167,15 @@ let evaluatedAssemblies (session: Session) : Assembly list =
 let submissionsOf (session: Session) : Set<int> =
     session.CurrentPartialAssemblySignature.Entities |> Seq.map submissionOf |> Set.ofSeq
 
+/// Whether an assembly has no file, as those have that submissions become. Later services load each from its bytes.
+let private isInMemory (assembly: Assembly) = assembly.IsDynamic || String.IsNullOrEmpty assembly.Location
+
 /// The class that has the values of the submission that defined a symbol.
 let private holderOf (symbol: Member) : Type option =
     symbol.DeclaringEntity |> Option.bind (fun entity ->
         AppDomain.CurrentDomain.GetAssemblies()
         |> Array.rev
-        |> Array.filter (fun assembly -> assembly.IsDynamic)
+        |> Array.filter isInMemory
         |> Array.tryPick (fun assembly -> Option.ofObj (assembly.GetType entity.CompiledName)))
 
 /// What an event of the session announces; None for what the compiler made up itself.
@@ -317,11 +320,21 @@ let private proposalOf (item: DeclarationListItem) =
 /// The fields of a union case.
 let fieldsOfCase (case: FSharpUnionCase) = List.ofSeq case.Fields
 
+/// Of symbols from assemblies the service gives only the id under which the XML file has them.
+let private documentedBy (doc: FSharpXmlDoc) (assembly: string option) (memberId: string) =
+    match documentationOf doc, assembly with
+    | Inline text, _ when not (String.IsNullOrWhiteSpace text) -> Inline text
+    | InAssembly (path, memberId), _ -> InAssembly(path, memberId)
+    | _, Some path when memberId <> "" -> InAssembly(path, memberId)
+    | _ -> Undocumented
+
 /// Where the documentation of a symbol is.
 let symbolDocumentation (symbol: Symbol) =
     match symbol with
-    | :? Entity as e -> documentationOf e.XmlDoc
-    | :? Member as m -> documentationOf m.XmlDoc
+    | :? Entity as e -> documentedBy e.XmlDoc e.Assembly.FileName e.XmlDocSig
+    | :? Member as m -> documentedBy m.XmlDoc m.Assembly.FileName m.XmlDocSig
+    | :? FSharpUnionCase as c -> documentedBy c.XmlDoc c.Assembly.FileName c.XmlDocSig
+    | :? FSharpField as f -> documentedBy f.XmlDoc f.Assembly.FileName f.XmlDocSig
     | _ -> Undocumented
 
 /// Parses and checks a text against the present definitions of the session; nothing runs.

@@ -7,6 +7,7 @@ open System.Collections.Generic
 open System.Diagnostics
 open System.IO
 open System.Text
+open System.Text.RegularExpressions
 open System.Threading
 open Mainstay.Worker.Compat
 open Mainstay.Worker.Diagnostics
@@ -89,6 +90,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let definitions = List<Definition>()
     let turns = Turns()
     let own = Names()
+    let thread = SubmissionThread.SubmissionThread stackSize
     let interrupting = obj ()
     let mutable evaluating: int64 option = None // the id of the eval
     let mutable interruptRequested = false
@@ -103,10 +105,17 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let surroundings = Surroundings session
     let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
+    /// What the service prints of the script that it makes for packages (`#r "nuget: …"`) is nothing of the client's.
+    let withoutGenerated (text: string) =
+        if text.Contains ".packagemanagement" then
+            let text = Regex.Replace(text, @"^\[Loading [^\]]*\.packagemanagement[^\]]*\]\n*", "", RegexOptions.Multiline)
+            Regex.Replace(text, @"^(namespace|module) FSI_\d+\.Project\b.*\n*", "", RegexOptions.Multiline)
+        else text
+
     let take (writer: StringWriter) =
         let text = writer.ToString()
         writer.GetStringBuilder().Clear() |> ignore
-        text.Replace("\r\n", "\n").Trim('\n')
+        text.Replace("\r\n", "\n") |> withoutGenerated |> fun text -> text.Trim('\n')
 
     let forgetPrinted () =
         take printed |> ignore
@@ -128,9 +137,10 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let outcomeOf (result: Result<(obj * Type) option, exn>) (hasErrors: bool) =
         match result with
+        // The compiler takes an interrupt that reaches it for an error of its own.
+        | Error _ when interruptRequested -> Interrupted
         | _ when hasErrors -> Rejected
         | Ok _ -> Completed
-        | Error _ when interruptRequested -> Interrupted
         | Error e when isCompilerStop e -> Rejected
         | Error e -> Raised(faultOf e)
 
@@ -168,10 +178,14 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// Runs a submission where an interrupt reaches it.
     let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
         try
-            if mayRun () then Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
-            else Error(OperationCanceledException() :> exn), [||]
+            thread.Run(fun () ->
+                try
+                    if mayRun () then Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
+                    else Error(OperationCanceledException() :> exn), [||]
+                finally
+                    afterRun ())
         finally
-            afterRun ()
+            if interruptRequested then thread.Replace()
 
     let runOne (job: string option) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
@@ -219,6 +233,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Bindings = bindings
           Diagnostics =
             (match diagnosticsIn file submission messages with
+             | _ when outcome = Interrupted -> []
              | [] when outcome = Rejected -> [ unexplained submission complaint ]
              | diagnostics -> diagnostics)
           Touched = touched
@@ -335,10 +350,12 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         turns.Evaluate(fun () ->
             runSubmission session None 0 "let _ = sprintf \"%d\" (List.length [1])" |> ignore
             session.FormatValue([ 1 ], typeof<int list>) |> ignore
-            MainstayDisplay.Host.ofValue (box [ 1, "a" ]) |> ignore
+            MainstayDisplay.Host.ofValue (box [ (1, "a") ]) |> ignore
             Purity.changesState own (parse session) "1 + 1" |> ignore)
         definitions.Clear()
         forgetPrinted ()
 
     /// Releases what the session holds besides its memory.
-    member _.End() = turns.Evaluate(fun () -> endSession session)
+    member _.End() =
+        thread.Replace()
+        turns.Evaluate(fun () -> endSession session)

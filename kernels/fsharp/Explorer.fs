@@ -45,13 +45,13 @@ let private membersOfEntity (context: DisplayContext) (entity: Entity) : MemberI
         { Name = case.Name
           Kind = "unionCase"
           Signature = signatureOf (fun () -> fieldsOfCase case |> List.map (fun field -> field.FieldType.Format context) |> String.concat " * ")
-          Documentation = None }
+          Documentation = documented case }
       for field in entity.FSharpFields do
         if field.Accessibility.IsPublic && not field.IsCompilerGenerated then
             { Name = field.Name
               Kind = "field"
               Signature = signatureOf (fun () -> field.FieldType.Format context)
-              Documentation = None }
+              Documentation = documented field }
       for m in entity.MembersFunctionsAndValues |> Seq.sortBy (fun m -> m.DisplayName) do
         if m.Accessibility.IsPublic && not m.IsCompilerGenerated && not (isAccessor m) then memberItem context m
       for nested in entity.NestedEntities do

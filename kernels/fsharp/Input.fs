@@ -13,6 +13,14 @@ let private lineWanted = "the code reads a line"
 
 let private restWanted = "the code reads all of its input"
 
+/// How much of the input an ask is for, as `mainstay_model::ask::InputRead` knows it.
+let private aLine = "a line of the input"
+
+let private theRest = "the rest of the input"
+
+/// The answer that is the end of the input.
+let private endOfInput = "\u0004"
+
 /// An ask that waits for its answer.
 type private Waiting =
     { Ending: string // what is read after the answer
@@ -42,13 +50,13 @@ let private register (id: Guid) (ending: string) =
             job, ask))
 
 /// Asks, and waits until that has ended; the answer is unread then. An ask whose wait is interrupted is forgotten with its job.
-let private ask (otherwise: string) (ending: string) =
+let private ask (otherwise: string) (wanted: string) (ending: string) =
     let id = Guid.NewGuid()
     match register id ending with
     | None -> ()
     | Some (job, ask) ->
         let prompt = match UserOutput.takeBegunLine () with "" -> otherwise | line -> line
-        send (encodeAsks id job prompt)
+        send (encodeAsks id job prompt wanted)
         lock gate (fun () ->
             while not ask.HasEnded do
                 Monitor.Wait gate |> ignore)
@@ -58,7 +66,7 @@ let private available () = lock gate (fun () -> if (ownJob ()).IsSome then unrea
 
 /// Reads as much as `length` says of what is unread, which is never nothing; asks for a line where all was read.
 let private read (length: string -> int) : string =
-    if available () = "" then ask lineWanted "\n"
+    if available () = "" then ask lineWanted aLine "\n"
     lock gate (fun () ->
         match available () with
         | "" -> ""
@@ -71,7 +79,7 @@ type private AskingReader() =
     inherit TextReader()
 
     override _.Peek() =
-        if available () = "" then ask lineWanted "\n"
+        if available () = "" then ask lineWanted aLine "\n"
         match available () with
         | "" -> -1
         | text -> int text.[0]
@@ -94,7 +102,7 @@ type private AskingReader() =
 
     /// One answer is all the rest.
     override _.ReadToEnd() =
-        ask restWanted ""
+        ask restWanted theRest ""
         lock gate (fun () ->
             let text = available ()
             if text <> "" then unread <- ""
@@ -126,7 +134,7 @@ let answer (id: Guid) (text: string option) =
         match waiting.TryGetValue id with
         | true, ask when text.IsSome || not isToStop ->
             waiting.Remove id |> ignore
-            text |> Option.iter (fun text -> unread <- unread + text + ask.Ending)
+            text |> Option.filter ((<>) endOfInput) |> Option.iter (fun text -> unread <- unread + text + ask.Ending)
             close ask
         | _ -> ())
 

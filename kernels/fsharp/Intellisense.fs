@@ -78,5 +78,6 @@ let complete (evaluator: Evaluator) (code: string) (cursor: Position) : Completi
 
 /// Runs once what a first check and completion need, so that they need not wait for it.
 let warmUp (evaluator: Evaluator) =
-    let code = "List.len"
-    complete evaluator code { Line = 1; Column = code.Length + 1 } |> ignore
+    // A module of F#'s, and a type of .NET's, whose members and documentation are looked up in other ways.
+    for code in [ "List.len"; "System.String.Joi" ] do
+        complete evaluator code { Line = 1; Column = code.Length + 1 } |> ignore

@@ -98,7 +98,13 @@ type Project =
     { /// Its own, whose namespaces and modules are opened.
       Assemblies: string list
       /// What they need.
-      References: string list }
+      References: string list
+      /// The assemblies of shared frameworks that they run on beside the worker's own.
+      Frameworks: string list
+      /// The folders in which native libraries are looked for.
+      Natives: string list
+      /// The folder in which their code looks for its own files.
+      Folder: string option }
 
 /// A test that could be run.
 type TestItem =
@@ -185,7 +191,12 @@ let private decodeAnswer (element: JsonElement) : string option =
 let private decodeProject (element: JsonElement) : Project option =
     match element.TryGetProperty "project" with
     | true, project when project.ValueKind = JsonValueKind.Object ->
-        Some { Assemblies = texts "assemblies" project; References = texts "references" project }
+        Some
+            { Assemblies = texts "assemblies" project
+              References = texts "references" project
+              Frameworks = texts "frameworks" project
+              Natives = texts "natives" project
+              Folder = tryText "folder" project }
     | _ -> None
 
 let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =
@@ -452,12 +463,15 @@ let encodeReview (id: int64) (isParsed: bool) (remarks: Diagnostic list) (left: 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
 
 /// Asks for a text.
-let encodeAsks (ask: Guid) (job: string) (prompt: string) =
+/// `read` says how much of the input is wanted.
+let encodeAsks (ask: Guid) (job: string) (prompt: string) (read: string) =
     message "asks" [
         writeText "ask" (string ask)
         writeText "job" job
         writeText "prompt" prompt
-        writeObject "schema" (writeText "type" "string")
+        writeObject "schema" (fun writer ->
+            writeText "type" "string" writer
+            writeText "title" read writer)
     ]
 
 let private writeForm (kind: string, data: MainstayDisplay.Data) (writer: Utf8JsonWriter) =

@@ -216,7 +216,7 @@ and private isPureFunction (own: Names) (expression: Tree) : bool =
 /// The declarations of the file whose tree this is: their cases and parts.
 let rec private declarationsIn (tree: Tree) : (string * Tree list) list =
     match tree with
-    | Node ("SynModuleDecl", case, parts) -> [ case, parts ]
+    | Node ("SynModuleDecl", case, parts) -> [ (case, parts) ]
     | Expression _ -> []
     | Node (_, _, parts) -> parts |> List.collect declarationsIn
     | Name _

@@ -41,7 +41,7 @@ let rec private submitLines (session: Evaluator) (lineOf: 'T -> string) (items: 
         let result = submit [ item ]
         match errorIn result with
         | None -> []
-        | Some error -> [ item, List.tryHead result.Diagnostics, error ]
+        | Some error -> [ (item, List.tryHead result.Diagnostics, error) ]
     | items ->
         let result = submit items
         if result.Outcome = Completed then []
@@ -132,9 +132,6 @@ let private openAll (session: Evaluator) (say: Say) (wanted: Opened list) : stri
     let refused = rounds 1 names
     let isRefused = HashSet<string>(refused |> List.map (fun (name, _, _) -> name))
     let opened = names |> List.filter (isRefused.Contains >> not)
-    if not (List.isEmpty opened) then
-        // What was opened may have taken their names from the language's own.
-        session.Bring("open Microsoft.FSharp.Core.Operators\nopen Microsoft.FSharp.Core.ExtraTopLevelOperators", None) |> ignore
     let qualifiedAccess = "it requires qualified access"
     opened,
     (qualified |> List.map (fun one -> { Name = one.Name; Reason = qualifiedAccess; IsMeant = true }))
@@ -182,11 +179,32 @@ let private runProfile (session: Evaluator) (path: string) : ProfileRun =
         ended (errorIn result) result.Diagnostics output
     with e -> ended (Some e.Message) [] ""
 
+/// The folders in which native libraries are looked for.
+let mutable private nativeFolders: string list = []
+
+/// Has native libraries looked for in these folders too; the runtime is told once in the worker's life.
+let private findNatives (folders: string list) =
+    let find (name: string) =
+        let names = [ name; "lib" + name + ".so"; name + ".so"; "lib" + name + ".dylib"; name + ".dll" ]
+        nativeFolders |> Seq.collect (fun folder -> names |> Seq.map (fun file -> Path.Combine(folder, file))) |> Seq.tryFind File.Exists
+    let resolve (_: Assembly) (name: string) =
+        match find name with
+        | Some path -> Runtime.InteropServices.NativeLibrary.Load path
+        | None -> IntPtr.Zero
+    let isFirst = List.isEmpty nativeFolders
+    nativeFolders <- folders
+    if isFirst && not (List.isEmpty folders) then
+        Runtime.Loader.AssemblyLoadContext.Default.add_ResolvingUnmanagedDll (Func<_, _, _> resolve)
+
 /// Brings in a project. Gives what could not be loaded, what was opened, and what was not.
 let private bringProject (session: Evaluator) (say: Say) (project: Project) =
-    let total = project.References.Length + project.Assemblies.Length
+    let references = project.Frameworks @ project.References
+    let total = references.Length + project.Assemblies.Length
     say "assemblies" 0 total
-    let failed = load session project.References @ load session project.Assemblies
+    // What .NET's own code takes for the program's folder (`AppContext.BaseDirectory`).
+    project.Folder |> Option.iter (fun folder -> AppDomain.CurrentDomain.SetData("APP_CONTEXT_BASE_DIRECTORY", folder + string Path.DirectorySeparatorChar))
+    findNatives project.Natives
+    let failed = load session references @ load session project.Assemblies
     say "assemblies" (total - List.length failed) total
     let opened, unopened = openAll session say (openableIn session project.Assemblies)
     failed, opened, unopened

@@ -27,7 +27,7 @@ let private folderOf (assembly: Assembly) = Path.GetDirectoryName assembly.Locat
 let private ownFolders =
     let runtime = folderOf typeof<obj>.Assembly
     let root = Path.GetFullPath(Path.Combine(runtime, "..", "..", ".."))
-    [ root; AppContext.BaseDirectory; folderOf typeof<Session>.Assembly ]
+    [ root; folderOf (Reflection.Assembly.GetExecutingAssembly()); folderOf typeof<Session>.Assembly ]
     |> List.map (fun folder -> folder.TrimEnd(Path.DirectorySeparatorChar) + string Path.DirectorySeparatorChar)
 
 /// Whether an assembly is the session's.

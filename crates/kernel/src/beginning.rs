@@ -35,6 +35,14 @@ pub struct Project {
     pub own: Vec<Copied>,
     /// The others that they need.
     pub others: Vec<Copied>,
+    /// What the compiler of the session is told.
+    pub arguments: Vec<String>,
+    /// The assemblies of shared frameworks beside the worker's own. They are loaded where they are.
+    pub frameworks: Vec<PathBuf>,
+    /// The folders in which native libraries are looked for.
+    pub natives: Vec<PathBuf>,
+    /// The folder of the copies, in which the project's code looks for its own files.
+    pub folder: Option<PathBuf>,
 }
 
 /// An assembly of which a copy is loaded, so that a build may replace it meanwhile.
@@ -52,6 +60,9 @@ pub struct Copied {
 pub(crate) struct HelloProject {
     assemblies: Vec<String>,
     references: Vec<String>,
+    frameworks: Vec<String>,
+    natives: Vec<String>,
+    folder: Option<String>,
 }
 
 /// What a worker says of what it brought in.
@@ -111,9 +122,21 @@ impl Beginning {
 
     /// What the worker is told of the project.
     pub(crate) fn hello_project(&self) -> Option<HelloProject> {
-        let Project { own, others, .. } = self.project.as_ref()?;
+        let Project { own, others, frameworks, natives, folder, .. } = self.project.as_ref()?;
         let copies = |all: &[Copied]| all.iter().map(|one| text(&one.copy)).collect();
-        Some(HelloProject { assemblies: copies(own), references: copies(others) })
+        let texts = |all: &[PathBuf]| all.iter().map(|path| text(path)).collect();
+        Some(HelloProject {
+            assemblies: copies(own),
+            references: copies(others),
+            frameworks: texts(frameworks),
+            natives: texts(natives),
+            folder: folder.as_deref().map(text),
+        })
+    }
+
+    /// What the compiler of the session is told.
+    pub(crate) fn hello_arguments(&self) -> Vec<String> {
+        self.project.as_ref().map(|project| project.arguments.clone()).unwrap_or_default()
     }
 
     /// What the worker is told of the scripts.
@@ -146,7 +169,7 @@ impl Beginning {
             failed.iter().find(|one| one.path == copy).map(|one| one.error.clone())
         };
         let loaded = |copied: &Copied| LoadedAssembly { path: text(&copied.origin), error: error_of(copied) };
-        let project = self.project.as_ref().map(|Project { known, own, others }| LoadedProject {
+        let project = self.project.as_ref().map(|Project { known, own, others, .. }| LoadedProject {
             assemblies: own.iter().map(loaded).collect(),
             references: u32::try_from(others.len()).unwrap_or(u32::MAX),
             missing: others.iter().map(loaded).filter(|one| one.error.is_some()).collect(),

@@ -98,7 +98,7 @@ pub(crate) async fn greet(
         protocol: PROTOCOL,
         working_directory: beginning.working_directory.display().to_string(),
         references: Vec::new(),
-        arguments: Vec::new(),
+        arguments: beginning.hello_arguments(),
         project: beginning.hello_project(),
         profiles: beginning.hello_profiles(),
     };

@@ -224,15 +224,17 @@ async fn of_several_frameworks_the_newest_that_can_be_loaded_is_taken() {
 }
 
 #[tokio::test]
-async fn a_shared_framework_that_a_worker_has_not_is_noted() {
+async fn a_shared_framework_is_found_and_one_that_is_not_installed_is_noted() {
     for machine in both(SHOP) {
         let project = fs::read_to_string(machine.path("lib/Lib.fsproj")).unwrap();
-        let items = "<ItemGroup><FrameworkReference Include='Microsoft.AspNetCore.App' />";
+        let items = "<ItemGroup><FrameworkReference Include='Microsoft.AspNetCore.App' /><FrameworkReference Include='Nobody.App' />";
         fs::write(machine.path("lib/Lib.fsproj"), project.replace("<ItemGroup>", items)).unwrap();
         let found = resolved(&machine, "lib/Lib.fsproj").await;
         assert_eq!((found.road, found.references.len()), (machine.road(), 0));
-        let said = "it runs on Microsoft.AspNetCore.App, which a worker does not load";
+        let said = "it runs on Nobody.App, which is not installed beside the SDK";
         assert!(found.notes.iter().any(|note| note.ends_with(said)), "{:?}", found.notes);
+        let is_web = |path: &PathBuf| path.ends_with("Microsoft.AspNetCore.Http.dll");
+        assert_eq!(found.frameworks.iter().any(is_web), machine.has_framework("Microsoft.AspNetCore.App"));
     }
 }
 

@@ -72,11 +72,12 @@ async fn an_sdk_is_installed_and_builds_a_worker() {
         path: Search::from_env("").path,
         configured: None,
         dotnet_root: None,
+        usual: Vec::new(),
         home: home.path().into(),
     };
-    let installed = install(&search, &|step| eprintln!("{step:?}")).await.unwrap();
+    let installed = install(&search, None, &|step| eprintln!("{step:?}")).await.unwrap();
     assert_eq!(installed.origin, Origin::Mainstay);
-    assert_eq!(install(&search, &|_| ()).await.unwrap(), installed);
+    assert_eq!(install(&search, None, &|_| ()).await.unwrap(), installed);
 
     let worker = build(home.path(), &installed, &|_| ()).await.unwrap();
     assert_eq!(first_frame(&worker, home.path()).await["type"], "attach");

@@ -21,6 +21,9 @@ mod reviewing;
 #[path = "worker/displays.rs"]
 mod displays;
 
+#[path = "worker/smoke.rs"]
+mod smoke;
+
 #[path = "worker/startup.rs"]
 mod startup;
 
@@ -35,7 +38,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::runner::{StartedRunner, Submission};
-use mainstay_kernel::fsharp::{WorkerProgram, prepare};
+use mainstay_kernel::fsharp::{WorkerProgram, choose, prepare};
 use mainstay_kernel::{Beginning, Launch, worker};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -98,7 +101,12 @@ impl Session {
 
     /// With this to begin with.
     async fn begin(beginning: Beginning, more: Vec<(OsString, OsString)>) -> Self {
-        let WorkerProgram { program, arguments, mut environment, .. } = program().await;
+        Self::with(program().await, beginning, more).await
+    }
+
+    /// Of this program.
+    async fn with(program: WorkerProgram, beginning: Beginning, more: Vec<(OsString, OsString)>) -> Self {
+        let WorkerProgram { program, arguments, mut environment, .. } = program;
         environment.extend(more);
         let sockets = tempfile::tempdir().unwrap();
         let launch = Launch { program, arguments, environment };
@@ -333,6 +341,53 @@ async fn code_that_its_job_left_running_is_at_the_end_of_its_input() {
     soon(session.worker.runner.process().interrupt()).await;
     session.end_of(begins).await;
     assert_eq!(session.converse(&reads_after("waits"), &["b"]).await.1, "(true, \"b\")");
+}
+
+#[tokio::test]
+async fn an_exception_has_the_frames_of_the_clients_code_and_of_what_caused_it() {
+    let mut session = Session::start().await;
+    let code = "let inner () : int = failwith \"inner\"
+let outer () = try inner () with e -> raise (System.InvalidOperationException(\"outer\", e))";
+    session.eval(code).await;
+    let ran = session.eval("let all =\n  [ 1 ] |> List.map (fun _ -> outer ())").await;
+    let JobEnding::Raised(raised) = ran.report.ending else { panic!("{:?}", ran.report.ending) };
+    insta::assert_snapshot!(raised.stack.unwrap(), @"
+      at outer(), line 2
+      at all@2.Invoke(Int32 _arg1), line 2
+      at line 2
+    ---> System.Exception: inner
+      at outer(), line 2
+    ");
+}
+
+/// .NET aborts a thread out of a tight loop only once; SDK 3.1's cannot do it at all.
+#[tokio::test]
+async fn tight_loops_are_interrupted_again_and_again_and_the_worker_stays() {
+    let mut session = Session::start().await;
+    session.eval("let kept = 5").await;
+    for _ in 0..3 {
+        let job = session.submit("printf \"spins\"\nwhile true do ()").await;
+        assert!(session.prints("spins").await);
+        session.worker.runner.process().interrupt().await;
+        let ran = session.end_of(job).await;
+        assert!(matches!(ran.report.ending, JobEnding::Interrupted { .. }), "{:?}", ran.report.ending);
+    }
+    assert_eq!(session.value("kept").await, "5");
+}
+
+#[tokio::test]
+async fn what_code_set_of_its_thread_stays_also_after_an_interrupt() {
+    let mut session = Session::start().await;
+    session
+        .eval("System.Globalization.CultureInfo.CurrentCulture <- System.Globalization.CultureInfo \"de-DE\"")
+        .await;
+    let culture = "System.Globalization.CultureInfo.CurrentCulture.Name";
+    assert_eq!(session.value(culture).await, "\"de-DE\"");
+    let job = session.submit("printf \"waits\"; System.Threading.Thread.Sleep 600000").await;
+    assert!(session.prints("waits").await);
+    session.worker.runner.process().interrupt().await;
+    session.end_of(job).await;
+    assert_eq!(session.value(culture).await, "\"de-DE\"");
 }
 
 #[tokio::test]

@@ -301,7 +301,7 @@ fn write_project(folder: &Path) -> Result<(), Failure> {
     }
     let compiled = names.iter().map(|name| format!("<Compile Include=\"{name}.fs\" />"));
     let text = format!(
-        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><TargetFramework>netcoreapp3.1</TargetFramework>\
+        "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><TargetFramework>net10.0</TargetFramework>\
          </PropertyGroup><ItemGroup>{}</ItemGroup></Project>",
         compiled.collect::<String>()
     );

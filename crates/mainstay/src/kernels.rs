@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use mainstay_kernel::fsharp::{PrepareError, Progress, Search, choose, install, prepare};
+use mainstay_kernel::fsharp::{PrepareError, Progress, Search, Source, choose, install, prepare};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
 use mainstay_model::exchange::{Header, Kernel};
@@ -126,18 +126,24 @@ async fn ready_fsharp(home: &Home) -> Result<(), Error> {
         if !confirm(&format!("Install one under {}?", search.own_root().display()), Enter::Yes) {
             return Err(Error::KernelUnavailable { reason: none.to_string() });
         }
-        install_fsharp(&search).await?;
+        install_fsharp(&search, None).await?;
     }
     build_fsharp(&search).await
 }
 
 /// Installs an SDK under Mainstay's home.
-pub(crate) async fn install_fsharp(search: &Search) -> Result<(), Error> {
+pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Result<(), Error> {
     let line = RewrittenLine::default();
-    let installed = install(search, &|progress| show(&line, &progress)).await;
+    let installed = install(search, from, &|progress| show(&line, &progress)).await;
     line.clear();
     let sdk = installed.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?;
     terminal::note(&format!(".NET SDK {} is installed", sdk.version));
+    if sdk.is_unsupported() {
+        terminal::note(
+            "warning: this SDK is of 2020, without its F# of today, its packages and its security updates; install a current one \
+             when you can, and `mainstay kernel install fsharp` again or the machine's own takes its place",
+        );
+    }
     Ok(())
 }
 

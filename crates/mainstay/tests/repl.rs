@@ -29,15 +29,15 @@ fn a_person_defines_completes_cancels_and_leaves() {
     terminal.wait_for("Started just now • Last active just now");
 
     terminal.enter("let x = 21;;");
-    terminal.wait_for("val x : int = 21");
+    terminal.wait_for("val x: int = 21");
     terminal.enter("x * 2");
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
 
     terminal.enter("let double y =");
     terminal.enter("let twice = y * 2");
     terminal.enter("twice");
     terminal.press(ENTER);
-    terminal.wait_for("val double : y:int -> int");
+    terminal.wait_for("val double: y: int -> int");
 
     terminal.press("List.ma");
     terminal.press(TAB);
@@ -45,13 +45,13 @@ fn a_person_defines_completes_cancels_and_leaves() {
     terminal.press(CTRL_C);
     terminal.wait_for_last_line(PROMPT);
 
-    terminal.enter("printfn \"begun\"; while true do ()");
+    terminal.enter(&format!("printfn \"begun\"; {}", support::NEVER_YIELDS));
     terminal.wait_until("begun", |screen| screen.lines().any(|line| line == "begun"));
     terminal.press(CTRL_C);
     terminal.wait_for("cancelling …");
     terminal.wait_for("the session is rebuilt from its earlier definitions");
     terminal.enter("x");
-    terminal.wait_for("val it : int = 21");
+    terminal.wait_for("val it: int = 21");
 
     terminal.enter(":quit");
     assert_eq!(terminal.wait_for_end(), 0);
@@ -112,23 +112,23 @@ fn two_people_on_one_session_see_each_other() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let mine = 1");
-    terminal.wait_for("val mine : int = 1");
+    terminal.wait_for("val mine: int = 1");
     terminal.press(&format!("let half ={ENTER}typed{LEFT}{LEFT}"));
     terminal.wait_for_last_line("    ·     typed");
     assert_eq!(world.eval("printfn \"hello\"\nlet theirs = mine + 1")["success"], true);
-    terminal.wait_for("cli│ val theirs : int = 2");
+    terminal.wait_for("cli│ val theirs: int = 2");
     terminal.wait_for_last_line("    ·     typed");
     let screen = terminal.screen();
     let shown: Vec<_> = screen.lines().filter(|line| line.starts_with("cli")).collect();
     assert_eq!(
         shown,
-        ["cli> printfn \"hello\"", "cli> let theirs = mine + 1", "cli│ hello", "cli│ val theirs : int = 2"]
+        ["cli> printfn \"hello\"", "cli> let theirs = mine + 1", "cli│ hello", "cli│ val theirs: int = 2"]
     );
     assert_eq!(screen.matches("let half =").count(), 1, "the prompt stands once:\n{screen}");
     terminal.press(CTRL_C);
     terminal.wait_for_last_line(PROMPT);
     terminal.enter("theirs + 40");
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn ctrl_c_takes_code_back_that_waits_for_somebody_elses() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let mine = 1");
-    terminal.wait_for("val mine : int = 1");
+    terminal.wait_for("val mine: int = 1");
     let theirs = world.start_eval("System.Threading.Thread.Sleep -1");
     terminal.wait_for("cli> System.Threading.Thread.Sleep -1");
     terminal.wait_for_last_line(PROMPT);
@@ -149,7 +149,7 @@ fn ctrl_c_takes_code_back_that_waits_for_somebody_elses() {
     terminal.enter(":cancel");
     assert_eq!(theirs.wait_with_output().unwrap().status.code(), Some(1));
     terminal.enter("mine + 1");
-    terminal.wait_for("val it : int = 2");
+    terminal.wait_for("val it: int = 2");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn what_was_typed_outlives_a_crash_of_the_daemon() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let kept = 41");
-    terminal.wait_for("val kept : int = 41");
+    terminal.wait_for("val kept: int = 41");
     terminal.press("kept + 1");
     terminal.wait_for_last_line("work> kept + 1");
     world.kill_daemon();
@@ -166,7 +166,7 @@ fn what_was_typed_outlives_a_crash_of_the_daemon() {
     assert!(crashed.elapsed() < Duration::from_secs(15), "it was taken for a daemon that is stopping");
     terminal.wait_for_last_line("work> kept + 1");
     terminal.press(ENTER);
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
 }
 
 #[test]
@@ -174,12 +174,12 @@ fn a_daemon_that_was_stopped_is_started_again_only_when_it_is_needed() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let kept = 41");
-    terminal.wait_for("val kept : int = 41");
+    terminal.wait_for("val kept: int = 41");
     assert_eq!(world.run(["stop"]).code, 0);
     terminal.wait_for("the daemon was stopped; what you run next starts it again");
     assert_eq!(world.daemon_pid(), None);
     terminal.enter("kept + 1");
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
 }
 
 #[test]
@@ -187,9 +187,9 @@ fn what_was_typed_is_found_again_in_another_terminal() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let first = 1");
-    terminal.wait_for("val first : int = 1");
+    terminal.wait_for("val first: int = 1");
     terminal.enter(" let secret = 2");
-    terminal.wait_for("val secret : int = 2");
+    terminal.wait_for("val secret: int = 2");
     terminal.press(CTRL_D);
     assert_eq!(terminal.wait_for_end(), 0);
 
@@ -208,7 +208,7 @@ fn lines_of_another_terminal_are_found_with_the_next_prompt_and_those_of_other_f
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let here = 1");
-    terminal.wait_for("val here : int = 1");
+    terminal.wait_for("val here: int = 1");
     let there = world.work().join("there");
     std::fs::create_dir(&there).unwrap();
     assert_eq!(world.run(["session", "new", "--name", "away", "--directory", "there"]).code, 0);
@@ -218,14 +218,14 @@ fn lines_of_another_terminal_are_found_with_the_next_prompt_and_those_of_other_f
     other.press("let away = 2");
     other.wait_for_last_line("away> let away = 2");
     other.press(ENTER);
-    other.wait_for("val away : int = 2");
+    other.wait_for("val away: int = 2");
     other.enter(":switch work");
     other.wait_for_last_line(PROMPT);
     other.enter("let beside = 3");
-    other.wait_for("val beside : int = 3");
+    other.wait_for("val beside: int = 3");
 
     terminal.enter("here");
-    terminal.wait_for("val it : int = 1");
+    terminal.wait_for("val it: int = 1");
     terminal.wait_for_last_line(PROMPT);
     terminal.press(UP);
     terminal.wait_for_last_line("work> here");
@@ -259,7 +259,7 @@ fn a_line_that_is_withheld_waits_at_the_prompt_and_not_in_the_session() {
     terminal.enter(" 20 + 22");
     terminal.wait_for("waits for the code of cli to end");
     assert_eq!(world.run(["cancel"]).code, 0);
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
     theirs.wait_with_output().unwrap();
     assert!(world.events().iter().all(|event| event["kind"] != "commandQueued"));
 }
@@ -272,7 +272,7 @@ fn a_large_block_is_recalled_whole() {
     terminal.paste(&format!("{block}let last = 12345"));
     terminal.wait_for("let last = 12345");
     terminal.press(ENTER);
-    terminal.wait_for("val last : int = 12345");
+    terminal.wait_for("val last: int = 12345");
     let kept = world.run(["history", "--json"]).json();
     let kept = kept.as_array().unwrap().last().unwrap();
     assert_eq!(kept["content"]["bytes"].as_u64().unwrap() as usize, block.len() + "let last = 12345".len());
@@ -284,7 +284,7 @@ fn a_large_block_is_recalled_whole() {
     terminal.press(CTRL_C);
     terminal.wait_for_last_line(PROMPT);
     terminal.enter("last");
-    terminal.wait_for("val it : int = 12345");
+    terminal.wait_for("val it: int = 12345");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn what_no_daemon_took_and_what_earlier_versions_kept_is_taken_over() {
     terminal.press(CTRL_C);
     terminal.wait_for_last_line(PROMPT);
     terminal.enter("let kept = 41");
-    terminal.wait_for("val kept : int = 41");
+    terminal.wait_for("val kept: int = 41");
     assert!(!old.exists(), "its lines are in the store");
     assert_eq!(world.run(["stop"]).code, 0);
     terminal.wait_for("the daemon was stopped; what you run next starts it again");
@@ -313,7 +313,7 @@ fn what_no_daemon_took_and_what_earlier_versions_kept_is_taken_over() {
     terminal.press(CTRL_C);
     terminal.wait_for_last_line(PROMPT);
     terminal.enter("kept");
-    terminal.wait_for("val it : int = 41");
+    terminal.wait_for("val it: int = 41");
     assert!(!world.home().join("history.unsent").exists());
     let all = world.run(["history", "--json"]).json();
     let texts: Vec<&str> =
@@ -337,11 +337,11 @@ fn lines_are_pasted_or_begun_without_running() {
     terminal.paste("let a = 1\nlet b = 2\n");
     terminal.wait_for("· let b = 2");
     terminal.press(ENTER);
-    terminal.wait_for("val b : int = 2");
+    terminal.wait_for("val b: int = 2");
     terminal.press("let c = 3");
     terminal.press(ALT_ENTER);
     terminal.enter("let d = c + 1");
-    terminal.wait_for("val d : int = 4");
+    terminal.wait_for("val d: int = 4");
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn what_is_typed_while_code_runs_stands_at_the_next_prompt() {
     let screen = terminal.screen();
     assert_eq!(screen.matches("20 + 22").count(), 1, "it stands once:\n{screen}");
     terminal.press(ENTER);
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
 }
 
 /// The end of the id of the only ask that waits.
@@ -368,7 +368,7 @@ fn what_the_code_asks_is_answered_on_the_spot() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let ask (what: string) = printf \"%s\" what; stdin.ReadLine()");
-    terminal.wait_for("val ask : what:string -> string");
+    terminal.wait_for("val ask: what: string -> string");
     terminal.enter("ask \"first\\nName? \", ask \"\", ask \"Last? \"");
     terminal.wait_for_last_line("Name?");
     terminal.enter("Ada");
@@ -403,7 +403,7 @@ fn a_question_that_someone_else_answers_is_over() {
     let ask = the_ask(&world);
     assert_eq!(world.run(["ask", "answer", &ask, "Ada"]).code, 0);
     terminal.wait_for(&format!("· cli answered {ask}: \"Ada\""));
-    terminal.wait_for("val it : string = \"Ada\"");
+    terminal.wait_for("val it: string = \"Ada\"");
     terminal.wait_for_last_line(PROMPT);
 }
 
@@ -413,7 +413,7 @@ fn who_is_asked_may_cancel_or_leave_the_answer_to_others() {
     std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
     let terminal = open(&world);
     terminal.enter("let kept = 41");
-    terminal.wait_for("val kept : int = 41");
+    terminal.wait_for("val kept: int = 41");
     let worker = world.worker_pid();
     terminal.enter("stdin.ReadLine()");
     terminal.wait_for_last_line("the code reads a line");
@@ -443,7 +443,7 @@ fn what_others_ask_is_shown_and_answered_at_the_prompt() {
     terminal.enter(&format!(":answer {ask} Ada"));
     terminal.wait_for(&format!("· terminal answered {ask}: \"Ada\""));
     assert_eq!(theirs.wait_with_output().unwrap().status.code(), Some(0));
-    terminal.wait_for("cli│ val it : string = \"Ada\"");
+    terminal.wait_for("cli│ val it: string = \"Ada\"");
 
     let mut raise = world.command();
     let mut raised = raise.args(["ask", "raise", "--yes-no", "Deploy?"]).spawn().unwrap();
@@ -466,7 +466,7 @@ fn commands_act_on_the_session() {
     terminal.enter(":frobnicate");
     terminal.wait_for("there is no command `:frobnicate`; there are :help");
     terminal.enter("let x = 1");
-    terminal.wait_for("val x : int = 1");
+    terminal.wait_for("val x: int = 1");
     terminal.enter(":reset");
     terminal.wait_for("the session starts afresh");
     terminal.enter("x");
@@ -489,9 +489,9 @@ fn a_fork_goes_on_apart_and_its_cells_are_brought_back() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
-    terminal.wait_for("val rate : int = 2");
+    terminal.wait_for("val rate: int = 2");
     terminal.enter("let later = 3");
-    terminal.wait_for("val later : int = 3");
+    terminal.wait_for("val later: int = 3");
 
     terminal.enter("/fork 1 \"b tree\"");
     terminal.wait_for("it begins with 2 entries, not 1: an output stays with its input");
@@ -499,9 +499,9 @@ fn a_fork_goes_on_apart_and_its_cells_are_brought_back() {
     terminal.enter("later");
     terminal.wait_for("error FS0039");
     terminal.enter("let total n = n * rate");
-    terminal.wait_for("val total : n:int -> int");
+    terminal.wait_for("val total: n: int -> int");
     terminal.enter("let answer = (printfn \"counted\"; total 21)");
-    terminal.wait_for("val answer : int = 42");
+    terminal.wait_for("val answer: int = 42");
     terminal.enter(":lineage");
     terminal.wait_for("  b tree  after 2, ");
     terminal.enter(":transcript 5");
@@ -520,9 +520,9 @@ fn a_fork_goes_on_apart_and_its_cells_are_brought_back() {
     terminal.press(TAB);
     terminal.wait_for_last_line("work> :cherry-pick b tree");
     terminal.enter(" 7 --context 2");
-    terminal.wait_for("entry 5:\nval total : n:int -> int\nentry 7:\ncounted\nval answer : int = 42\n");
+    terminal.wait_for("entry 5:\nval total: n: int -> int\nentry 7:\ncounted\nval answer: int = 42\n");
     terminal.enter("answer, later");
-    terminal.wait_for("val it : int * int = (42, 3)");
+    terminal.wait_for("val it: int * int = (42, 3)");
 }
 
 /// Waits until the last lines of the screen are a menu with these choices.
@@ -540,13 +540,13 @@ fn tab_proposes_the_numbers_of_entries_and_the_files_that_a_command_takes() {
     std::fs::write(world.work().join("mine.fsx"), "let mine = 3").unwrap();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
-    terminal.wait_for("val rate : int = 2");
+    terminal.wait_for("val rate: int = 2");
     terminal.enter("let later = 3");
-    terminal.wait_for("val later : int = 3");
+    terminal.wait_for("val later: int = 3");
     terminal.press(":transcript ");
     terminal.press(TAB);
     let all =
-        [">4    val later : int = 3", "3  > let later = 3", "2    val rate : int = 2", "1  > let rate = 2"];
+        [">4    val later: int = 3", "3  > let later = 3", "2    val rate: int = 2", "1  > let rate = 2"];
     wait_for_menu(&terminal, &all);
     terminal.press(CTRL_C);
     terminal.wait_for_last_line(PROMPT);
@@ -558,7 +558,7 @@ fn tab_proposes_the_numbers_of_entries_and_the_files_that_a_command_takes() {
     terminal.press("3");
     terminal.press(" --at ");
     terminal.press(TAB);
-    wait_for_menu(&terminal, &[">2    val rate : int = 2", "1  > let rate = 2"]);
+    wait_for_menu(&terminal, &[">2    val rate: int = 2", "1  > let rate = 2"]);
     terminal.press(CTRL_C);
     terminal.wait_for_last_line("b tree>");
     terminal.enter(":export mine.jsonl");
@@ -578,7 +578,7 @@ fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let pause = -1");
-    terminal.wait_for("val pause : int = -1");
+    terminal.wait_for("val pause: int = -1");
     assert_eq!(world.run(["session", "new", "--name", "other"]).code, 0);
     let sleep = "printfn \"begun\"; System.Threading.Thread.Sleep pause";
     for cell in ["let first = 1", "let pause = 0", sleep, "let never = pause"] {
@@ -599,13 +599,13 @@ fn a_merge_asks_and_is_cancelled_like_code_that_was_typed() {
     terminal.enter("let name = stdin.ReadLine()");
     terminal.wait_for_last_line("the code reads a line");
     terminal.enter("Ada");
-    terminal.wait_for("val name : string = \"Ada\"");
+    terminal.wait_for("val name: string = \"Ada\"");
     terminal.enter(":switch work");
     terminal.wait_for_last_line(PROMPT);
     terminal.enter(":cherry-pick other 9");
     terminal.wait_for_last_line("the code reads a line");
     terminal.enter("Grace");
-    terminal.wait_for("entry 9:\nval name : string = \"Grace\"");
+    terminal.wait_for("entry 9:\nval name: string = \"Grace\"");
     terminal.wait_for_last_line(PROMPT);
 }
 
@@ -614,7 +614,7 @@ fn a_session_is_handed_over_and_the_store_kept_without_leaving_the_prompt() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
-    terminal.wait_for("val rate : int = 2");
+    terminal.wait_for("val rate: int = 2");
     terminal.enter(":export the lab.jsonl");
     terminal.wait_for("2 entries of work are in the lab.jsonl");
     terminal.enter("/export the lab.jsonl");
@@ -631,7 +631,7 @@ fn a_session_is_handed_over_and_the_store_kept_without_leaving_the_prompt() {
     terminal.wait_for("2 entries, from a file of Mainstay");
     terminal.wait_for_last_line("work-2>");
     terminal.enter("rate * 21");
-    terminal.wait_for("val it : int = 42");
+    terminal.wait_for("val it: int = 42");
     terminal.enter(":stats work");
     terminal.wait_for("entries   3 of its own");
     terminal.enter(":stats");
@@ -650,7 +650,7 @@ fn entries_get_labels_at_the_prompt_which_a_fork_has_too() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("let rate = 2");
-    terminal.wait_for("val rate : int = 2");
+    terminal.wait_for("val rate: int = 2");
     terminal.enter(":labels");
     terminal.wait_for("no entry has a label");
     terminal.enter(":label 2 the good one");
@@ -659,10 +659,10 @@ fn entries_get_labels_at_the_prompt_which_a_fork_has_too() {
     terminal.enter("/fork");
     terminal.wait_for_last_line("work-2>");
     terminal.enter(":transcript");
-    terminal.wait_for("   2   val rate : int = 2\n       label: the good one\n");
+    terminal.wait_for("   2   val rate: int = 2\n       label: the good one\n");
     terminal.press(":label ");
     terminal.press(TAB);
-    wait_for_menu(&terminal, &[">2    val rate : int = 2  [the good one]", "1  > let rate = 2"]);
+    wait_for_menu(&terminal, &[">2    val rate: int = 2  [the good one]", "1  > let rate = 2"]);
     terminal.press(CTRL_C);
     terminal.wait_for_last_line("work-2>");
     terminal.enter(":label 2");
@@ -716,7 +716,7 @@ fn the_prompt_tells_once_that_a_script_has_changed_and_refreshes() {
     script("let rate = 1");
     let terminal = open(&world);
     terminal.enter("#load \"helpers.fsx\";; let a = Helpers.rate");
-    terminal.wait_for("val a : int = 1");
+    terminal.wait_for("val a: int = 1");
     script("let rate = 22");
     terminal.enter("1 + 1");
     terminal.wait_for("helpers.fsx changed: what used it may be out of date");
@@ -726,7 +726,7 @@ fn the_prompt_tells_once_that_a_script_has_changed_and_refreshes() {
     terminal.wait_for("gave another");
     terminal.wait_for_last_line(PROMPT);
     terminal.enter("a");
-    terminal.wait_for("val it : int = 22");
+    terminal.wait_for("val it: int = 22");
     terminal.enter(":quit");
     assert_eq!(terminal.wait_for_end(), 0);
 }

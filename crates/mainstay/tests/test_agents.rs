@@ -51,7 +51,7 @@ fn an_agent_runs_code_in_the_session_of_its_folder_under_its_own_name() {
     let told = result_in(&agents.request(2));
     assert!(told.contains("42"), "{told}");
     let told = result_in(&agents.request(3));
-    assert!(told.contains("FS0010"), "{told}");
+    assert!(told.contains("FS3156"), "{told}");
 
     let events = agents.world.run(["events", "--json", "--session", looked_at.as_str().unwrap()]);
     let events: Vec<Value> = events.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

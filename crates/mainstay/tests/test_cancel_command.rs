@@ -9,14 +9,15 @@ use support::World;
 
 /// Cancels code that would run for ever, with the grace that the settings give. Says how it ended.
 fn cancel(code: &str) -> String {
-    cancel_in(World::new(), code)
+    cancel_in(World::new(), code, "evalRequested")
 }
 
-fn cancel_in(world: World, code: &str) -> String {
+/// Cancels it once an event of this kind says that it has begun.
+fn cancel_in(world: World, code: &str, beginning: &str) -> String {
     let before = world.eval("let kept = 41");
     let child = world.start_eval(code);
     let mut events = world.follow(before["seq"].as_u64().unwrap());
-    events.wait_for("evalRequested");
+    events.wait_for(beginning);
     let cancelled = world.run(["cancel"]);
     assert_eq!(cancelled.code, 0, "{cancelled:?}");
     let ending = events.wait_for("evalCancelled")["body"]["ending"].as_str().unwrap().to_owned();
@@ -34,7 +35,15 @@ fn cancel_in(world: World, code: &str) -> String {
 
 #[test]
 fn a_loop_that_never_yields_is_killed_and_the_session_rebuilt() {
-    assert_eq!(cancel("while true do ()"), "killed");
+    let code = format!("printfn \"runs\"; {}", support::NEVER_YIELDS);
+    assert_eq!(cancel_in(World::new(), &code, "outputProduced"), "killed");
+}
+
+#[test]
+fn a_tight_loop_yields() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
+    assert_eq!(cancel_in(world, "printfn \"runs\"\nwhile true do ()", "outputProduced"), "yielded");
 }
 
 #[test]
@@ -42,7 +51,7 @@ fn an_endless_sleep_yields() {
     let world = World::new();
     // However slow the machine, the code has the time to yield.
     std::fs::write(world.home().join("config.toml"), "[limits]\ncancel-grace-ms = 60000\n").unwrap();
-    assert_eq!(cancel_in(world, "System.Threading.Thread.Sleep -1"), "yielded");
+    assert_eq!(cancel_in(world, "System.Threading.Thread.Sleep -1", "evalRequested"), "yielded");
 }
 
 #[test]

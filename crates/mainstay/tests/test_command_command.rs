@@ -28,7 +28,7 @@ fn a_command_is_shown_with_its_one_answer() {
     assert_eq!((&view["state"], &view["version"]), (&"ended".into(), &1.into()));
     assert_eq!(view["outcome"]["response"]["ending"], "completed");
     let text = world.run(["command", "show", "mine"]).stdout;
-    assert!(text.starts_with("mine has ended\n") && text.contains("val x : int = 42"), "{text}");
+    assert!(text.starts_with("mine has ended\n") && text.contains("val x: int = 42"), "{text}");
     let unknown = world.run(["command", "show", "nobody-knows"]);
     assert_eq!(unknown.code, 1);
     insta::assert_snapshot!(unknown.stderr, @"

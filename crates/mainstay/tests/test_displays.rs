@@ -65,7 +65,7 @@ fn scripts_have_every_form_and_exports_have_what_was_shown() {
     4   bar chart: 2 points, 3 to 7
         ▁█
     5   beforeafter
-        val it : Mainstay.Chart = bar chart: 2 points, 3 to 7
+        val it: Mainstay.Chart = bar chart: 2 points, 3 to 7
         ▁█
     "#);
     let told = ok(world.run(["events", "--kind", "outputDisplayed"]));
@@ -106,7 +106,7 @@ fn a_terminal_has_tables_and_lines_as_text_and_is_told_of_pictures() {
     terminal.enter(
         "printf \"begun\"; Mainstay.display [ for i in 1 .. 2 -> i, String.replicate 39 \"a\", String.replicate 39 \"b\", String.replicate 39 \"c\" ]",
     );
-    terminal.wait_for("val it : unit = ()");
+    terminal.wait_for("val it: unit = ()");
     terminal.enter("[ 1; 5; 2; 8; 3 ]");
     terminal.wait_for("5 numbers, 1 to 8");
     terminal.enter("Mainstay.image [| 0x89uy; 0x50uy; 0x4Euy; 0x47uy |] |> Mainstay.display");
@@ -120,13 +120,13 @@ fn a_terminal_has_tables_and_lines_as_text_and_is_told_of_pictures() {
     ─────  ───────────────────────────────────────  ───────────────────────────────────────  ──────────…
         1  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb  cccccccccc…
         2  aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa  bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb  cccccccccc…
-    val it : unit = ()
+    val it: unit = ()
     work> [ 1; 5; 2; 8; 3 ]
-    val it : int list = [1; 5; 2; 8; 3]
+    val it: int list = [1; 5; 2; 8; 3]
     ▁▅▂█▃  5 numbers, 1 to 8
     work> Mainstay.image [| 0x89uy; 0x50uy; 0x4Euy; 0x47uy |] |> Mainstay.display
     [image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]
-    val it : unit = ()
+    val it: unit = ()
     work>
     ");
 }
@@ -151,7 +151,7 @@ fn a_terminal_that_shows_pictures_is_given_them_wherever_they_are_shown() {
     terminal.wait_for("Type F#, or :help");
     terminal.wait_for_last_line("work>");
     terminal.enter(&shows_a_pixel());
-    terminal.wait_for("val it : unit = ()");
+    terminal.wait_for("val it: unit = ()");
     terminal.wait_for_last_line("work>");
     assert_eq!(terminal.written().matches(&drawn).count(), 1);
     assert!(!terminal.screen().contains("has it]"), "{}", terminal.screen());
@@ -163,7 +163,7 @@ fn a_terminal_that_shows_pictures_is_given_them_wherever_they_are_shown() {
 
     command.args(["eval", &shows_a_pixel()]).env("MAINSTAY_IMAGES", "iterm");
     let terminal = Terminal::run(&command);
-    terminal.wait_for("val it : unit = ()");
+    terminal.wait_for("val it: unit = ()");
     let written = terminal.written();
     assert!(
         written.contains(&format!("\u{1b}]1337;File=inline=1;size=70;preserveAspectRatio=1:{PIXEL}\u{7}"))

@@ -22,7 +22,7 @@ fn an_eval_tells_its_value_its_type_and_its_output() {
     {
       "command": "…",
       "diagnostics": [],
-      "display": "val it : int = 42",
+      "display": "val it: int = 42",
       "durationMs": "…",
       "ending": "completed",
       "seq": "…",
@@ -50,7 +50,7 @@ fn an_eval_tells_its_value_its_type_and_its_output() {
       ],
       "command": "…",
       "diagnostics": [],
-      "display": "val square : x:int -> int\nval name : string = \"Ada\"",
+      "display": "val square: x: int -> int\nval name: string = \"Ada\"",
       "durationMs": "…",
       "ending": "completed",
       "seq": "…",
@@ -124,7 +124,7 @@ fn a_failed_eval_exits_with_1_and_keeps_its_output_and_exact_positions() {
 fn for_people_the_value_stands_on_stdout_and_the_diagnostics_on_stderr() {
     let world = World::new();
     let shown = world.run(["eval", "printfn \"hi\"; [1..3]"]);
-    assert_eq!((shown.code, shown.stdout.as_str()), (0, "hi\nval it : int list = [1; 2; 3]\n"));
+    assert_eq!((shown.code, shown.stdout.as_str()), (0, "hi\nval it: int list = [1; 2; 3]\n"));
     let shown = world.run(["eval", "let f a =\n    a + undefined"]);
     assert_eq!((shown.code, shown.stdout.as_str()), (1, ""));
     insta::assert_snapshot!(shown.stderr, @"

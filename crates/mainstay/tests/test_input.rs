@@ -128,7 +128,7 @@ fn a_person_who_runs_code_is_asked_on_the_spot() {
     terminal.enter("Ada");
     terminal.wait_for_last_line("the code reads a line");
     terminal.enter("Lovelace");
-    terminal.wait_for("val it : string * string = (\"Ada\", \"Lovelace\")");
+    terminal.wait_for("val it: string * string = (\"Ada\", \"Lovelace\")");
     assert_eq!(terminal.screen().matches("Name?").count(), 1, "{}", terminal.screen());
     assert_eq!(terminal.wait_for_end(), 0);
 }
@@ -141,7 +141,7 @@ fn a_person_who_is_asked_is_told_that_someone_else_answered() {
     terminal.wait_for_last_line("the code reads a line");
     assert_eq!(answer(&world, "Ada").code, 0);
     terminal.wait_for("\"Ada\"\n");
-    terminal.wait_for("val it : string = \"Ada\"");
+    terminal.wait_for("val it: string = \"Ada\"");
     assert!(terminal.screen().contains("\ncli answered "), "{}", terminal.screen());
     assert_eq!(terminal.wait_for_end(), 0);
 }
@@ -169,15 +169,44 @@ fn code_reads_what_comes_through_a_pipe_line_by_line() {
     let evaluated = world.run_with_input(["eval", code], b"Ada\n41\nnever read\n");
     assert_eq!(
         evaluated.stdout.lines().last(),
-        Some("val it : string * int = (\"Ada\", 42)"),
+        Some("val it: string * int = (\"Ada\", 42)"),
         "{evaluated:?}"
     );
-    assert!(evaluated.stderr.starts_with("the code asks: Name?\nthe code asks: "), "{evaluated:?}");
-    assert!(!evaluated.stderr.contains("ask answer"), "{evaluated:?}");
+    assert_eq!(evaluated.stderr, "", "{evaluated:?}");
 
     std::fs::write(world.work().join("quiz.fsx"), "stdin.ReadLine()\n// %%\nstdin.ReadLine()\n").unwrap();
     let ran = world.run_with_input(["run", "quiz.fsx"], b"one\ntwo\n");
     assert!(ran.stdout.contains("\"one\"") && ran.stdout.contains("\"two\""), "{ran:?}");
+}
+
+#[test]
+fn a_pipe_is_the_input_itself_whole_and_with_its_end() {
+    let world = World::new();
+    let value = |code: &str, input: &[u8]| {
+        let evaluated = world.run_with_input(["eval", code], input);
+        assert_eq!((evaluated.code, evaluated.stderr.as_str()), (0, ""), "{evaluated:?}");
+        evaluated.stdout.trim_end().to_owned()
+    };
+    assert_eq!(value("stdin.ReadToEnd()", b"l1\nl2\n"), "val it: string = \"l1\nl2\n\"");
+    assert_eq!(
+        value("stdin.ReadLine(), stdin.ReadToEnd()", b"l1\nl2\nl3"),
+        "val it: string * string = (\"l1\", \"l2\nl3\")"
+    );
+    let lines = "[ while stdin.Peek() >= 0 do stdin.ReadLine() ]";
+    assert_eq!(value(lines, b"a\nb\n"), "val it: string list = [\"a\"; \"b\"]");
+    assert_eq!(
+        value("isNull (stdin.ReadLine()), stdin.ReadToEnd()", b""),
+        "val it: bool * string = (true, \"\")"
+    );
+}
+
+#[test]
+fn an_ask_is_answered_with_the_end_of_the_input() {
+    let world = World::new();
+    let mut begun = Begun::new(&world, "isNull (stdin.ReadLine())");
+    begun.events.wait_for("askRaised");
+    assert_eq!(answer(&world, "\u{4}").code, 0);
+    assert_eq!(begun.end()["value"], "true");
 }
 
 #[test]
@@ -188,7 +217,7 @@ fn what_is_not_asked_for_stays_in_the_input() {
     let mut names = std::fs::File::open(&path).unwrap();
     let own = names.try_clone().unwrap();
     let evaluated = world.command().args(["eval", "stdin.ReadLine()"]).stdin(own).output().unwrap();
-    assert_eq!(String::from_utf8(evaluated.stdout).unwrap(), "val it : string = \"Ada\"\n");
+    assert_eq!(String::from_utf8(evaluated.stdout).unwrap(), "val it: string = \"Ada\"\n");
     let mut rest = String::new();
     names.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "Grace\n");
@@ -228,7 +257,7 @@ fn where_nothing_comes_through_a_pipe_it_is_said_how_to_answer() {
     child.stdin.take().unwrap().write_all(b"late\n").unwrap();
     assert_eq!(
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(),
-        "val it : string = \"late\"\n"
+        "val it: string = \"late\"\n"
     );
 }
 

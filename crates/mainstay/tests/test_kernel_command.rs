@@ -42,7 +42,7 @@ fn where_none_is_there_the_doctor_names_the_command_that_mends_it() {
     assert_eq!(doctor.code, 1);
     insta::assert_snapshot!(doctor.stdout, @"
     missing: no .NET SDK with F# was found
-      run `mainstay kernel install fsharp`
+      run `mainstay kernel install fsharp`, or install one with `apt install dotnet-sdk-10.0`, `brew install dotnet`, `winget install Microsoft.DotNet.SDK.10` or https://dot.net/v1/dotnet-install.sh
     missing: an SDK cannot be installed: neither npm, nor curl or wget with bash, is on the PATH
       install curl and bash (or Node.js, which brings npm) with the system's package manager
     ");
@@ -55,15 +55,29 @@ fn where_none_is_there_an_eval_says_what_to_do() {
     let refused = without_dotnet(&world, &["eval", "1"]);
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.stderr, @"
-    error: the kernel cannot be started: no .NET SDK with F# was found; run `mainstay kernel install fsharp` [kernel_unavailable]
+    error: the kernel cannot be started: no .NET SDK with F# was found; run `mainstay kernel install fsharp`, or install one with `apt install dotnet-sdk-10.0`, `brew install dotnet`, `winget install Microsoft.DotNet.SDK.10` or https://dot.net/v1/dotnet-install.sh [kernel_unavailable]
       `mainstay kernel doctor KIND` says what is missing; `mainstay kernel install fsharp` and `mainstay kernel install python` install what such sessions need.
     ");
 }
 
 #[test]
+fn nothing_is_installed_where_an_sdk_is_there() {
+    let world = World::new();
+    let root = support::dotnet().canonicalize().unwrap();
+    let done = world.run(["kernel", "install", "fsharp"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let says = format!("in {}\n", root.display());
+    assert!(
+        done.stderr.starts_with("F# sessions use the .NET SDK ") && done.stderr.ends_with(&says),
+        "{done:?}"
+    );
+    assert!(!world.home().join("dotnet").exists());
+}
+
+#[test]
 fn installing_asks_first_and_cannot_ask_without_a_terminal() {
     let world = World::new();
-    let refused = world.run(["kernel", "install", "fsharp"]);
+    let refused = without_dotnet(&world, &["kernel", "install", "fsharp"]);
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.stderr, @"
     error: --yes is not valid: it must be given where there is no terminal to ask on [invalid_argument]

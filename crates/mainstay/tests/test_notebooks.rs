@@ -333,7 +333,7 @@ fn scripts_and_notebooks_run_in_sessions_of_their_languages() {
     }
     let printed = |name: &str| succeeded(world.run(["run", name])).stdout;
     let shown: Vec<String> = ["a.py", "a.ts", "a.sh", "a.fsx", "a.ipynb"].map(printed).to_vec();
-    assert_eq!(shown, ["42\n", "42\n", "42\n", "val x : int = 41\nval it : int = 42\n", "42\n"]);
+    assert_eq!(shown, ["42\n", "42\n", "42\n", "val x: int = 41\nval it: int = 42\n", "42\n"]);
     let sessions = world.run(["session", "list", "--json"]).json();
     let mut kinds: Vec<&str> =
         sessions.as_array().unwrap().iter().map(|session| session["kind"].as_str().unwrap()).collect();

@@ -11,7 +11,7 @@ use support::{Finished, World, interrupt, kill};
 use terminal::Terminal;
 
 const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>netcoreapp3.1</TargetFramework></PropertyGroup>
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
   <ItemGroup><Compile Include="Money.fs" /><Compile Include="Cart.fs" /></ItemGroup>
 </Project>"#;
 const MONEY: &str = "namespace Shop
@@ -71,6 +71,18 @@ fn a_project_is_built_loaded_and_open() {
     assert_eq!(value(&world, "mine, ours"), "(1, 2)");
     let shown = ok(world.run(["session", "show"])).stdout;
     assert!(shown.contains("init.fsx ran") && shown.contains(".mainstayrc.fsx ran"), "{shown}");
+}
+
+#[test]
+fn a_projects_own_names_are_not_hidden_by_the_languages() {
+    let world = shop();
+    let own =
+        "namespace Shop\nmodule Log =\n    let log (text: string) = \"logged \" + text\n    let id = 7\n";
+    std::fs::write(world.work().join("Money.fs"), format!("{own}{}", MONEY.replace("namespace Shop", "")))
+        .unwrap();
+    new_session(&world);
+    ok(rebuild(&world));
+    assert_eq!(value(&world, "log \"this\", id"), "(\"logged this\", 7)");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn code_that_ends_its_worker_later_is_left_out_and_everyone_is_told() {
         evals[2], evals[1]
     );
     let next = world.run(["eval", "kept + 1"]);
-    assert_eq!((next.stdout.as_str(), next.stderr), ("val it : int = 42\n", told.clone()));
+    assert_eq!((next.stdout.as_str(), next.stderr), ("val it: int = 42\n", told.clone()));
     assert_eq!(world.run(["eval", "kept + 2"]).stderr, "", "it is told once");
     assert!(world.run(["session", "show"]).stdout.contains(told.trim_end()));
 }

@@ -56,12 +56,12 @@ fn a_script_runs_up_to_the_first_cell_that_fails_and_goes_on_there() {
     let first = world.run(["run", "a.fsx"]);
     assert_eq!(first.code, 1);
     insta::assert_snapshot!(first.stdout, @"
-    val a : int = 20
+    val a: int = 20
     printed
-    val it : unit = ()
-    val it : int = 21
+    val it: unit = ()
+    val it: int = 21
     ▁█▃  3 numbers, 1 to 5
-    val it : unit = ()
+    val it: unit = ()
     ");
     insta::assert_snapshot!(first.stderr, @r#"
     error FS0001 (15,13): The type 'string' does not match the type 'int'
@@ -77,15 +77,15 @@ fn a_script_runs_up_to_the_first_cell_that_fails_and_goes_on_there() {
     let second = world.run(["run", "a.fsx"]);
     assert_eq!(second.code, 0, "{second:?}");
     insta::assert_snapshot!(second.stdout, @"
-    val b : int = 2
-    val c : int = 3
-    val d : int = 40
-    val it : int = 42
+    val b: int = 2
+    val c: int = 3
+    val d: int = 40
+    val it: int = 42
     ");
     assert_eq!([times(&world, "let a"), times(&world, "let b"), times(&world, "d + 2")], [1, 2, 1]);
     // All has run, until it is wanted again or what it defined is dropped.
     assert_eq!(world.run(["run", "a.fsx"]).stdout, "");
-    assert_eq!(world.run(["run", "a.fsx", "--cell", "4", "--again"]).stdout, "val it : int = 21\n");
+    assert_eq!(world.run(["run", "a.fsx", "--cell", "4", "--again"]).stdout, "val it: int = 21\n");
     assert_eq!(world.run(["session", "reset"]).code, 0);
     assert_eq!(world.run(["run", "a.fsx"]).code, 0);
     assert_eq!([times(&world, "let a"), times(&world, "a + 1")], [2, 3]);
@@ -152,10 +152,10 @@ fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cel
     assert_eq!(gone_on.code, 1, "{gone_on:?}");
     insta::assert_snapshot!(gone_on.stdout, @"
     waits
-    val it : unit = ()
-    val b : int = 21
-    val it : unit = ()
-    val it : int = 42
+    val it: unit = ()
+    val b: int = 21
+    val it: unit = ()
+    val it: int = 42
     ");
     assert!(gone_on.stderr.contains("on purpose"), "{gone_on:?}");
     for source in &sources[..4] {
@@ -174,7 +174,7 @@ fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cel
         })
         .collect();
     insta::assert_snapshot!(json!(outputs).to_string(), @r#"[[],["execute_result"],["stream","execute_result"],["execute_result"],["display_data","execute_result"],["stream","execute_result"],["execute_result"],["stream","execute_result"],["execute_result"],["error"]]"#);
-    assert_eq!(written["cells"][3]["outputs"][0]["data"]["text/plain"], json!(["val it : int = 21"]));
+    assert_eq!(written["cells"][3]["outputs"][0]["data"]["text/plain"], json!(["val it: int = 21"]));
     assert_eq!(written["cells"][9]["outputs"][0]["evalue"], "on purpose");
     assert_eq!(written["cells"][0], notebook["cells"][0]);
     assert_eq!(written["cells"][1]["metadata"], notebook["cells"][1]["metadata"]);
@@ -229,7 +229,7 @@ fn a_script_is_run_at_the_prompt_and_goes_on_where_it_ended() {
     std::fs::write(world.work().join("steps.fsx"), "let a = 20\n// %%\nlet b = a + 1\n").unwrap();
     terminal.enter(":run steps.fsx");
     terminal.wait_for("[1/2] ran before");
-    terminal.wait_for("val b : int = 21");
+    terminal.wait_for("val b: int = 21");
     terminal.wait_for_last_line("work>");
     terminal.enter(":run nothing.fsx");
     terminal.wait_for("`nothing.fsx`");

@@ -152,7 +152,7 @@ fn show_tells_the_story() {
     cli       warms up: started
     worker    ready: fsharp N.N, N replayed (N ms)
     cli       eval let x = N
-    worker    done: val x : int = N (N ms)
+    worker    done: val x: int = N (N ms)
     cli       eval x + y
     worker    failed: FSN The value or constructor 'y' is not defined.
     ");

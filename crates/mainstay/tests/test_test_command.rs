@@ -59,7 +59,7 @@ fn tests_that_fail_are_told_and_are_the_exit_code() {
     failed   two and two (N ms)
         Expected: 5
         But was:  4
-        at two and two()
+        at two and two(), line 4
     skipped  later: not today
     1 passed, 1 failed, 1 skipped in N ms
     ");
@@ -95,7 +95,7 @@ fn programs_read_what_came_of_each_test() {
             "kind": "NUnit.Framework.AssertionException",
             "message": "  Expected: 5\n  But was:  4\n",
             "stack": [
-              "two and two()"
+              "two and two(), line 4"
             ]
           },
           "framework": "NUnit",
@@ -206,7 +206,7 @@ fn of_a_solution_the_tests_run_again_that_a_written_file_touches() {
     let project = |file: &str, references: &str| {
         format!(
             r#"<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>netcoreapp3.1</TargetFramework></PropertyGroup>
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
   <ItemGroup><Compile Include="{file}" />{references}</ItemGroup>
 </Project>"#
         )
@@ -248,7 +248,28 @@ fn of_a_solution_the_tests_run_again_that_a_written_file_touches() {
         "module SumTests\nopen NUnit.Framework\n[<Test>]\nlet adds () = Assert.AreEqual(3, 1 + 1)\n",
     );
     assert_eq!(verdict(&runs.next()), (0, 1, serde_json::json!(["ShopTests"])));
+    let mut events = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    write("Shop/Shop.fs", "module Shop\nlet price = \n");
+    events.wait_for("jobEnded");
+    write("Shop/Shop.fs", "module Shop\nlet price = 3\n");
+    assert_eq!(
+        verdict(&runs.next()),
+        (0, 1, serde_json::json!(["SumTests"])),
+        "a saved fix is built and run"
+    );
     assert_eq!(runs.interrupt(), Some(1), "one failed when it last ran");
+
+    // Without --watch too, no test passes for sources that were never built.
+    let mut events = world.follow(world.session()["lastSeq"].as_u64().unwrap());
+    write("Shop/Shop.fs", "module Shop\nlet price = \n");
+    events.wait_for("sourcesChanged");
+    let broken = world.run(["test"]);
+    assert_eq!(broken.code, 1, "{broken:?}");
+    assert!(broken.stderr.contains("no test was run") && !broken.stdout.contains("passed"), "{broken:?}");
+    write("Shop/Shop.fs", "module Shop\nlet price = 2\n");
+    events.wait_for("sourcesChanged");
+    let mended = world.run(["test", "costs"]);
+    assert!(mended.stdout.contains("1 passed"), "{mended:?}");
 }
 
 #[test]

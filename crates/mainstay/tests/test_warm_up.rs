@@ -55,10 +55,10 @@ fn a_fork_shows_how_far_it_is_and_is_used_before_it_has_its_values() {
     eval.wait_for_last_line("1 of 3 submissions ran again");
 
     std::fs::remove_file(&hold).unwrap();
-    prompt.wait_for("val it : int = 42");
+    prompt.wait_for("val it: int = 42");
     assert!(!shows_line(&prompt, "1 of 3 submissions ran again"), "{}", prompt.screen());
     fork.wait_for("fsharp   idea");
     assert!(!fork.screen().contains("of 3"), "the line is gone:\n{}", fork.screen());
-    eval.wait_for("val it : int = 21");
+    eval.wait_for("val it: int = 21");
     assert_eq!((fork.wait_for_end(), eval.wait_for_end()), (0, 0));
 }

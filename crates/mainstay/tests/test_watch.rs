@@ -55,7 +55,7 @@ fn open_shop(world: &World) {
         world,
         "Shop.fsproj",
         r#"<Project Sdk="Microsoft.NET.Sdk">
-  <PropertyGroup><TargetFramework>netcoreapp3.1</TargetFramework></PropertyGroup>
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
   <ItemGroup><Compile Include="Shop.fs" /></ItemGroup>
 </Project>"#,
     );

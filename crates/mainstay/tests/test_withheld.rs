@@ -62,9 +62,9 @@ fn a_line_that_begins_with_a_blank_is_stored_nowhere_and_told_to_who_typed_it() 
     let terminal = Terminal::run(&watched(&[]));
     terminal.wait_for_last_line("work>");
     terminal.enter(&format!("let control = \"{CONTROL}\""));
-    terminal.wait_for("val control : string");
+    terminal.wait_for("val control: string");
     terminal.enter(&format!(" let token = \"{SECRET}\""));
-    terminal.wait_for("val token : string");
+    terminal.wait_for("val token: string");
     terminal.enter(" token.ToUpper()");
     terminal.wait_for(GIVEN);
     terminal.enter(" for c in Seq.rev token do printf \"%c\" c");
@@ -74,7 +74,7 @@ fn a_line_that_begins_with_a_blank_is_stored_nowhere_and_told_to_who_typed_it() 
     terminal.enter(&format!(" let broken : int = \"{SECRET}\" +"));
     terminal.wait_for("error FS");
     terminal.enter("token.Length");
-    terminal.wait_for("val it : int = 13");
+    terminal.wait_for("val it: int = 13");
     terminal.wait_for_last_line("work>");
     assert_nowhere(&world, "while the daemon runs");
 

@@ -31,7 +31,7 @@ pub struct LoadedProject {
     /// How it was found out what it consists of; none where it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub road: Option<ProjectRoad>,
-    /// The framework it is for: `netcoreapp3.1`.
+    /// The framework it is for: `net10.0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framework: Option<String>,
     /// Its own assemblies, in the order in which they were loaded.

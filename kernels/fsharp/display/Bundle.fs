@@ -1,4 +1,4 @@
-/// What a value looks like: the same thing in several forms, each under its MIME type. Whoever can show nothing else shows `text/plain`.
+// What a value looks like: the same thing in several forms, each under its MIME type. Whoever can show nothing else shows `text/plain`.
 namespace MainstayDisplay
 
 open System.Runtime.CompilerServices
@@ -7,14 +7,14 @@ open System.Runtime.CompilerServices
 do ()
 
 /// One form.
-type internal Data =
+type Data =
     | Text of string
     /// As it is written.
     | Json of string
     | Bytes of byte[]
 
 /// The forms of one thing, by MIME type.
-type internal Bundle = (string * Data) list
+type Bundle = (string * Data) list
 
 /// How much of a value is looked at.
 type internal Bounds = { Rows: int; Columns: int; Points: int }

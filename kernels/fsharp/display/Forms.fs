@@ -26,7 +26,7 @@ let imageType (bytes: byte[]) : string option =
 /// A picture.
 let ofImage (bytes: byte[]) : Bundle option =
     imageType bytes
-    |> Option.map (fun kind -> if kind = "image/svg+xml" then [ kind, Text(Encoding.UTF8.GetString bytes) ] else [ kind, Bytes bytes ])
+    |> Option.map (fun kind -> if kind = "image/svg+xml" then [ (kind, Text(Encoding.UTF8.GetString bytes)) ] else [ (kind, Bytes bytes) ])
 
 let private elementOf (kind: Type) : Type option =
     let isSequence (face: Type) = face.IsGenericType && face.GetGenericTypeDefinition() = typedefof<IEnumerable<_>>

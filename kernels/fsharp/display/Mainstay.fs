@@ -80,7 +80,7 @@ let internal own (looking: Looking) (value: obj) : Bundle option =
     | (:? Chart as chart), _ -> Some(Plot.bundle chart.Plot)
     | (:? IHtml as html), Closely noted ->
         noted ()
-        Some [ "text/html", Text html.Html ]
+        Some [ ("text/html", Text html.Html) ]
     | _ -> None
 
 let private bundleOf (value: 'a) : Bundle =
@@ -89,8 +89,8 @@ let private bundleOf (value: 'a) : Bundle =
     | Some bundle -> bundle
     | None ->
         match box value with
-        | :? string as text -> [ "text/plain", Text text ]
-        | other -> [ "text/plain", Text(Sink.format other typeof<'a>) ]
+        | :? string as text -> [ ("text/plain", Text text) ]
+        | other -> [ ("text/plain", Text(Sink.format other typeof<'a>)) ]
 
 /// Shows a value in all the forms that its type has: sequences of records or tuples, maps and data tables as tables, sequences of
 /// numbers as a line, bytes of a picture as the picture, charts drawn, all else as text.
@@ -106,10 +106,10 @@ let displayAs (name: string) (value: 'a) : unit =
     Sink.show (Some name) (bundleOf value)
 
 /// HTML. It is shown apart from the page around it.
-let html (markup: string) : Rich = Rich [ "text/html", Text markup ]
+let html (markup: string) : Rich = Rich [ ("text/html", Text markup) ]
 
 /// A drawing in SVG.
-let svg (markup: string) : Rich = Rich [ "image/svg+xml", Text markup ]
+let svg (markup: string) : Rich = Rich [ ("image/svg+xml", Text markup) ]
 
 /// Text in Markdown.
 let markdown (text: string) : Rich = Rich [ "text/plain", Text text; "text/markdown", Text text ]

@@ -143,13 +143,13 @@ let private vegaLite (plot: Plot) : string =
     let value (place, y) = JsonText.object [ "x", x place; "y", JsonText.number y ]
     let channel (field: string) (kind: string) (label: string) =
         [ "field", JsonText.text field; "type", JsonText.text kind; "title", (if label = "" then "null" else JsonText.text label) ]
-        @ (if kind = "nominal" then [ "sort", "null" ] else [])
+        @ (if kind = "nominal" then [ ("sort", "null") ] else [])
         |> JsonText.object
     JsonText.object [
         yield "$schema", JsonText.text "https://vega.github.io/schema/vega-lite/v5.json"
         if plot.Title <> "" then yield "title", JsonText.text plot.Title
         yield "mark", JsonText.text (match plot.Mark with Line -> "line" | Bar -> "bar" | Scatter -> "point")
-        yield "data", JsonText.object [ "values", JsonText.array (plot.Points |> List.map value) ]
+        yield "data", JsonText.object [ ("values", JsonText.array (plot.Points |> List.map value)) ]
         yield "encoding", JsonText.object [
             "x", channel "x" (if named then "nominal" else "quantitative") plot.X
             "y", channel "y" "quantitative" plot.Y

@@ -136,7 +136,7 @@ let private resource (looking: Looking) (table: Table) : string =
     let row (values: obj[]) =
         JsonText.object (Seq.map2 (fun (column: Column) value -> column.Name, Cells.ofValueAsJson looking value) table.Columns values)
     JsonText.object [
-        "schema", JsonText.object [ "fields", JsonText.array (table.Columns |> List.map field) ]
+        "schema", JsonText.object [ ("fields", JsonText.array (table.Columns |> List.map field)) ]
         "data", JsonText.array (table.Rows |> List.map row)
     ]
 

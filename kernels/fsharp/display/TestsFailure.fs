@@ -2,6 +2,7 @@
 module internal MainstayDisplay.TestsFailure
 
 open System
+open System.IO
 open System.Text.RegularExpressions
 open Microsoft.FSharp.Reflection
 open MainstayDisplay.TestsModel
@@ -51,6 +52,12 @@ let private isOwn (frame: string) =
 
 let private place = Regex(@" in (.+):line (\d+)$", RegexOptions.CultureInvariant)
 
+/// A frame without the name of a file that is not there: code at the prompt has none, and packages name those of whoever built them.
+let private withRealFile (frame: string) : string =
+    let found = place.Match frame
+    if not found.Success || File.Exists found.Groups.[1].Value then frame
+    else frame.Substring(0, found.Index) + ", line " + found.Groups.[2].Value
+
 let private framesOf (e: exn) : string list =
     match e.StackTrace with
     | null -> []
@@ -58,7 +65,7 @@ let private framesOf (e: exn) : string list =
         stack.Split '\n'
         |> Seq.map (fun line -> line.Trim())
         |> Seq.filter isOwn
-        |> Seq.map (fun line -> Regex.Replace(line.Substring 3, @"^FSI_\d+[.+]", ""))
+        |> Seq.map (fun line -> Regex.Replace(line.Substring 3, @"^FSI_\d+[.+]", "") |> withRealFile)
         |> Seq.truncate stackLines
         |> List.ofSeq
 

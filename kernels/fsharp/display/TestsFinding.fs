@@ -113,7 +113,9 @@ let private load (path: string) : Result<Assembly, string> =
 let private compiled (references: string list) : Assembly list * string list =
     let loaded = references |> List.map load
     let notes = loaded |> List.choose (function Error note -> Some note | Ok _ -> None)
-    let others = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter (fun assembly -> not assembly.IsDynamic) |> List.ofSeq
+    // What submissions became has no file, whether it was emitted or loaded from its bytes.
+    let hasFile (assembly: Assembly) = not assembly.IsDynamic && not (String.IsNullOrEmpty assembly.Location)
+    let others = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter hasFile |> List.ofSeq
     let all = (loaded |> List.choose (function Ok assembly -> Some assembly | Error _ -> None)) @ others
     all |> List.distinct |> List.filter (fun assembly -> not (List.isEmpty (frameworksOf assembly))), notes
 

@@ -66,14 +66,14 @@ let private text (run: Run) : string =
 
 let private number (value: float) = JsonText.number (Math.Round value)
 
-let private optional (name: string) (value: string option) = match value with Some value -> [ name, JsonText.text value ] | None -> []
+let private optional (name: string) (value: string option) = match value with Some value -> [ (name, JsonText.text value) ] | None -> []
 
 let private failureJson (failure: Failure) : string =
     JsonText.object (
         [ "kind", JsonText.text failure.Kind; "message", JsonText.text failure.Message ]
         @ optional "expected" failure.Expected
         @ optional "actual" failure.Actual
-        @ (if List.isEmpty failure.Stack then [] else [ "stack", JsonText.array (List.map JsonText.text failure.Stack) ])
+        @ (if List.isEmpty failure.Stack then [] else [ ("stack", JsonText.array (List.map JsonText.text failure.Stack)) ])
         @ (match failure.Place with Some (file, line) -> [ "file", JsonText.text file; "line", string line ] | None -> [])
     )
 
@@ -81,13 +81,13 @@ let private testJson (ran: Ran) : string =
     let outcome, more =
         match ran.Outcome with
         | Passed -> "passed", []
-        | Skipped reason -> "skipped", [ "reason", JsonText.text reason ]
-        | TimedOut limit -> "timedOut", [ "limitMs", number limit.TotalMilliseconds ]
-        | Failed failure -> "failed", [ "failure", failureJson failure ]
+        | Skipped reason -> "skipped", [ ("reason", JsonText.text reason) ]
+        | TimedOut limit -> "timedOut", [ ("limitMs", number limit.TotalMilliseconds) ]
+        | Failed failure -> "failed", [ ("failure", failureJson failure) ]
     JsonText.object (
         [ "name", JsonText.text ran.Name; "framework", JsonText.text ran.Framework ]
         @ optional "assembly" ran.Assembly
-        @ (if List.isEmpty ran.Categories then [] else [ "categories", JsonText.array (List.map JsonText.text ran.Categories) ])
+        @ (if List.isEmpty ran.Categories then [] else [ ("categories", JsonText.array (List.map JsonText.text ran.Categories)) ])
         @ [ "durationMs", number ran.Took.TotalMilliseconds; "outcome", JsonText.text outcome ]
         @ more
     )
@@ -98,11 +98,11 @@ let private json (run: Run) : string =
     JsonText.object (
         [ "passed", string (passed run); "failed", string (failed run); "timedOut", string (timedOut run); "skipped", string (skipped run)
           "durationMs", number run.Took.TotalMilliseconds; "tests", JsonText.array (List.map testJson told) ]
-        @ (if left > 0 then [ "leftOut", string left ] else [])
-        @ (if List.isEmpty run.Assemblies then [] else [ "assemblies", JsonText.object (run.Assemblies |> List.map (fun (name, fingerprint) -> name, JsonText.text fingerprint)) ])
-        @ (if List.isEmpty run.Unchanged then [] else [ "unchanged", JsonText.array (List.map JsonText.text run.Unchanged) ])
-        @ (if run.MustRestart then [ "mustRestart", "true" ] else [])
-        @ (if List.isEmpty run.Notes then [] else [ "notes", JsonText.array (List.map JsonText.text run.Notes) ])
+        @ (if left > 0 then [ ("leftOut", string left) ] else [])
+        @ (if List.isEmpty run.Assemblies then [] else [ ("assemblies", JsonText.object (run.Assemblies |> List.map (fun (name, fingerprint) -> name, JsonText.text fingerprint))) ])
+        @ (if List.isEmpty run.Unchanged then [] else [ ("unchanged", JsonText.array (List.map JsonText.text run.Unchanged)) ])
+        @ (if run.MustRestart then [ ("mustRestart", "true") ] else [])
+        @ (if List.isEmpty run.Notes then [] else [ ("notes", JsonText.array (List.map JsonText.text run.Notes)) ])
     )
 
 let bundle (run: Run) : Bundle = [ "text/plain", Text(text run); kind, Json(json run) ]

@@ -82,7 +82,7 @@ let private closed (limit: TimeSpan) (suite: Suite) (framework: string) : (Ran *
     | Passed, _
     | Skipped _, _ -> []
     | (Failed _ | TimedOut _) as outcome, goesOn ->
-        [ { Name = suite.Name + " (ending)"; Framework = framework; Assembly = None; Categories = []; Outcome = outcome; Took = TimeSpan.Zero }, goesOn ]
+        [ ({ Name = suite.Name + " (ending)"; Framework = framework; Assembly = None; Categories = []; Outcome = outcome; Took = TimeSpan.Zero }, goesOn) ]
 
 /// What came of a suite.
 type private SuiteRun =
@@ -99,7 +99,7 @@ let private runSuite (filter: Filter) (limit: TimeSpan) (suite: Suite) : SuiteRu
     let run (declared: Declared, cases: Result<Case list, Ran * bool>) =
         match cases with
         | Ok cases -> cases |> List.filter (fun case -> selects filter case.Name case.Categories) |> List.map (fun case -> runCase limit (declared, case))
-        | Error (ran, goesOn) -> if selects filter ran.Name ran.Categories then [ ran, goesOn ] else []
+        | Error (ran, goesOn) -> if selects filter ran.Name ran.Categories then [ (ran, goesOn) ] else []
     let goesOn = all |> List.exists (function _, Error (_, goesOn) -> goesOn | _, Ok _ -> false)
     let ran = all |> List.collect run
     let framework = match suite.Declared with first :: _ -> first.Framework | [] -> "xUnit"

@@ -78,7 +78,13 @@ struct BindingLine {
 struct ErrorLine {
     kind: String,
     message: String,
+    /// Where the code was, innermost first, and the exceptions that caused this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stack: Vec<String>,
 }
+
+/// How many lines of an exception's stack are told.
+const STACK_LINES: usize = 10;
 
 impl Tool for SendFsharpCode {
     const NAME: &'static str = "send_fsharp_code";
@@ -163,7 +169,7 @@ impl EvalAnswer {
             output_cut: false,
             bindings: Vec::new(),
             diagnostics: Vec::new(),
-            error: Some(ErrorLine { kind: "Cancelled".to_owned(), message }),
+            error: Some(ErrorLine { kind: "Cancelled".to_owned(), message, stack: Vec::new() }),
             rebuilt: None,
         }
     }
@@ -221,8 +227,10 @@ impl From<Binding> for BindingLine {
 
 impl From<RaisedError> for ErrorLine {
     fn from(error: RaisedError) -> Self {
-        let RaisedError { kind, message, stack: _ } = error;
-        Self { kind, message: shortened(message, TEXT_BYTES) }
+        let RaisedError { kind, message, stack } = error;
+        let lines = stack.as_deref().unwrap_or_default().lines().map(str::trim);
+        let stack = lines.filter(|line| !line.is_empty()).take(STACK_LINES).map(str::to_owned).collect();
+        Self { kind, message: shortened(message, TEXT_BYTES), stack }
     }
 }
 
@@ -248,8 +256,8 @@ impl fmt::Display for EvalAnswer {
         }
         for BindingLine { name, value_type, value } in &self.bindings {
             match value {
-                Some(value) => writeln!(f, "val {name} : {value_type} = {value}")?,
-                None => writeln!(f, "val {name} : {value_type}")?,
+                Some(value) => writeln!(f, "val {name}: {value_type} = {value}")?,
+                None => writeln!(f, "val {name}: {value_type}")?,
             }
         }
         match (&self.value, &self.value_type) {
@@ -260,8 +268,9 @@ impl fmt::Display for EvalAnswer {
         for diagnostic in &self.diagnostics {
             writeln!(f, "{diagnostic}")?;
         }
-        if let Some(ErrorLine { kind, message }) = &self.error {
+        if let Some(ErrorLine { kind, message, stack }) = &self.error {
             writeln!(f, "{kind}: {message}")?;
+            stack.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         }
         let ending = if self.success { "ok" } else { "failed" };
         write!(f, "{ending} [session {}, seq {}]", self.session_id, self.seq)

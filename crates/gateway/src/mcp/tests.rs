@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::eval::evaluated;
+use super::names::Names;
+use super::rebuild::HardResetFsiSession;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use crate::view::EvalView;
@@ -114,7 +116,15 @@ impl Tool for RunTests {
             origin: None,
             withheld: false,
         });
-        Ok(RunAnswer::from(evaluated(call, &ready, command).await?))
+        let old_build = ready.unbuilt_words().map(|what| {
+            let rebuild = Names::of_kind(&ready.kind).of::<HardResetFsiSession>();
+            format!(
+                "these tests are of an older build: {what}; call {rebuild} with rebuild to run the new ones"
+            )
+        });
+        let mut answer = RunAnswer::from(evaluated(call, &ready, command).await?);
+        answer.notes.splice(0..0, old_build);
+        Ok(answer)
     }
 }
 

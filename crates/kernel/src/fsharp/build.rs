@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
@@ -78,7 +77,7 @@ async fn build_from(
     let recipe = Recipe::of(sdk, sdk.parts().map_err(unusable)?);
     // The worker is started from other working directories than this process has.
     let home = absolute(home).map_err(failed("resolve", home))?;
-    let cache = Cache::of(&home, sdk, sources);
+    let cache = Cache::of(&home, &recipe, sources);
     if let Some(program) = cache.program(&recipe) {
         return Ok(program);
     }
@@ -136,8 +135,8 @@ impl<'a> Workshop<'a> {
 
     /// Everything in the worker's folder. Tells how the worker gets its cultures.
     async fn make(&self, sources: Sources) -> Result<Cultures, BuildError> {
-        for file in self.recipe.beside() {
-            self.link(&file)?;
+        for file in self.recipe.copied() {
+            self.copy(&file)?;
         }
         let config = self.product.join(format!("{}.runtimeconfig.json", recipe::WORKER));
         write(&config, &self.recipe.runtime_config())?;
@@ -193,11 +192,11 @@ impl<'a> Workshop<'a> {
         }
     }
 
-    /// Puts a file of the SDK beside the worker: a link where the file system has links, else a copy.
-    fn link(&self, file: &Path) -> Result<(), FileError> {
+    /// Copies a file of the SDK beside the worker.
+    fn copy(&self, file: &Path) -> Result<(), FileError> {
         let Some(name) = file.file_name() else { return Ok(()) };
         let place = self.product.join(name);
-        symlink(file, &place).or_else(|_| fs::copy(file, &place).map(drop)).map_err(failed("link", &place))
+        fs::copy(file, &place).map(drop).map_err(failed("copy to", &place))
     }
 }
 
@@ -276,16 +275,35 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
     }
 
     #[tokio::test]
-    async fn a_worker_whose_links_dangle_is_built_anew() {
+    async fn a_worker_whose_runtime_is_gone_is_built_anew() {
         let (tree, sdk) = machine(NET_3_1, COMPILES);
-        let first = build_in(&tree, &sdk).await.unwrap();
+        build_in(&tree, &sdk).await.unwrap();
         tree.remove("shared/Microsoft.NETCore.App/3.1.2");
         tree.write("shared/Microsoft.NETCore.App/3.1.3/System.Runtime.dll", "");
         let before = runs(&tree);
         let second = build_in(&tree, &sdk).await.unwrap();
-        assert_eq!(first, second);
         assert!(runs(&tree) > before);
         assert!(folder_of(&second).join("System.Runtime.dll").exists());
+    }
+
+    #[tokio::test]
+    async fn an_sdk_changed_in_place_makes_another_worker() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        let first = build_in(&tree, &sdk).await.unwrap();
+        tree.write("sdk/8.0.404/FSharp/FSharp.Compiler.Service.dll", "another build of it");
+        let second = build_in(&tree, &sdk).await.unwrap();
+        assert_ne!(folder_of(&first), folder_of(&second));
+    }
+
+    #[tokio::test]
+    async fn no_file_of_a_worker_leads_into_the_sdk() {
+        for files in [NET_3_1, NET_8] {
+            let (tree, sdk) = machine(files, COMPILES);
+            let folder = folder_of(&build_in(&tree, &sdk).await.unwrap());
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                assert!(entry.file_type().unwrap().is_file(), "{} is a link", entry.path().display());
+            }
+        }
     }
 
     #[tokio::test]

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
 use super::icu::{Cultures, installed_versions};
 use super::recipe::{self, Recipe};
-use super::sdk::Sdk;
 use super::sources::Sources;
 use super::version::SdkVersion;
 use crate::folder::{FileError, failed};
@@ -62,15 +62,20 @@ struct Manifest {
 }
 
 impl Cache {
-    /// `home` is Mainstay's own folder. SDKs of one version at two places have a worker each, since it is linked to
-    /// files of its SDK.
-    pub(super) fn of(home: &Path, sdk: &Sdk, sources: Sources) -> Self {
+    /// `home` is Mainstay's own folder. SDKs of one version at two places have a worker each, and so has an SDK whose files
+    /// were replaced in place: a worker fits only the compiler that it was compiled against.
+    pub(super) fn of(home: &Path, recipe: &Recipe, sources: Sources) -> Self {
+        let sdk = &recipe.sdk;
         let mut hasher = blake3::Hasher::new();
         let mut add = |part: &[u8]| {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
         };
         add(&recipe::VERSION.to_le_bytes());
         add(sdk.root.as_os_str().as_encoded_bytes());
+        for file in recipe.determining_files() {
+            add(file.as_os_str().as_encoded_bytes());
+            add(&stamp_of(&file));
+        }
         for source in sources.display.iter().chain(sources.worker) {
             add(source.name.as_bytes());
             add(source.text.as_bytes());
@@ -117,10 +122,17 @@ impl Cache {
 
     fn whole(&self) -> Option<Manifest> {
         let manifest: Manifest = serde_json::from_slice(&fs::read(self.folder.join(MANIFEST)).ok()?).ok()?;
-        // `exists` follows links: one that dangles since its SDK was removed does not count.
         let there = manifest.needs.iter().all(|need| self.folder.join(need).exists());
         (there && manifest.icu == installed_versions()).then_some(manifest)
     }
+}
+
+/// The length and modification time of a file, as bytes; nothing where there is no such file.
+fn stamp_of(file: &Path) -> Vec<u8> {
+    let Ok(about) = fs::metadata(file) else { return Vec::new() };
+    let modified = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let nanoseconds = modified.unwrap_or_default().as_nanos();
+    [about.len().to_le_bytes().to_vec(), nanoseconds.to_le_bytes().to_vec()].concat()
 }
 
 /// Writes what [`Cache`] recognises a finished worker by into the folder it was made in.

@@ -1,12 +1,15 @@
-//! Finds the SDKs of this machine and says which one to use. Looks at files only: nothing is run, nothing written.
+//! Finds the SDKs of this machine, wherever `dotnet --list-sdks` finds them, and says which one to use. Nothing is written, and nothing run but a
+//! `dotnet` on the `PATH` that has no SDK beside it (`host`).
 
 use std::collections::HashSet;
 use std::env;
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::host::roots_listed_by;
 use super::sdk::{HOST, Origin, Sdk, Unusable, versions_in};
 
 /// Where to look for SDKs and for the programs that install them. Holds the environment as values.
@@ -18,8 +21,37 @@ pub struct Search {
     pub dotnet_root: Option<PathBuf>,
     /// The folders of `PATH`, in order.
     pub path: Vec<PathBuf>,
+    /// Where installers and package managers put SDKs, in order.
+    pub usual: Vec<PathBuf>,
     /// The folder Mainstay keeps its own things in.
     pub home: PathBuf,
+}
+
+/// Where the installers of Microsoft, Linux distributions, Homebrew and snap put SDKs, from the root of the file system.
+const USUAL_ROOTS: [&str; 8] = [
+    "/usr/lib/dotnet",
+    "/usr/share/dotnet",
+    "/usr/lib64/dotnet",
+    "/usr/local/share/dotnet",
+    "/opt/homebrew/opt/dotnet/libexec",
+    "/usr/local/opt/dotnet/libexec",
+    "/snap/dotnet-sdk/current",
+    "/var/snap/dotnet/common/dotnet",
+];
+/// Files in which an installer says where it has put SDKs.
+const INSTALL_LOCATIONS: [&str; 3] = [
+    "/etc/dotnet/install_location_x64",
+    "/etc/dotnet/install_location_arm64",
+    "/etc/dotnet/install_location",
+];
+
+/// The usual places of a machine whose files begin at `root`, for a user with this home.
+fn usual_places(root: &Path, user: Option<&Path>) -> Vec<PathBuf> {
+    let below = |path: &str| root.join(path.trim_start_matches('/'));
+    let own = user.map(|home| home.join(".dotnet"));
+    let told = INSTALL_LOCATIONS.iter().filter_map(|file| fs::read_to_string(below(file)).ok());
+    let told = told.map(|text| PathBuf::from(text.trim())).filter(|path| path.is_absolute());
+    own.into_iter().chain(told).chain(USUAL_ROOTS.iter().map(|path| below(path))).collect()
 }
 
 /// An SDK that was found.
@@ -68,7 +100,10 @@ impl NoSdk {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Configured { .. } => "correct that setting, or remove it to have an SDK found",
-            Self::Nowhere { .. } => "run `mainstay kernel install fsharp`",
+            Self::Nowhere { .. } => {
+                "run `mainstay kernel install fsharp`, or install one with `apt install dotnet-sdk-10.0`, `brew install dotnet`, \
+                 `winget install Microsoft.DotNet.SDK.10` or https://dot.net/v1/dotnet-install.sh"
+            }
         }
     }
 }
@@ -89,6 +124,7 @@ impl Search {
             configured: None,
             dotnet_root: env::var_os("DOTNET_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from),
             path: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
+            usual: usual_places(Path::new("/"), env::var_os("HOME").map(PathBuf::from).as_deref()),
             home: home.into(),
         }
     }
@@ -110,9 +146,10 @@ impl Search {
         let dotnet_root =
             self.dotnet_root.as_deref().and_then(root_at).map(|root| (Origin::DotnetRoot, root));
         let on_path = self.path.iter().map(|folder| folder.join(HOST));
-        let on_path = on_path.filter_map(|host| root_at(&host)).map(|root| (Origin::Path, root));
+        let on_path = on_path.flat_map(|host| roots_of_host(&host)).map(|root| (Origin::Path, root));
+        let usual = self.usual.iter().filter_map(|place| root_at(place)).map(|root| (Origin::Usual, root));
         let own = root_at(&self.own_root()).map(|root| (Origin::Mainstay, root));
-        configured.into_iter().chain(dotnet_root).chain(on_path).chain(own).collect()
+        configured.into_iter().chain(dotnet_root).chain(on_path).chain(usual).chain(own).collect()
     }
 }
 
@@ -172,6 +209,15 @@ fn rejected(found: &Found) -> String {
 fn root_at(path: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     if real.is_dir() { Some(real) } else { real.parent().map(Path::to_owned) }
+}
+
+/// The roots that a `dotnet` on the `PATH` stands for: the folder it lies in where that has SDKs, else those it lists.
+fn roots_of_host(host: &Path) -> Vec<PathBuf> {
+    match root_at(host) {
+        Some(root) if root.join("sdk").is_dir() => vec![root],
+        Some(_) => roots_listed_by(host).iter().filter_map(|root| root_at(root)).collect(),
+        None => Vec::new(),
+    }
 }
 
 fn sdks_at(origin: Origin, root: &Path) -> Vec<Found> {
@@ -242,6 +288,30 @@ mod tests {
     }
 
     #[test]
+    fn a_script_on_the_path_is_asked_for_its_sdks() {
+        let (tree, mut search) = machine();
+        let list = format!("echo '8.0.404 [{}/sdk]'", tree.path("new").display());
+        tree.script("shims/dotnet", &list);
+        search.path = vec![tree.path("shims")];
+        let sdk = choose(&search).unwrap();
+        assert_eq!((sdk.root, sdk.origin), (tree.path("new"), Origin::Path));
+    }
+
+    #[test]
+    fn the_places_of_installers_are_looked_at_before_mainstays_own() {
+        let tree = Tree::of(
+            &[under("usr/share/dotnet", NET_8), under("me/.dotnet", NET_3_1), under("own/dotnet", NET_3_1)]
+                .concat(),
+        );
+        let mut search = search_in(&tree.path("own"));
+        search.usual = usual_places(&tree.root(), None);
+        assert_eq!(choose(&search).unwrap().root, tree.path("usr/share/dotnet"));
+        tree.write("etc/dotnet/install_location", &format!("{}\n", tree.path("opt/dotnet").display()));
+        let places = usual_places(&tree.root(), Some(&tree.path("me")));
+        assert_eq!(places[..2], [tree.path("me/.dotnet"), tree.path("opt/dotnet")]);
+    }
+
+    #[test]
     fn one_root_reached_twice_is_listed_once_under_the_first_origin() {
         let (tree, mut search) = machine();
         tree.link("link", &tree.path("new"));
@@ -281,6 +351,9 @@ mod tests {
         search.dotnet_root = Some(tree.root());
         let message = choose(&search).unwrap_err().to_string();
         assert!(message.contains("(not 9.0.100 in"), "{message}");
-        assert!(message.ends_with("run `mainstay kernel install fsharp`"), "{message}");
+        assert!(
+            message.contains("; run `mainstay kernel install fsharp`, or install one with `apt "),
+            "{message}"
+        );
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::cache::{Cache, WorkerState};
 use super::discover::{Found, NoSdk, Search, discover, pick};
+use super::recipe::Recipe;
 use super::sdk::Sdk;
 use super::sources;
 
@@ -56,13 +57,14 @@ pub fn examine(search: &Search) -> Report {
     let tools: Vec<_> = TOOLS.map(|name| Tool { name, path: search.program(name) }).into();
     let problems = choice.as_ref().err().map(|error| problems(error, &tools)).unwrap_or_default();
     let chosen = choice.ok();
-    let worker = chosen.as_ref().map(|sdk| worker_state(&search.home, sdk));
+    let worker = chosen.as_ref().and_then(|sdk| worker_state(&search.home, sdk));
     Report { sdks, chosen, worker, tools, problems }
 }
 
-fn worker_state(home: &Path, sdk: &Sdk) -> WorkerState {
+fn worker_state(home: &Path, sdk: &Sdk) -> Option<WorkerState> {
     let home = absolute(home).unwrap_or_else(|_| home.to_owned());
-    Cache::of(&home, sdk, sources::SOURCES).state()
+    let recipe = Recipe::of(sdk, sdk.parts().ok()?);
+    Some(Cache::of(&home, &recipe, sources::SOURCES).state())
 }
 
 fn problems(error: &NoSdk, tools: &[Tool]) -> Vec<Problem> {
@@ -104,7 +106,7 @@ mod tests {
         let remedies = |search: &Search| -> Vec<String> {
             examine(search).problems.into_iter().map(|it| it.remedy).collect()
         };
-        let install = "run `mainstay kernel install fsharp`";
+        let install = NoSdk::Nowhere { unusable: Vec::new() }.remedy();
         assert!(
             matches!(&remedies(&search)[..], [first, second] if first == install && second.contains("curl"))
         );

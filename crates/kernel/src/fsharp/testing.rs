@@ -91,5 +91,5 @@ impl Tree {
 
 /// A search that looks nowhere but under `home`.
 pub(crate) fn search_in(home: &Path) -> Search {
-    Search { configured: None, dotnet_root: None, path: Vec::new(), home: home.to_owned() }
+    Search { configured: None, dotnet_root: None, path: Vec::new(), usual: Vec::new(), home: home.to_owned() }
 }

@@ -62,6 +62,11 @@ impl Machine {
         self.road
     }
 
+    /// Whether the SDK has a shared framework.
+    pub(crate) fn has_framework(&self, name: &str) -> bool {
+        self.real.root.join("shared").join(name).is_dir()
+    }
+
     /// The target framework of the SDK.
     pub(crate) fn framework(&self) -> String {
         self.real.version.target_framework()

@@ -64,6 +64,22 @@ async fn a_type_is_told_with_what_it_inherits_and_implements() {
 }
 
 #[tokio::test]
+async fn what_is_referred_to_is_documented() {
+    let session = Session::start().await;
+    for (name, documentation) in [
+        ("System.String", "Represents text as a sequence of UTF-16 code units."),
+        ("System.Collections.Generic.Dictionary", "Represents a collection of keys and values."),
+        ("List.map", "Builds a new collection whose elements are the results"),
+    ] {
+        let told = session.members(name).await.unwrap().documentation.unwrap_or_default();
+        assert!(told.starts_with(documentation), "{name}: {told:?}");
+    }
+    let string = session.members("System.String").await.unwrap();
+    let trim = string.members.iter().find(|member| member.name == "Trim").unwrap();
+    assert!(trim.documentation.is_some(), "{trim:?}");
+}
+
+#[tokio::test]
 async fn names_are_found_in_the_session_and_in_what_it_refers_to() {
     let mut session = Session::start().await;
     session.has_run(ZOO).await;
@@ -112,11 +128,11 @@ async fn what_is_bound_is_told_as_it_is_now() {
             format!("{name}: {value_type} = {}", value.unwrap_or_default())
         })
         .collect();
-    assert_eq!(told[0].split(" = ").next(), Some("never: seq<int>"));
+    assert_eq!(told[0].split(" = ").next(), Some("never: int seq"));
     insta::assert_debug_snapshot!(told[1..], @r#"
     [
         "answer: string = \"forty-two\"",
-        "cells: int [] = [|9; 2|]",
+        "cells: int array = [|9; 2|]",
         "double: int -> int = ",
         "count: int = 5",
     ]

@@ -57,7 +57,7 @@ impl Shop {
 
     fn beginning(&self) -> Beginning {
         let known = LoadedProject { path: "/code/Shop.fsproj".to_owned(), ..LoadedProject::default() };
-        let project = Project { known, own: self.own.clone(), others: Vec::new() };
+        let project = Project { known, own: self.own.clone(), ..Project::default() };
         Beginning { project: Some(project), ..Beginning::in_folder(self.folder.path()) }
     }
 }

@@ -204,7 +204,7 @@ pub(crate) fn question_text(question: &Question) -> String {
 
 /// What says nothing of which text is wanted.
 fn is_plain(key: &str) -> bool {
-    ["type", "writeOnly"].contains(&key)
+    ["type", "title", "writeOnly"].contains(&key)
 }
 
 /// What an answer must be, in words where there are short ones.

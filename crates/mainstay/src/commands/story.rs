@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn done() -> EventBody {
-        let result = EvalResult { display: "val it : unit = ()".to_owned(), ..EvalResult::default() };
+        let result = EvalResult { display: "val it: unit = ()".to_owned(), ..EvalResult::default() };
         EventBody::EvalCompleted { job: job(), result, changes_state: true, duration_ms: 4 }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         insta::assert_snapshot!(told([out("one "), out("two "), out("three\n"), out("four\n"), done()]), @"
         3  2026-02-13T13:30:20.000Z  worker    printed one two three
         4  2026-02-13T13:30:20.000Z  worker    printed four
-        5  2026-02-13T13:30:20.000Z  worker    done: val it : unit = () (4 ms)
+        5  2026-02-13T13:30:20.000Z  worker    done: val it: unit = () (4 ms)
         ");
     }
 
@@ -226,7 +226,7 @@ mod tests {
         1  2026-02-13T13:30:20.000Z  worker    printed one
         2  2026-02-13T13:30:20.000Z  worker    printed two …
         3  2026-02-13T13:30:20.000Z  worker    printed four
-        4  2026-02-13T13:30:20.000Z  worker    done: val it : unit = () (4 ms)
+        4  2026-02-13T13:30:20.000Z  worker    done: val it: unit = () (4 ms)
         ");
     }
 
@@ -236,7 +236,7 @@ mod tests {
         insta::assert_snapshot!(told([out("out "), error("err "), out("put\n"), error("or\n"), done()]), @"
         3  2026-02-13T13:30:20.000Z  worker    printed out put
         4  2026-02-13T13:30:20.000Z  worker    printed err or
-        5  2026-02-13T13:30:20.000Z  worker    done: val it : unit = () (4 ms)
+        5  2026-02-13T13:30:20.000Z  worker    done: val it: unit = () (4 ms)
         ");
     }
 
@@ -246,7 +246,7 @@ mod tests {
         insta::assert_snapshot!(told([out("one "), cancel, out("line\n"), done()]), @"
         2  2026-02-13T13:30:20.000Z  worker    cancel
         3  2026-02-13T13:30:20.000Z  worker    printed one line
-        4  2026-02-13T13:30:20.000Z  worker    done: val it : unit = () (4 ms)
+        4  2026-02-13T13:30:20.000Z  worker    done: val it: unit = () (4 ms)
         ");
     }
 

@@ -38,7 +38,7 @@ pub(super) async fn loadable(
     };
     let path = file.display().to_string();
     let problem = match timeout(limit, copied).await {
-        Ok(Ok((resolved, copied))) => return of(path, resolved, &copied),
+        Ok(Ok((resolved, copied))) => return of(path, resolved, copied),
         Ok(Err(error)) => format!("{error}. {}", error.next_step()),
         Err(_) => {
             let limit_ms = limit.as_millis();
@@ -48,7 +48,7 @@ pub(super) async fn loadable(
     Project { known: LoadedProject::failed(path, problem), ..Project::default() }
 }
 
-fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
+fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
     // Of too many the last are not kept: what each of the projects is made of says more than any one source.
     let made_of: Vec<&PathBuf> = resolved.projects.iter().chain(&resolved.sources).collect();
     let texts = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| path.display().to_string()).collect();
@@ -61,11 +61,13 @@ fn of(path: String, resolved: Resolved, copied: &Resolved) -> Project {
         framework: resolved.framework,
         unbuilt: texts(written_since(&made_of, &resolved.assemblies)),
         sources: texts(made_of),
-        notes: resolved.notes,
+        notes: copied.notes,
         ..LoadedProject::default()
     };
     let own = beside(&resolved.assemblies, &copied.assemblies);
-    Project { known, own, others: beside(&resolved.references, &copied.references) }
+    let others = beside(&resolved.references, &copied.references);
+    let Resolved { arguments, frameworks, natives, folder, .. } = copied;
+    Project { known, own, others, arguments, frameworks, natives, folder }
 }
 
 /// Those of the files that were written after the last of the assemblies was built. Where some of several projects were built since, some
@@ -156,17 +158,10 @@ mod tests {
 
     #[test]
     fn of_too_many_files_those_of_the_projects_are_kept() {
-        let resolved = Resolved {
-            assemblies: Vec::new(),
-            references: Vec::new(),
-            sources: (0..1_000).map(|number| PathBuf::from(format!("/code/{number}.fs"))).collect(),
-            defines: Vec::new(),
-            projects: vec![PathBuf::from("/code/Shop.fsproj")],
-            framework: None,
-            road: Road::Msbuild,
-            notes: Vec::new(),
-        };
-        let known = of("/code/Shop.fsproj".to_owned(), resolved.clone(), &resolved).known;
+        let mut resolved = Resolved::empty(Road::Msbuild);
+        resolved.sources = (0..1_000).map(|number| PathBuf::from(format!("/code/{number}.fs"))).collect();
+        resolved.projects = vec![PathBuf::from("/code/Shop.fsproj")];
+        let known = of("/code/Shop.fsproj".to_owned(), resolved.clone(), resolved).known;
         let kept = Startup { project: Some(known), profiles: Vec::new() }.cut().project.unwrap();
         assert!(kept.sources.contains(&"/code/Shop.fsproj".to_owned()));
     }

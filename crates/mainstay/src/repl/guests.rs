@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn code_output_and_result_of_another_client_bear_its_name() {
-        let result = EvalResult { display: "val x : int = 3".to_owned(), ..EvalResult::default() };
+        let result = EvalResult { display: "val x: int = 3".to_owned(), ..EvalResult::default() };
         let done = EventBody::EvalCompleted { job: job(), result, changes_state: true, duration_ms: 4 };
         let events = [
             requested("let x =\n    3"),
@@ -364,7 +364,7 @@ mod tests {
         mcp:agent│ one
         mcp:agent│ two
         mcp:agent│ three
-        mcp:agent│ val x : int = 3
+        mcp:agent│ val x: int = 3
         ");
     }
 

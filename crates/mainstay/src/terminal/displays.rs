@@ -144,9 +144,9 @@ mod tests {
     fn a_value_is_told_again_only_where_that_says_more() {
         let line = value(json!({ "text/plain": "▁█  2 numbers", "image/svg+xml": "<svg/>" }));
         let told = |display: &Display, printed| value_text([display].into_iter(), printed, Surface::LINES);
-        assert_eq!(told(&line, "val it : int list = [1; 2]"), "▁█  2 numbers\n");
-        assert_eq!(told(&line, "val it : Chart = ▁█  2 numbers"), "");
-        assert_eq!(told(&value(json!({ "text/html": "<b>" })), "val it : Rich"), "");
+        assert_eq!(told(&line, "val it: int list = [1; 2]"), "▁█  2 numbers\n");
+        assert_eq!(told(&line, "val it: Chart = ▁█  2 numbers"), "");
+        assert_eq!(told(&value(json!({ "text/html": "<b>" })), "val it: Rich"), "");
         assert_eq!(told(&Display { is_value: false, ..line }, ""), "");
         let image = value(json!({ "text/plain": "<Image>", "image/png": "iVBORw==" }));
         insta::assert_snapshot!(told(&image, "<Image>"), @"[image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]");

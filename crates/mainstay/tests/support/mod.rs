@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+/// F# code that no interrupt ends: .NET aborts no thread within a `finally`, and SDK 3.1's none at all.
+pub const NEVER_YIELDS: &str = "try () finally (while true do ())";
+
 /// A home folder, a working folder, and the program to run in them. Everything it started ends with it.
 pub struct World {
     root: tempfile::TempDir,
@@ -108,11 +111,11 @@ impl World {
         finished.json()
     }
 
-    /// Starts an eval and does not wait for it.
+    /// Starts an eval and does not wait for it. Its input is silent until the end is waited for.
     pub fn start_eval(&self, code: &str) -> Child {
         self.command()
             .args(["eval", "--json", code])
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -11,7 +11,7 @@ use roxmltree::Node;
 use super::condition;
 use super::document::{invalid, parse, path_from, read};
 use super::framework::{self, Framework};
-use super::notes::{not_loadable, not_loaded};
+use super::notes::not_loadable;
 use crate::fsharp::version::SdkVersion;
 
 /// How deep imports may be nested.
@@ -46,6 +46,8 @@ pub(super) struct Evaluated {
     pub(super) defines: Vec<String>,
     /// What else the compiler is to be told.
     pub(super) options: Vec<String>,
+    /// The shared frameworks it runs on beside .NET's own.
+    pub(super) runtimes: Vec<String>,
     /// What was not understood.
     pub(super) notes: Vec<String>,
 }
@@ -100,6 +102,8 @@ struct Items {
     references: Vec<PathBuf>,
     projects: Vec<PathBuf>,
     packages: Vec<String>,
+    /// The shared frameworks it names.
+    runtimes: Vec<String>,
 }
 
 impl<'a> Evaluation<'a> {
@@ -171,7 +175,7 @@ impl<'a> Evaluation<'a> {
             return Err(invalid(path, "it is no project: its root is not `Project`"));
         }
         if pass == Pass::Items && root.attribute("Sdk").is_some_and(|sdk| sdk.contains(WEB_SDK)) {
-            self.notes.push(not_loaded(self.path, WEB_RUNTIME));
+            self.items.runtimes.push(WEB_RUNTIME.to_owned());
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         self.properties.insert("msbuildthisfiledirectory".to_owned(), format!("{}/", folder.display()));
@@ -287,9 +291,8 @@ impl<'a> Evaluation<'a> {
                 }
             }
             "FrameworkReference" => {
-                for name in self.listed(node, "Include") {
-                    self.notes.push(not_loaded(self.path, &name));
-                }
+                let names = self.listed(node, "Include");
+                self.items.runtimes.extend(names);
             }
             "EmbeddedResource" => self.note("embedded resources are not compiled in".to_owned()),
             _ => {}
@@ -391,6 +394,7 @@ impl<'a> Evaluation<'a> {
             references: self.items.references,
             projects: self.items.projects,
             packages: self.items.packages,
+            runtimes: self.items.runtimes,
             notes: self.notes,
         }
     }

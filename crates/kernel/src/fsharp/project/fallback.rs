@@ -8,6 +8,7 @@ use mainstay_model::Error;
 
 use super::evaluation::{Evaluated, evaluate};
 use super::notes::{not_built, not_restored, not_there};
+use super::options::Said;
 use super::order::dependencies_first;
 use super::packages::{deployed, restored};
 use super::{Resolved, Road};
@@ -71,7 +72,9 @@ fn add(resolved: &mut Resolved, project: Evaluated, surroundings: &Surroundings)
     }
     resolved.assemblies.extend(output);
     resolved.sources.extend(project.sources);
+    resolved.arguments.extend(Said::default().arguments(&project.defines));
     resolved.defines.extend(project.defines);
+    resolved.runtimes.extend(project.runtimes.into_iter().map(|name| (project.path.clone(), name)));
     resolved.framework = project.framework.or(resolved.framework.take());
     resolved.projects.push(project.path);
     resolved.notes.extend(notes);

@@ -10,9 +10,11 @@ mod fallback;
 mod framework;
 mod msbuild;
 mod notes;
+mod options;
 mod order;
 mod packages;
 mod remarks;
+mod runtimes;
 mod shadow;
 mod solution;
 mod stamp;
@@ -20,6 +22,7 @@ mod toolchain;
 
 use std::collections::HashSet;
 use std::env;
+use std::mem;
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
@@ -31,6 +34,8 @@ use tokio::time::{Instant, interval};
 use self::document::{invalid, not_found, path_from};
 use self::fallback::Surroundings;
 use self::msbuild::Refusal;
+use self::notes::not_loaded;
+use self::runtimes::framework_assemblies;
 use self::solution::{Form, is_fsharp};
 use self::toolchain::{Msbuild, Toolchain, unavailable};
 use super::recipe::assemblies_in;
@@ -80,6 +85,27 @@ pub struct Resolved {
     pub road: Road,
     /// What could not be found or was not understood, for people.
     pub notes: Vec<String>,
+    /// What the compiler of a session is told, so that it compiles code as the project's is.
+    pub arguments: Vec<String>,
+    /// The assemblies of shared frameworks that they run on beside the worker's own, such as ASP.NET Core's.
+    pub frameworks: Vec<PathBuf>,
+    /// The folders of native libraries that their packages bring.
+    pub natives: Vec<PathBuf>,
+    /// Files that a build puts beside the assemblies, such as `appsettings.json`.
+    pub contents: Vec<Content>,
+    /// The folder of the assemblies and contents, once they are copied.
+    pub folder: Option<PathBuf>,
+    /// The shared frameworks that the projects name, each with the project.
+    runtimes: Vec<(PathBuf, String)>,
+}
+
+/// A file that a build puts beside the assemblies.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Content {
+    /// The file in the project.
+    pub origin: PathBuf,
+    /// Where it lies, from the folder of the assemblies.
+    pub place: PathBuf,
 }
 
 /// How a project is read and built.
@@ -93,7 +119,8 @@ pub enum Road {
 }
 
 impl Resolved {
-    fn empty(road: Road) -> Self {
+    /// Nothing yet, to be found on this road.
+    pub fn empty(road: Road) -> Self {
         Self {
             assemblies: Vec::new(),
             references: Vec::new(),
@@ -103,6 +130,12 @@ impl Resolved {
             framework: None,
             road,
             notes: Vec::new(),
+            arguments: Vec::new(),
+            frameworks: Vec::new(),
+            natives: Vec::new(),
+            contents: Vec::new(),
+            folder: None,
+            runtimes: Vec::new(),
         }
     }
 
@@ -112,11 +145,21 @@ impl Resolved {
         let mut there: HashSet<_> =
             assemblies_in(&toolchain.parts.runtime.folder).iter().map(|path| name(path)).collect();
         there.insert("FSharp.Core.dll".into());
+        for (project, name) in mem::take(&mut self.runtimes) {
+            match framework_assemblies(&toolchain.parts.runtime, &name) {
+                Some(assemblies) => self.frameworks.extend(assemblies),
+                None => self.notes.push(not_loaded(&project, &name)),
+            }
+        }
+        // Its packs name some assemblies of the runtime again.
+        self.frameworks.retain(|path| there.insert(name(path)));
         there.extend(self.assemblies.iter().map(|path| name(path)));
         self.references.retain(|path| there.insert(name(path)));
         once(&mut self.sources);
         once(&mut self.defines);
         once(&mut self.notes);
+        once(&mut self.arguments);
+        once(&mut self.contents);
         self
     }
 }

@@ -13,10 +13,12 @@ use tokio::task::spawn_blocking;
 use super::document::path_from;
 use super::fallback::in_order;
 use super::framework::{Framework, choose};
-use super::notes::{not_built, not_loadable, not_loaded, not_restored, not_there};
+use super::notes::{not_built, not_loadable, not_restored, not_there};
+use super::options::Said;
 use super::order::dependencies_first;
+use super::runtimes::native_folders;
 use super::toolchain::{Toolchain, scratch, unavailable};
-use super::{OnStep, Resolved, Road, telling};
+use super::{Content, OnStep, Resolved, Road, telling};
 use crate::command::{self, CommandError};
 use crate::fsharp::version::SdkVersion;
 
@@ -126,6 +128,12 @@ struct Probed {
     projects: Vec<PathBuf>,
     /// The shared runtimes it runs on.
     runtimes: Vec<String>,
+    /// What it says of its compilation.
+    said: Said,
+    /// The native libraries of its packages, each with the platform it is for.
+    natives: Vec<(String, PathBuf)>,
+    /// What a build puts beside its assembly.
+    contents: Vec<Content>,
     /// The packages it names, where they were not restored.
     unrestored: Vec<String>,
 }
@@ -211,6 +219,24 @@ fn told(text: &str, folder: &Path) -> Told {
             "reference" => project.references.push(path()),
             "source" => project.sources.push(path()),
             "project" => project.projects.push(path()),
+            "nullable" => value.clone_into(&mut project.said.nullable),
+            "language" => value.clone_into(&mut project.said.language),
+            "nowarn" => value.clone_into(&mut project.said.no_warn),
+            "warnon" => value.clone_into(&mut project.said.warn_on),
+            "flags" => value.clone_into(&mut project.said.other_flags),
+            "native" => {
+                let platform = value
+                    .split_once('|')
+                    .map(|(platform, file)| (platform.to_owned(), path_from(folder, file)));
+                project.natives.extend(platform);
+            }
+            "content" => {
+                let content = value.split_once('|').map(|(place, file)| Content {
+                    origin: path_from(folder, file),
+                    place: PathBuf::from(place.replace('\\', "/")),
+                });
+                project.contents.extend(content);
+            }
             "runtime" if !OWN_RUNTIMES.contains(&value) => project.runtimes.push(value.to_owned()),
             // It comes with every F# project, and from the worker.
             "unrestored" if value != "FSharp.Core" => project.unrestored.push(value.to_owned()),
@@ -240,7 +266,11 @@ fn put_together(
         resolved.assemblies.extend(there(slice::from_ref(&project.output)));
         resolved.references.extend(there(&project.references));
         resolved.sources.extend_from_slice(&project.sources);
+        resolved.arguments.extend(project.said.arguments(&project.defines));
         resolved.defines.extend_from_slice(&project.defines);
+        resolved.natives.extend(native_folders(&project.natives));
+        resolved.contents.extend_from_slice(&project.contents);
+        resolved.runtimes.extend(project.runtimes.iter().map(|name| (path.to_owned(), name.clone())));
         resolved.framework = Some(project.framework.clone());
         resolved.projects.push(path.to_owned());
     }
@@ -257,7 +287,6 @@ fn notes(path: &Path, project: &Probed, runtime: &SdkVersion) -> Vec<String> {
     if !Framework::of(framework).is_some_and(|framework| framework.runs_on(runtime)) {
         notes.push(not_loadable(path, framework, runtime));
     }
-    notes.extend(project.runtimes.iter().map(|name| not_loaded(path, name)));
     if !project.unrestored.is_empty() {
         notes.push(not_restored(path, &project.unrestored));
     }
@@ -272,7 +301,7 @@ mod tests {
 
     #[test]
     fn what_a_project_told_is_read() {
-        let text = "\u{feff}framework=net8.0\noutput=/a/bin/A.dll\ndefines=TRACE,,A\nreference=/p/a=b.dll\nsource=/a/A.fs\nproject=../b/B.fsproj\nruntime=Microsoft.NETCore.App\nruntime=Web\nunrestored=FSharp.Core\nunrestored=Json\nother\n";
+        let text = "\u{feff}framework=net8.0\noutput=/a/bin/A.dll\ndefines=TRACE,,A\nreference=/p/a=b.dll\nsource=/a/A.fs\nproject=../b/B.fsproj\nruntime=Microsoft.NETCore.App\nruntime=Web\nnullable=enable\nnowarn=25;40\nnative=linux-x64|/p/libx.so\ncontent=data\\x.json|/a/data/x.json\nunrestored=FSharp.Core\nunrestored=Json\nother\n";
         let expected = Probed {
             framework: "net8.0".into(),
             output: "/a/bin/A.dll".into(),
@@ -281,6 +310,9 @@ mod tests {
             sources: vec!["/a/A.fs".into()],
             projects: vec!["/b/B.fsproj".into()],
             runtimes: vec!["Web".into()],
+            said: Said { nullable: "enable".into(), no_warn: "25;40".into(), ..Said::default() },
+            natives: vec![("linux-x64".into(), "/p/libx.so".into())],
+            contents: vec![Content { origin: "/a/data/x.json".into(), place: "data/x.json".into() }],
             unrestored: vec!["Json".into()],
         };
         assert_eq!(told(text, Path::new("/a")), Told::Project(expected));

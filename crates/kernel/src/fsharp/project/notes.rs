@@ -21,5 +21,5 @@ pub(super) fn not_loadable(project: &Path, framework: &str, runtime: &SdkVersion
 }
 
 pub(super) fn not_loaded(project: &Path, runtime: &str) -> String {
-    format!("{}: it runs on {runtime}, which a worker does not load", project.display())
+    format!("{}: it runs on {runtime}, which is not installed beside the SDK", project.display())
 }

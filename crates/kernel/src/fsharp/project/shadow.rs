@@ -5,18 +5,21 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::mem;
+use std::path::{Component, Path, PathBuf};
 
 use mainstay_model::Error;
 use tokio::task::spawn_blocking;
 
-use super::Resolved;
 use super::toolchain::unavailable;
+use super::{Content, Resolved};
 
 /// How many digits of the hash a folder's name has.
 const DIGITS: usize = 16;
 /// What the name of a folder begins with that is to be removed.
 const OLD: &str = "old-";
+/// How many bytes of contents are copied at most.
+const CONTENT_BYTES: u64 = 64 * 1024 * 1024;
 /// What is copied beside an assembly, where it is there.
 const COMPANIONS: [&str; 3] = ["pdb", "xml", "deps.json"];
 
@@ -48,6 +51,9 @@ fn copied(mut resolved: Resolved, into: &Path, remove: Remove<'_>) -> Result<Res
     for path in resolved.assemblies.iter().chain(&resolved.references) {
         copy_with_companions(path, staging.path(), &mut hasher).map_err(failed)?;
     }
+    if !resolved.assemblies.is_empty() {
+        copy_contents(&mut resolved, staging.path(), &mut hasher).map_err(failed)?;
+    }
     let name = hasher.finalize().to_hex()[..DIGITS].to_owned();
     let place = into.join(&name);
     if !place.is_dir() {
@@ -58,6 +64,7 @@ fn copied(mut resolved: Resolved, into: &Path, remove: Remove<'_>) -> Result<Res
     for path in resolved.assemblies.iter_mut().chain(&mut resolved.references) {
         *path = place.join(path.file_name().unwrap_or_default());
     }
+    resolved.folder = Some(place).filter(|_| !resolved.assemblies.is_empty());
     Ok(resolved)
 }
 
@@ -68,6 +75,36 @@ fn copy_with_companions(path: &Path, folder: &Path, hasher: &mut blake3::Hasher)
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
+    }
+    Ok(())
+}
+
+/// Copies what a build puts beside the assemblies. What would lie outside of the folder is left out, and so is what is larger than all
+/// of it may be.
+fn copy_contents(resolved: &mut Resolved, folder: &Path, hasher: &mut blake3::Hasher) -> io::Result<()> {
+    let mut left = CONTENT_BYTES;
+    for Content { origin, place } in mem::take(&mut resolved.contents) {
+        let is_inside = place.components().all(|part| matches!(part, Component::Normal(_)));
+        let Ok(about) = fs::metadata(&origin) else { continue };
+        let target = folder.join(&place);
+        if !is_inside || !about.is_file() || target.exists() {
+            continue;
+        }
+        if about.len() > left {
+            resolved.notes.push(format!(
+                "{} is not copied: contents have {CONTENT_BYTES} bytes at most",
+                origin.display()
+            ));
+            continue;
+        }
+        left -= about.len();
+        let bytes = fs::read(&origin)?;
+        fs::create_dir_all(target.parent().unwrap_or(folder))?;
+        hasher
+            .update(place.as_os_str().as_encoded_bytes())
+            .update(&(bytes.len() as u64).to_le_bytes())
+            .update(&bytes);
+        fs::write(target, bytes)?;
     }
     Ok(())
 }
@@ -135,6 +172,20 @@ mod tests {
         assert_eq!(entries(folder), ["A.deps.json", "A.dll", "A.pdb", "P.dll"]);
         tree.write("bin/A.dll", "two");
         assert_eq!(fs::read_to_string(&copy.assemblies[0]).unwrap(), "one");
+    }
+
+    #[tokio::test]
+    async fn contents_lie_beside_the_copies_and_nowhere_else() {
+        let tree = tree();
+        tree.write("data/settings.json", "{}");
+        let content = |place: &str| Content { origin: tree.path("data/settings.json"), place: place.into() };
+        let mut resolved = resolved(&tree);
+        resolved.contents = vec![content("data/settings.json"), content("../outside.json"), content("A.dll")];
+        let copy = shadow(&resolved, &tree.path("shadow")).await.unwrap();
+        let folder = copy.folder.unwrap();
+        assert_eq!(fs::read_to_string(folder.join("data/settings.json")).unwrap(), "{}");
+        assert_eq!(fs::read_to_string(folder.join("A.dll")).unwrap(), "one");
+        assert!(!tree.path("shadow/outside.json").exists());
     }
 
     #[tokio::test]

@@ -9,11 +9,12 @@ use clap::Args;
 use mainstay_engine::query::{Test as Listed, Tests};
 use mainstay_gateway::rpc::api::ListTests;
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{Error, TestRun, TestSelection, TestTimeout};
+use mainstay_model::{Error, TestRun, TestSelection, TestTimeout, Work};
 
 use self::watching::Watching;
 use super::conditions::{SentArgs, milliseconds};
 use super::eval::{Run, Show, Source};
+use super::rebuild::build;
 use super::target::{Target, bring_into_use, settle};
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -100,6 +101,9 @@ impl Test {
     async fn run_tests(self, home: &Home) -> Result<ExitCode, Error> {
         let shape = if self.json { Shape::Json } else { Shape::Text };
         let (session, selection) = self.selected(home).await?;
+        if !built(home, &session, shape).await? {
+            return Ok(ExitCode::FAILURE);
+        }
         let succeeded = match run_once(home, session.session.to_string(), &selection, shape).await? {
             Some(Ran { run: Some(run), is_whole }) => is_whole && run.succeeded(),
             Some(Ran { run: None, .. }) | None => false,
@@ -115,6 +119,26 @@ impl Test {
         TestSelection::is_known_to(&session.kind)?;
         Ok((session, selection))
     }
+}
+
+/// Builds the project of a session where its sources have changed, so that no test passes for what is not there any more. Whether what
+/// runs next is as new as the sources.
+async fn built(home: &Home, session: &SessionView, shape: Shape) -> Result<bool, Error> {
+    let connection = connect_or_start(home, "cli").await?;
+    let session = settle(&connection.client, session.clone()).await?;
+    if session.startup.as_ref().is_none_or(|startup| startup.unbuilt.is_none()) {
+        return Ok(true);
+    }
+    let is_text = shape == Shape::Text;
+    let (view, client) = build(home, connection, &session, Work::Build, SentArgs::default(), is_text).await?;
+    if view.success {
+        settle(&client, session).await?;
+    } else if is_text {
+        note("no test was run: they would have been those of an older build");
+    } else {
+        super::print_json(&view)?;
+    }
+    Ok(view.success)
 }
 
 /// How what came of tests is told.

@@ -1,0 +1,109 @@
+//! What a project's code finds when a session runs it: ASP.NET Core, native libraries of packages, its own files, its compiler's options.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod support;
+
+use support::World;
+
+/// Files of a project `App`.
+fn project(files: &[(&str, &str)]) -> Option<World> {
+    if !support::dotnet().join("shared/Microsoft.AspNetCore.App").is_dir() {
+        eprintln!("the SDK under test has no ASP.NET Core: nothing is tested");
+        return None;
+    }
+    let world = World::new();
+    for (name, text) in files {
+        let path = world.work().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    for arguments in [&["session", "new", "--project", "App.fsproj"][..], &["session", "rebuild"]] {
+        let done = world.run(arguments);
+        assert_eq!(done.code, 0, "{done:?}");
+    }
+    Some(world)
+}
+
+fn value(world: &World, code: &str) -> String {
+    let evaluated = world.eval(code);
+    assert_eq!(evaluated["success"], true, "{code}: {evaluated}");
+    evaluated["value"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_web_project_serves_requests_from_a_session_and_reads_its_settings() {
+    let Some(world) = project(&[
+        (
+            "App.fsproj",
+            r#"<Project Sdk="Microsoft.NET.Sdk.Web">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <ItemGroup><Compile Include="App.fs" /></ItemGroup>
+</Project>"#,
+        ),
+        ("appsettings.json", r#"{ "Greeting": "hello" }"#),
+        (
+            "App.fs",
+            r#"module App
+open System
+open Microsoft.AspNetCore.Builder
+let greeting () = IO.File.ReadAllText(IO.Path.Combine(AppContext.BaseDirectory, "appsettings.json"))
+let start () =
+    let app = WebApplication.CreateBuilder(WebApplicationOptions(Args = [| "--urls"; "http://127.0.0.1:0" |])).Build()
+    app.MapGet("/", Func<string>(fun () -> "from the project")) |> ignore
+    app.StartAsync().Wait()
+    app
+[<EntryPoint>]
+let main _ = (start ()).StopAsync().Wait(); 0
+"#,
+        ),
+    ]) else {
+        return;
+    };
+    assert!(value(&world, "App.greeting ()").contains("hello"));
+    let code = "let app = App.start ()
+let page = (new System.Net.Http.HttpClient()).GetStringAsync(Seq.head app.Urls).Result
+app.StopAsync().Wait()";
+    value(&world, &format!("{code}\n()").replace("\n()", "\npage.Length"));
+    assert_eq!(value(&world, "page"), "\"from the project\"");
+}
+
+#[test]
+fn native_libraries_of_packages_are_found_and_options_obeyed() {
+    let Some(world) = project(&[
+        (
+            "App.fsproj",
+            r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <TargetFramework>net10.0</TargetFramework>
+    <Nullable>enable</Nullable>
+    <DefineConstants>$(DefineConstants);SHOP</DefineConstants>
+    <NoWarn>$(NoWarn);25</NoWarn>
+  </PropertyGroup>
+  <ItemGroup>
+    <Compile Include="App.fs" />
+    <PackageReference Include="Microsoft.Data.Sqlite" Version="10.0.14" />
+  </ItemGroup>
+</Project>"#,
+        ),
+        (
+            "App.fs",
+            r#"module App
+open Microsoft.Data.Sqlite
+let version () =
+    use connection = new SqliteConnection("Data Source=:memory:")
+    connection.Open()
+    use command = connection.CreateCommand()
+    command.CommandText <- "select sqlite_version()"
+    command.ExecuteScalar() |> string
+"#,
+        ),
+    ]) else {
+        return;
+    };
+    assert!(value(&world, "App.version ()").starts_with("\"3."));
+    assert_eq!(value(&world, "#if SHOP\n1\n#else\n2\n#endif"), "1");
+    let incomplete = world.eval("let f x = match x with 1 -> 2");
+    assert_eq!(incomplete["diagnostics"].as_array().map_or(0, Vec::len), 0, "{incomplete}");
+    let nullness = world.eval("let s: string = null");
+    assert!(nullness["diagnostics"].to_string().contains("FS3261"), "{nullness}");
+}
