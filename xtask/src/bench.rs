@@ -20,19 +20,19 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let remedy = "see the compiler's message above";
     step("sessions", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "session"]);
-        run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
+        run_command(bench.envs(environment.clone()).env("DOTNET_ROOT", dotnet), remedy)
     })?;
     step("agents", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "agents"]);
-        run_command(bench.envs(environment), remedy)
+        run_command(bench.envs(environment.clone()), remedy)
     })?;
     step("beside jupyter_server", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "jupyter"]);
-        run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
+        run_command(bench.envs(environment.clone()).env("DOTNET_ROOT", dotnet), remedy)
     })?;
     step("the page", || {
         let mut bench = cargo(["bench", "--package", "mainstay", "--bench", "page"]);
-        run_command(bench.envs(environment).env("DOTNET_ROOT", dotnet), remedy)
+        run_command(bench.envs(environment.clone()).env("DOTNET_ROOT", dotnet), remedy)
     })?;
     step("commands", || run_command(&mut cargo(["bench", "--package", "mainstay-gateway"]), remedy))?;
     step("the store", || run_command(&mut cargo(["bench", "--package", "mainstay-log"]), remedy))?;

@@ -35,12 +35,17 @@ pub(crate) fn run(command: &mut Command, remedy: &'static str) -> Result<(), Fai
     if status.success() { Ok(()) } else { Err(Failure::Failed { command: shown(command), status }) }
 }
 
-/// What a program prints; `remedy` says what to do where it is not installed.
+/// What a program prints, as text without the blanks around it; `remedy` says what to do where it is not installed.
 pub(crate) fn output(command: &mut Command, remedy: &'static str) -> Result<String, Failure> {
+    output_bytes(command, remedy).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+/// What a program prints; `remedy` says what to do where it is not installed.
+pub(crate) fn output_bytes(command: &mut Command, remedy: &'static str) -> Result<Vec<u8>, Failure> {
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(|error| not_started(command, error, remedy))?;
     if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        Ok(output.stdout)
     } else {
         Err(Failure::Failed { command: shown(command), status: output.status })
     }

@@ -15,6 +15,7 @@ mod pricing;
 mod python;
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ pub(crate) struct Tools {
     axe: PathBuf,
     bare: PathBuf,
     chromium: PathBuf,
-    dotnet: PathBuf,
+    dotnet: dotnet::Sdks,
     jupyter: PathBuf,
     mcp: PathBuf,
     node: PathBuf,
@@ -38,16 +39,21 @@ pub(crate) struct Tools {
 impl Tools {
     /// The .NET SDK's folder.
     pub(crate) fn dotnet(&self) -> &Path {
-        &self.dotnet
+        &self.dotnet.main.root
+    }
+
+    /// Whether the whole F# suite can run, or only its smoke suite.
+    pub(crate) fn has_current_sdk(&self) -> bool {
+        !self.dotnet.main.is_3_1()
     }
 
     /// The environment variables that tell them.
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 11] {
-        [
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let named = [
             (chromium::AXE_VARIABLE, &self.axe),
             (bare::VARIABLE, &self.bare),
             (chromium::VARIABLE, &self.chromium),
-            (dotnet::VARIABLE, &self.dotnet),
+            (dotnet::VARIABLE, &self.dotnet.main.root),
             (jupyter::VARIABLE, &self.jupyter),
             (mcp::VARIABLE, &self.mcp),
             (node::VARIABLE, &self.node),
@@ -55,14 +61,22 @@ impl Tools {
             (openssl::VARIABLE, &self.openssl),
             (pi::VARIABLE, &self.pi),
             ("MAINSTAY_TEST_PYTHON", &self.python),
-        ]
+        ];
+        let named = named.map(|(name, path)| (name, Some(path)));
+        let smoke = [
+            (dotnet::VARIABLE_3_1, self.dotnet.sdk_3_1.as_ref()),
+            (dotnet::VARIABLE_FSHARP_11, self.dotnet.fsharp_11.as_ref()),
+        ];
+        let of_tools = named.into_iter().chain(smoke);
+        let of_tools = of_tools.filter_map(|(name, path)| Some((name.into(), path?.into())));
+        self.dotnet.environment.iter().cloned().chain(of_tools).collect()
     }
 }
 
 /// Installs what is not there yet.
 pub(crate) fn provide() -> Result<Tools, Failure> {
     let shelf = Shelf::open(crate::root().join("target/test-tools"))?;
-    let sdk = dotnet::provide(&shelf)?;
+    let dotnet = dotnet::provide(&shelf)?;
     let python = python::provide(&shelf)?;
     let jupyter = jupyter::provide(&shelf)?;
     let openssl = openssl::provide(&shelf, &python)?;
@@ -71,10 +85,10 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let pi = pi::provide(&shelf)?;
     let bare = bare::provide(&shelf)?;
     let nunit = nunit::provide(&shelf)?;
-    pricing::provide(&shelf, &sdk)?;
+    pricing::provide(&shelf, &dotnet.main)?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
-    Ok(Tools { axe, bare, chromium, dotnet: sdk.root, jupyter, mcp, node, nunit, openssl, pi, python })
+    Ok(Tools { axe, bare, chromium, dotnet, jupyter, mcp, node, nunit, openssl, pi, python })
 }
 
 /// The folder of everything that was installed, used by one process at a time.
