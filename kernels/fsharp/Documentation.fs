@@ -48,7 +48,7 @@ let private membersIn (path: string) =
         members
 
 /// The type that a member id such as `M:System.String.Join(System.String)` is of, or is: `System.String`.
-let typeOfMember (memberId: string) : string =
+let private typeOfMember (memberId: string) : string =
     let name = memberId.Substring(memberId.IndexOf ':' + 1)
     let name = match name.IndexOf '(' with -1 -> name | parameters -> name.Substring(0, parameters)
     if memberId.StartsWith("T:", StringComparison.Ordinal) then name

@@ -104,7 +104,7 @@ impl Session {
         Self::with(program().await, beginning, more).await
     }
 
-    /// Of this program.
+    /// Starts a worker of this program, which may be of another SDK than the one under test.
     async fn with(program: WorkerProgram, beginning: Beginning, more: Vec<(OsString, OsString)>) -> Self {
         let WorkerProgram { program, arguments, mut environment, .. } = program;
         environment.extend(more);

@@ -33,9 +33,9 @@ pub const END_OF_INPUT: &str = "\u{4}";
 /// What code reads of its input by an ask. The title of the schema says it, since an answer of either kind is a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputRead {
-    /// Its next line.
+    /// The next line of the input.
     Line,
-    /// All that is left of it.
+    /// All that is left of the input.
     Rest,
 }
 
