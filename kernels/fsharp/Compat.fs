@@ -125,23 +125,10 @@ let languageVersion =
 /// The arguments every session starts with.
 let private standardArguments =
 #if FCS_NEW
-    // An interactive session is what makes the service run submissions so that `Interrupt` can abort them.
+    // An interactive session is what makes the service run submissions so that it can abort them.
     [ "fsi"; "--nologo"; "--readline-"; "--gui-" ]
 #else
     [ "fsi"; "--nologo"; "--readline-"; "--gui-"; "--noninteractive" ]
-#endif
-
-#if FCS_NEW
-/// Lets `Session.Interrupt` reach the running submission. The service does this itself only inside `Run`, which reads standard input and
-/// ends the process with it; so it is called by reflection, and where that fails an interrupt still wakes a waiting thread.
-let private enableInterrupt (session: Session) =
-    try
-        let anyAccess = BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic
-        let controller = typeof<Session>.GetField("fsiInterruptController", anyAccess).GetValue session
-        controller.GetType().GetMethod("InstallKillThread", anyAccess, null, [||], null).Invoke(controller, [||]) |> ignore
-    with _ -> ()
-#else
-let private enableInterrupt (_: Session) = ()
 #endif
 
 /// The number of the submission that an entity stands in, or is; 0 where that is none of the session's.
@@ -168,7 +155,7 @@ let submissionsOf (session: Session) : Set<int> =
     session.CurrentPartialAssemblySignature.Entities |> Seq.map submissionOf |> Set.ofSeq
 
 /// Whether an assembly has no file, as those have that submissions become. Later services load each from its bytes.
-let private isInMemory (assembly: Assembly) = assembly.IsDynamic || String.IsNullOrEmpty assembly.Location
+let isInMemory (assembly: Assembly) = assembly.IsDynamic || String.IsNullOrEmpty assembly.Location
 
 /// The class that has the values of the submission that defined a symbol.
 let private holderOf (symbol: Member) : Type option =
@@ -220,7 +207,6 @@ let createSession (arguments: string list) (printed: TextWriter) (complaints: Te
     config.OnEvaluation.Add(definitionOf >> Option.iter defined)
     let commandLine = List.toArray (standardArguments @ arguments)
     let session = FsiEvaluationSession.Create(config, commandLine, new StringReader "", printed, complaints, collectible = false)
-    enableInterrupt session
     session
 
 /// Releases what a session holds besides its memory.
@@ -229,8 +215,20 @@ let endSession (session: Session) =
     | :? IDisposable as disposable -> disposable.Dispose()
     | _ -> ()
 
-/// Asks the service to stop the running submission. Nothing happens on SDK 3.1, whose runtime cannot abort a thread.
-let interruptSession (session: Session) = try session.Interrupt() with _ -> ()
+#if FCS_NEW
+/// Asks the runtime to abort the submission that runs. The service does this itself only inside `Run`, which reads standard input and
+/// ends the process with it; so it is called by reflection, and where that fails code that does not wait goes on.
+let abortSubmission (session: Session) =
+    try
+        let anyAccess = BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic
+        let fieldOf (name: string) (owner: obj) = owner.GetType().GetField(name, anyAccess).GetValue owner
+        let execution = fieldOf "fsiInterruptController" session |> fieldOf "controlledExecution"
+        execution.GetType().GetMethod("TryAbort", anyAccess).Invoke(execution, [||]) |> ignore
+    with _ -> ()
+#else
+/// The runtime of SDK 3.1 cannot abort a thread.
+let abortSubmission (_: Session) = ()
+#endif
 
 /// The name the compiler gives to code that is in no file.
 let anonymousFile = "input.fsx"

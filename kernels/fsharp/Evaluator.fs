@@ -91,17 +91,14 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let turns = Turns()
     let own = Names()
     let thread = SubmissionThread.SubmissionThread stackSize
-    let interrupting = obj ()
-    let mutable evaluating: int64 option = None // the id of the eval
-    let mutable interruptRequested = false
     let mutable isWithholding = false
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
-    let mutable running: Thread option = None // while it runs client code
 
     let session =
         let references = hello.References |> List.map (fun path -> "-r:" + path)
         createSession (preloaded :: references @ hello.Arguments) printed complaints definitions.Add
 
+    let interruption = Interruption.Interruption(fun () -> abortSubmission session)
     let surroundings = Surroundings session
     let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
@@ -138,7 +135,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let outcomeOf (result: Result<(obj * Type) option, exn>) (hasErrors: bool) =
         match result with
         // The compiler takes an interrupt that reaches it for an error of its own.
-        | Error _ when interruptRequested -> Interrupted
+        | Error _ when interruption.IsRequested -> Interrupted
         | _ when hasErrors -> Rejected
         | Ok _ -> Completed
         | Error e when isCompilerStop e -> Rejected
@@ -164,28 +161,14 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let bindingOf (defined: DefinedValue, value: string option) : Binding =
         { Name = Bound.nameInCode defined.ShownName; ValueType = defined.TypeText; Value = value }
 
-    let mayRun () =
-        lock interrupting (fun () ->
-            if not interruptRequested then running <- Some Thread.CurrentThread
-            not interruptRequested)
-
-    // An interrupt that came too late to reach the client's code must not reach whatever this thread does next.
-    let afterRun () =
-        lock interrupting (fun () -> running <- None)
-        if interruptRequested then
-            try Thread.Sleep 1 with :? ThreadInterruptedException -> ()
-
     /// Runs a submission where an interrupt reaches it.
     let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
+        let run () = Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
         try
-            thread.Run(fun () ->
-                try
-                    if mayRun () then Blame.under job (fun () -> runSubmission session file (submission.Line - 1) submission.Text)
-                    else Error(OperationCanceledException() :> exn), [||]
-                finally
-                    afterRun ())
+            thread.Run(fun () -> interruption.Run run)
+            |> Option.defaultWith (fun () -> Error(OperationCanceledException() :> exn), [||])
         finally
-            if interruptRequested then thread.Replace()
+            if interruption.IsRequested then thread.Replace()
 
     let runOne (job: string option) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
@@ -242,7 +225,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let rec runAll (job: string option) (file: string option) (submissions: Submission list) : Ran list =
         match submissions with
         | [] -> []
-        | _ when interruptRequested -> [ { nothingRan with Outcome = Interrupted } ]
+        | _ when interruption.IsRequested -> [ { nothingRan with Outcome = Interrupted } ]
         | first :: rest ->
             match runOne job file first with
             | { Outcome = Completed } as ran -> ran :: runAll job file rest
@@ -263,16 +246,6 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
                 runAll job file submissions
             finally
                 changeDirectory hello.WorkingDirectory
-
-    // Both are done at one go: an interrupt finds the eval either not begun, and keeps it from beginning, or interruptible.
-    let whileInterruptible (id: int64) (begins: unit -> bool) (work: unit -> 'T) : 'T =
-        lock interrupting (fun () ->
-            interruptRequested <- not (begins ())
-            evaluating <- Some id)
-        try
-            work ()
-        finally
-            lock interrupting (fun () -> evaluating <- None)
 
     let lastOf (ran: Ran list) = match List.tryLast ran with Some last -> last | None -> nothingRan
 
@@ -316,7 +289,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         isWithholding <- isWithheld
         let before = if isWithheld then newestSubmission session else 0
         let submissions = split code
-        let ran = whileInterruptible id begins (fun () -> turns.Evaluate(fun () -> Input.during job (fun () -> runIn (Some job) file submissions)))
+        let evaluate () = turns.Evaluate(fun () -> Input.during job (fun () -> runIn (Some job) file submissions))
+        let ran = interruption.During(id, begins, evaluate)
         if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
         let last = lastOf ran
         if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
@@ -335,15 +309,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// What the session's code rests on.
     member _.Rests : Reference list = surroundings.All
 
-    /// Asks an eval to stop if it is the one under way: it wakes up if it waits, and is aborted where the runtime can do that.
-    member _.Interrupt(eval: int64) =
-        lock interrupting (fun () ->
-            if evaluating = Some eval then
-                interruptRequested <- true
-                Input.stop ()
-                running |> Option.iter (fun thread ->
-                    thread.Interrupt()
-                    interruptSession session))
+    /// Asks an eval to stop if it is the one under way.
+    member _.Interrupt(eval: int64) = interruption.Interrupt eval
 
     /// Runs once what a first evaluation needs, so that it need not wait for it; defines nothing.
     member _.WarmUp() =
@@ -358,4 +325,5 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// Releases what the session holds besides its memory.
     member _.End() =
         thread.Replace()
+        interruption.End()
         turns.Evaluate(fun () -> endSession session)

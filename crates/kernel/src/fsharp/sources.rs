@@ -74,6 +74,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Sha256.fs"
     "Surroundings.fs"
     "Bound.fs"
+    "Interruption.fs"
     "SubmissionThread.fs"
     "Evaluator.fs"
     "Documentation.fs"
