@@ -5,6 +5,7 @@ mod fsharp;
 mod python;
 mod typescript;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -56,7 +57,10 @@ pub fn spans(code: &str, language: Option<&Language>) -> Vec<(Syntax, Range<usiz
     let mut syntax = vec![Syntax::Plain; code.len()];
     if let Some(grammar) = language.and_then(Grammar::of) {
         let tree = PARSERS.with_borrow_mut(|parsers| {
-            parse(parsers.entry(grammar).or_insert_with(|| grammar.parser()).as_mut()?, code)
+            parse(
+                parsers.entry(grammar).or_insert_with(|| grammar.parser()).as_mut()?,
+                &grammar.readable(code),
+            )
         });
         if let Some(tree) = tree {
             grammar.mark(&tree, &mut syntax);
@@ -66,7 +70,7 @@ pub fn spans(code: &str, language: Option<&Language>) -> Vec<(Syntax, Range<usiz
 }
 
 /// None where it takes longer than colours are worth.
-fn parse(parser: &mut Parser, code: &str) -> Option<Tree> {
+fn parse(parser: &mut Parser, code: &[u8]) -> Option<Tree> {
     let deadline = Instant::now() + PATIENCE;
     let mut is_late = |_: &ParseState| match Instant::now() > deadline {
         true => ControlFlow::Break(()),
@@ -74,7 +78,7 @@ fn parse(parser: &mut Parser, code: &str) -> Option<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut is_late);
     // The end is asked for too, and what would be behind it.
-    let mut rest_from = |at, _| code.as_bytes().get(at..).unwrap_or_default();
+    let mut rest_from = |at, _| code.get(at..).unwrap_or_default();
     let tree = parser.parse_with_options(&mut rest_from, None, Some(options));
     if tree.is_none() {
         // It would go on with this code next time.
@@ -91,6 +95,14 @@ impl Grammar {
             "python" => Some(Self::Python),
             "javascript" | "typescript" => Some(Self::TypeScript),
             _ => None,
+        }
+    }
+
+    /// A code as its grammar can read it, with each byte in its place.
+    fn readable(self, code: &str) -> Cow<'_, [u8]> {
+        match self {
+            Self::Bash => bash::readable(code),
+            Self::Fsharp | Self::Python | Self::TypeScript => Cow::Borrowed(code.as_bytes()),
         }
     }
 
@@ -217,7 +229,7 @@ mod tests {
 
     #[test]
     fn code_that_makes_no_sense_is_there_whole() {
-        ["\u{1b}[31m", "größe = '漢字🙂", "%%timeit\n(((", "\0", "\r\n"]
+        ["{\u{f0000}", "{1..2\u{10ffff}", "\u{1b}[31m", "größe = '漢字🙂", "%%timeit\n(((", "\0", "\r\n"]
             .iter()
             .for_each(|code| is_whole(code));
     }

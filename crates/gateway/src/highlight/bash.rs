@@ -1,8 +1,19 @@
 //! Bash, by tree-sitter's grammar of it.
 
+use std::borrow::Cow;
+
 use tree_sitter::Node;
 
 use super::{Syntax, syntax_of_sign};
+
+/// The grammar asks C's `isdigit` of a character after `{`, which reads beyond its table for one that is not ASCII. To Bash each of
+/// their bytes is a part of a word.
+pub(super) fn readable(code: &str) -> Cow<'_, [u8]> {
+    match code.is_ascii() {
+        true => Cow::Borrowed(code.as_bytes()),
+        false => Cow::Owned(code.bytes().map(|byte| if byte.is_ascii() { byte } else { b'_' }).collect()),
+    }
+}
 
 /// What a node is, if that can be told from it alone, and whether its parts can be something else.
 pub(super) fn syntax_of(node: Node<'_>) -> (Option<Syntax>, bool) {
