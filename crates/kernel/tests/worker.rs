@@ -13,8 +13,12 @@ mod support;
 #[path = "worker/awaits.rs"]
 mod awaits;
 
+#[path = "worker/engines.rs"]
+mod engines;
+
 #[path = "worker/exploring.rs"]
 mod exploring;
+
 #[path = "worker/reviewing.rs"]
 mod reviewing;
 

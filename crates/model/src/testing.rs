@@ -131,7 +131,7 @@ fn is_zero(count: &u64) -> bool {
 pub struct TestResult {
     /// Its full name, with the arguments it was given.
     pub name: String,
-    /// Whose test it is: `xUnit`, `NUnit`, `MSTest`, `Expecto`.
+    /// Whose test it is: `xUnit`, `NUnit`, `MSTest`, `Expecto`, `TUnit`, or the name of another framework's adapter.
     pub framework: String,
     /// The assembly it is in; none where the session's code defined it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,6 +141,9 @@ pub struct TestResult {
     pub categories: Vec<String>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+    /// The end of what it wrote to its framework's own output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: TestOutcome,

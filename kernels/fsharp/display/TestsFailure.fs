@@ -40,7 +40,7 @@ let private unwrapped (e: exn) : exn =
         | e -> e
     go e
 
-let private frameworks = [ "NUnit."; "Xunit."; "Microsoft.VisualStudio.TestTools."; "Microsoft.VisualStudio.TestPlatform."; "Expecto." ]
+let private frameworks = [ "NUnit."; "Xunit."; "Microsoft.VisualStudio.TestTools."; "Microsoft.VisualStudio.TestPlatform."; "Expecto."; "TUnit." ]
 
 let private foreign =
     frameworks
@@ -58,8 +58,8 @@ let private withRealFile (frame: string) : string =
     if not found.Success || File.Exists found.Groups.[1].Value then frame
     else frame.Substring(0, found.Index) + ", line " + found.Groups.[2].Value
 
-let private framesOf (e: exn) : string list =
-    match e.StackTrace with
+let private framesOf (stack: string) : string list =
+    match stack with
     | null -> []
     | stack ->
         stack.Split '\n'
@@ -91,17 +91,31 @@ let private actualIn = labelled @"^\s*(?:actual|but was):[ \t]*(\S.*)$"
 let private bracketedExpected = labelled @"\bExpected(?: any value except)?:<(.*?)>\."
 let private bracketedActual = labelled @"\bActual:<(.*?)>\."
 
-let private failureOf (e: exn) : Failure =
-    let message = messageOf e
-    let frames = framesOf e
-    let told (name: string) (ways: (string -> string option) list) =
-        property name e |> Option.orElseWith (fun () -> ways |> List.tryPick (fun way -> way message)) |> Option.map (cut valueLength)
-    { Kind = e.GetType().FullName
+let private expectedBy (message: string) = [ bracketedExpected; expectedIn ] |> List.tryPick (fun way -> way message)
+let private actualBy (message: string) = [ bracketedActual; actualIn ] |> List.tryPick (fun way -> way message)
+
+let private failure (kind: string) (message: string) (stack: string) (expected: string option) (actual: string option) : Failure =
+    let frames = framesOf stack
+    { Kind = kind
       Message = cut messageLength message
-      Expected = told "Expected" [ bracketedExpected; expectedIn ]
-      Actual = told "Actual" [ bracketedActual; actualIn ]
+      Expected = expected |> Option.orElse (expectedBy message) |> Option.map (cut valueLength)
+      Actual = actual |> Option.orElse (actualBy message) |> Option.map (cut valueLength)
       Stack = frames
       Place = placeOf frames }
+
+let private failureOf (e: exn) : Failure = failure (e.GetType().FullName) (messageOf e) e.StackTrace (property "Expected" e) (property "Actual" e)
+
+/// A failure that an engine tells in words: the type of what was raised, what it says, and the stack.
+let ofText (kind: string) (message: string) (stack: string) : Failure = failure kind (message.Replace("\r\n", "\n")) stack None None
+
+/// What stands before the message of what was raised, where an engine writes both as one.
+let private raisedKind = Regex(@"^([A-Z]\w*(?:\.\w+)+)\s?: ", RegexOptions.CultureInvariant)
+
+/// The same where the type stands before what it says, unless it is a failed assertion, whose type is given.
+let ofMessage (assertion: string) (message: string) (stack: string) : Failure =
+    let found = raisedKind.Match message
+    if found.Success then ofText found.Groups.[1].Value (message.Substring found.Length) stack
+    else ofText assertion message stack
 
 /// Whether it says no more than that the test is not content.
 let isAssertion (failure: Failure) : bool = frameworks |> List.exists (fun owner -> failure.Kind.StartsWith(owner, StringComparison.Ordinal))

@@ -23,6 +23,8 @@ let mutable session: unit -> Session = fun () -> { References = []; Own = []; Is
 /// What was found.
 type Found =
     { Suites: Suite list
+      /// Those of compiled assemblies.
+      Engines: Engine list
       Holders: Holder list
       /// The test frameworks that something refers to.
       Frameworks: string list
@@ -33,7 +35,7 @@ type Found =
       /// What could not be looked at.
       Notes: string list }
 
-let private frameworks = [ "nunit.framework"; "xunit.core"; "xunit.v3.core"; "Microsoft.VisualStudio.TestPlatform.TestFramework"; "Microsoft.VisualStudio.QualityTools.UnitTestFramework"; "MSTest.TestFramework"; "Expecto" ]
+let private frameworks = [ "nunit.framework"; "xunit.core"; "xunit.v3.core"; "Microsoft.VisualStudio.TestPlatform.TestFramework"; "Microsoft.VisualStudio.QualityTools.UnitTestFramework"; "MSTest.TestFramework"; "Expecto"; "TUnit.Core" ]
 
 let private isFramework (name: string) = List.contains name frameworks
 
@@ -117,7 +119,9 @@ let private compiled (references: string list) : Assembly list * string list =
     let hasFile (assembly: Assembly) = not assembly.IsDynamic && not (String.IsNullOrEmpty assembly.Location)
     let others = AppDomain.CurrentDomain.GetAssemblies() |> Seq.filter hasFile |> List.ofSeq
     let all = (loaded |> List.choose (function Ok assembly -> Some assembly | Error _ -> None)) @ others
-    all |> List.distinct |> List.filter (fun assembly -> not (List.isEmpty (frameworksOf assembly))), notes
+    let mayHaveTests (assembly: Assembly) =
+        (not (List.isEmpty (frameworksOf assembly)) && not (Engines.isOnlyNeeded assembly)) || Engines.hasAdapter assembly
+    all |> List.distinct |> List.filter mayHaveTests, notes
 
 /// What an assembly and those that it needs are, as far as they are loaded: another build of any of them gives another.
 let private fingerprintOf (assembly: Assembly) : string =
@@ -137,8 +141,24 @@ let private fingerprintOf (assembly: Assembly) : string =
         version.ToByteArray() |> Array.iteri (fun index part -> combined.[index] <- combined.[index] ^^^ part)
     Guid(combined).ToString "N"
 
-let private suitesOf (holders: Holder list) : Suite list =
-    [ TestsExpecto.suites; TestsXunit.suites; TestsNunit.suites; TestsMstest.suites ] |> List.collect (fun suites -> suites holders)
+/// Those who read tests without an engine, by the framework.
+let private readers =
+    [ "Expecto", TestsExpecto.suites; "xUnit", TestsXunit.suites; "NUnit", TestsNunit.suites; "MSTest", TestsMstest.suites ]
+
+/// The tests of an assembly that no engine is at hand for, and a word on it where some were found.
+let private withoutEngine (assembly: Assembly) (framework: string, reason: string) : Suite list * string list =
+    let name = assembly.GetName().Name
+    let types, notes = typesOf assembly
+    let holders = types |> List.filter mayHold |> List.map (fun kind -> holderOf (Some name) kind.FullName kind)
+    match readers |> List.filter (fun (known, _) -> known = framework) |> List.collect (fun (_, read) -> read holders) with
+    | [] when readers |> List.exists (fun (known, _) -> known = framework) -> [], notes
+    | [] -> [], sprintf "the tests of %s in %s cannot be run: %s" framework name reason :: notes
+    | some -> some, sprintf "the tests of %s in %s run without its own engine, so not all of it works: %s" framework name reason :: notes
+
+let private ofAssembly (assembly: Assembly) : Engine list * Suite list * string list =
+    let engines, missing = Engines.ofAssembly assembly
+    let read = missing |> List.map (withoutEngine assembly)
+    engines, List.collect fst read, List.collect snd read
 
 /// All tests there are, except those in assemblies that are as is said. None of the session's code runs for it.
 let find (known: Map<string, string>) : Found =
@@ -146,26 +166,23 @@ let find (known: Map<string, string>) : Found =
     let types = submitted own isGone
     let ofSession = prompt types :: defined types
     let assemblies, unloaded = compiled references
-    let ofAssembly (assembly: Assembly) =
-        let types, notes = typesOf assembly
-        let name = assembly.GetName().Name
-        types |> List.filter mayHold |> List.map (fun kind -> holderOf (Some name) kind.FullName kind), notes
     let told = assemblies |> List.map (fun assembly -> assembly, assembly.GetName().Name, fingerprintOf assembly)
     let isKnown (_, name, fingerprint) = known.TryFind name = Some fingerprint
     let read = told |> List.filter (isKnown >> not) |> List.map (fun (assembly, _, _) -> ofAssembly assembly)
     let referred = references |> List.map Path.GetFileNameWithoutExtension |> List.filter isFramework
-    { Suites = suitesOf ofSession @ (read |> List.collect (fst >> suitesOf))
+    { Suites = (readers |> List.collect (fun (_, read) -> read ofSession)) @ (read |> List.collect (fun (_, suites, _) -> suites))
+      Engines = read |> List.collect (fun (engines, _, _) -> engines)
       Holders = ofSession
       Frameworks = List.distinct (referred @ List.collect frameworksOf assemblies)
       Assemblies = told |> List.map (fun (_, name, fingerprint) -> name, fingerprint) |> List.distinct
       Unchanged = told |> List.filter isKnown |> List.map (fun (_, name, _) -> name) |> List.distinct
-      Notes = unloaded @ List.collect snd read }
+      Notes = unloaded @ List.collect (fun (_, _, notes) -> notes) read }
 
 /// What would make tests be found, where none was: there are so many, which nothing selects.
 let advice (found: Found) (count: int) : string =
     match count, found.Frameworks with
     | 0, [] ->
-        "no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest or Expecto, and define tests with its attributes"
+        "no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest, TUnit or Expecto, and define tests with its attributes"
     | 0, frameworks ->
         sprintf "no test was found, although %s is referred to: mark functions or methods with its attributes, or `#r` the assembly of your tests" (String.concat ", " frameworks)
     | count, _ -> sprintf "none of the %d tests is meant: the pattern is a part of a name, or with `*` the whole of it, and a category is named whole" count
@@ -179,7 +196,26 @@ type Listed =
       Skipped: string option
       Cases: int option }
 
-/// The tests that a filter selects, how many there are, and what is to be said besides. None of the session's code runs.
+/// How long an engine may take to find tests.
+let private findingLimit = TimeSpan.FromSeconds 60.
+
+/// The tests of an engine, or why they could not be found.
+let private listedBy (engine: Engine) : Result<Listed list, string> =
+    let listed (case: EngineCase) : Listed =
+        { Name = case.Name
+          Framework = engine.Framework
+          Assembly = Some engine.Assembly
+          Categories = case.Categories
+          Skipped = case.Skipped |> Option.orElse (if case.IsExplicit then Some "explicit" else None)
+          Cases = Some 1 }
+    let why (reason: string) = Error(sprintf "the tests of %s in %s were not found: %s" engine.Framework engine.Assembly reason)
+    match Limited.run findingLimit (fun _ -> engine.Find()) with
+    | Limited.Ended (Ok cases) -> Ok(List.map listed cases)
+    | Limited.Ended (Error e) -> why e.Message
+    | Limited.OutOfTime _ -> why (sprintf "it took longer than %.0f s" findingLimit.TotalSeconds)
+
+/// The tests that a filter selects, how many there are, and what is to be said besides. None of the session's own code runs; that of
+/// compiled assemblies runs as far as their framework's engine needs it, to find the arguments of tests.
 let list (filter: Filter) : Listed list * int * string list =
     let found = find Map.empty
     let told (declared: Declared) : Listed =
@@ -198,6 +234,9 @@ let list (filter: Filter) : Listed list * int * string list =
         |> List.collect (fun suite -> suite.Declared)
         |> List.filter (fun declared -> not (isAllThere && declared.Framework = "Expecto" && declared.Assembly.IsNone))
         |> List.map told
-    let all = (if isAllThere then there |> List.concat |> List.map ofValue else []) @ declared
+    let engines = found.Engines |> List.map listedBy
+    let compiled = engines |> List.collect (function Ok listed -> listed | Error _ -> [])
+    let notes = found.Notes @ (engines |> List.choose (function Error note -> Some note | Ok _ -> None))
+    let all = (if isAllThere then there |> List.concat |> List.map ofValue else []) @ declared @ compiled
     let meant = all |> List.filter (fun one -> selects filter one.Name one.Categories)
-    meant, all.Length, found.Notes @ (if List.isEmpty meant then [ advice found all.Length ] else [])
+    meant, all.Length, notes @ (if List.isEmpty meant then [ advice found all.Length ] else [])

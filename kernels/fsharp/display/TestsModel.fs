@@ -59,6 +59,8 @@ type Ran =
       Assembly: string option
       Categories: string list
       Outcome: Outcome
+      /// What it wrote to its framework's own output.
+      Output: string
       Took: TimeSpan }
 
 /// What a test raises to say that it is not to be run.
@@ -93,6 +95,9 @@ type Filter =
       Pattern: string option
       Category: string option }
 
+/// Selects all.
+let everyTest: Filter = { Pattern = None; Category = None }
+
 let private isLike (pattern: string) (name: string) =
     if pattern.Contains "*" then
         let expression = "^" + Text.RegularExpressions.Regex.Escape(pattern).Replace("\\*", ".*") + "$"
@@ -122,3 +127,30 @@ let mayHoldMeant (filter: Filter) (declared: Declared) : bool =
 let selects (filter: Filter) (name: string) (categories: string list) : bool =
     Option.forall (fun pattern -> isLike pattern name) filter.Pattern
     && Option.forall (fun category -> List.exists (same category) categories) filter.Category
+
+/// A test as the engine of its framework knows it.
+type EngineCase =
+    { /// As the framework writes it, with the arguments.
+      Name: string
+      Categories: string list
+      /// Why it is not run, where that is known before.
+      Skipped: string option
+      /// It runs only where it is meant alone.
+      IsExplicit: bool
+      /// What the engine knows it by.
+      Key: obj }
+
+/// What an engine tells of a run, one after the other.
+type Progress =
+    | Began of name: string
+    /// A test has ended; something around tests, such as what sets them up, only where it failed.
+    | Ended of name: string * categories: string list * outcome: Outcome * took: TimeSpan * output: string
+
+/// The tests of one assembly, by the engine of their framework.
+type Engine =
+    { Framework: string
+      Assembly: string
+      /// Finds its tests. This may run code of theirs: what gives them their arguments.
+      Find: unit -> EngineCase list
+      /// Runs these of them; None is all of them, as their author wants them run. It returns when they have ended.
+      Run: EngineCase list option -> (Progress -> unit) -> CancellationToken -> unit }

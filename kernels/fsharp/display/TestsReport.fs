@@ -37,6 +37,13 @@ let private indented (text: string) =
     let margin = if Array.isEmpty lines then 0 else lines |> Seq.map (fun line -> line.Length - line.TrimStart().Length) |> Seq.min
     lines |> Seq.map (fun line -> "    " + line.Substring margin) |> String.concat "\n"
 
+/// How much is told of what a test wrote, in characters: its end, since what failed wrote last.
+let private outputLength = 4000
+
+let private shortened (output: string) =
+    let output = output.Trim()
+    if output.Length <= outputLength then output else "…" + output.Substring(output.Length - outputLength)
+
 let private line (ran: Ran) : string =
     match ran.Outcome with
     | Passed -> sprintf "passed   %s (%s)" ran.Name (seconds ran.Took)
@@ -50,7 +57,8 @@ let private line (ran: Ran) : string =
             | None, first :: _ -> "\n    at " + first
             | None, [] -> ""
         let kind = if TestsFailure.isAssertion failure then "" else " " + failure.Kind
-        sprintf "failed   %s (%s)%s\n%s%s" ran.Name (seconds ran.Took) kind message where
+        let output = if ran.Output.Trim() = "" then "" else "\n    it wrote:\n" + indented (shortened ran.Output)
+        sprintf "failed   %s (%s)%s\n%s%s%s" ran.Name (seconds ran.Took) kind message where output
 
 let private summary (run: Run) : string =
     let parts = [ passed run, "passed"; failed run, "failed"; timedOut run, "timed out"; skipped run, "skipped" ]
@@ -89,6 +97,7 @@ let private testJson (ran: Ran) : string =
         @ optional "assembly" ran.Assembly
         @ (if List.isEmpty ran.Categories then [] else [ ("categories", JsonText.array (List.map JsonText.text ran.Categories)) ])
         @ [ "durationMs", number ran.Took.TotalMilliseconds; "outcome", JsonText.text outcome ]
+        @ (match shortened ran.Output with "" -> [] | output -> [ ("output", JsonText.text output) ])
         @ more
     )
 

@@ -1,7 +1,9 @@
-/// Runs tests one after the other, each on a thread of its own that has so much time and no more.
+/// Runs tests one after the other, each for so long at most: those of compiled assemblies by the engines of their frameworks, those that
+/// the session's code defined by what is known of their frameworks here.
 module internal MainstayDisplay.TestsRunning
 
 open System
+open System.Collections.Concurrent
 open System.Diagnostics
 open System.Threading
 open MainstayDisplay.TestsModel
@@ -19,46 +21,15 @@ type Run =
       Unchanged: string list
       Notes: string list }
 
-/// The stack of a test, in bytes. Only what is used of it takes memory.
-let private stackSize = 64 * 1024 * 1024
-
-/// How long a test that ran out of time has to end.
-let private grace = TimeSpan.FromMilliseconds 500.
-
-type private Ending<'T> =
-    | Ended of Result<'T, exn>
-    | OutOfTime of goesOn: bool
-
-/// Runs something for so long at most. What does not end then is left to itself.
-let private within (limit: TimeSpan) (work: CancellationToken -> 'T) : Ending<'T> =
-    let cancel = new CancellationTokenSource()
-    let ended: Result<'T, exn> option ref = ref None
-    let thread = Thread((fun () -> ended.Value <- Some(try Ok(work cancel.Token) with e -> Error e)), stackSize, IsBackground = true, Name = "test")
-    // What is called by a cancellation is the test's code, and may do anything.
-    let stop () =
-        cancel.CancelAfter 0
-        thread.Interrupt()
-    thread.Start()
-    try
-        if thread.Join limit then Ended(Option.get ended.Value)
-        else
-            stop ()
-            OutOfTime(not (thread.Join grace))
-    with _ ->
-        // The run is cancelled. It ends when the test does: who cancels it kills what does not.
-        stop ()
-        thread.Join()
-        reraise ()
-
 let private ranOf (name: string) (declared: Declared) (categories: string list) (outcome: Outcome) (took: TimeSpan) : Ran =
-    { Name = name; Framework = declared.Framework; Assembly = declared.Assembly; Categories = categories; Outcome = outcome; Took = took }
+    { Name = name; Framework = declared.Framework; Assembly = declared.Assembly; Categories = categories; Outcome = outcome; Output = ""; Took = took }
 
 /// What is said of something that ended or did not, and whether it goes on.
-let private outcomeOf (limit: TimeSpan) (ending: Ending<unit>) : Outcome * bool =
+let private outcomeOf (limit: TimeSpan) (ending: Limited.Ending<unit>) : Outcome * bool =
     match ending with
-    | Ended (Ok ()) -> Passed, false
-    | Ended (Error e) -> TestsFailure.outcomeOf e, false
-    | OutOfTime goesOn -> TimedOut limit, goesOn
+    | Limited.Ended (Ok ()) -> Passed, false
+    | Limited.Ended (Error e) -> TestsFailure.outcomeOf e, false
+    | Limited.OutOfTime goesOn -> TimedOut limit, goesOn
 
 let private runCase (limit: TimeSpan) (declared: Declared, case: Case) : Ran * bool =
     let ran = ranOf case.Name declared case.Categories
@@ -67,22 +38,22 @@ let private runCase (limit: TimeSpan) (declared: Declared, case: Case) : Ran * b
     | None ->
         let limit = match case.TimeLimit with Some own when own < limit -> own | Some _ | None -> limit
         let watch = Stopwatch.StartNew()
-        let outcome, goesOn = outcomeOf limit (within limit case.Run)
+        let outcome, goesOn = outcomeOf limit (Limited.run limit case.Run)
         ran outcome watch.Elapsed, goesOn
 
 /// The cases of a test; what comes of finding them out where that fails.
 let private expanded (limit: TimeSpan) (declared: Declared) : Result<Case list, Ran * bool> =
-    match within limit (fun _ -> declared.Expand()) with
-    | Ended (Ok cases) -> Ok cases
-    | Ended (Error e) -> Error(ranOf declared.Name declared declared.Categories (TestsFailure.outcomeOf e) TimeSpan.Zero, false)
-    | OutOfTime goesOn -> Error(ranOf declared.Name declared declared.Categories (TimedOut limit) limit, goesOn)
+    match Limited.run limit (fun _ -> declared.Expand()) with
+    | Limited.Ended (Ok cases) -> Ok cases
+    | Limited.Ended (Error e) -> Error(ranOf declared.Name declared declared.Categories (TestsFailure.outcomeOf e) TimeSpan.Zero, false)
+    | Limited.OutOfTime goesOn -> Error(ranOf declared.Name declared declared.Categories (TimedOut limit) limit, goesOn)
 
 let private closed (limit: TimeSpan) (suite: Suite) (framework: string) : (Ran * bool) list =
-    match outcomeOf limit (within limit (fun _ -> suite.Close())) with
+    match outcomeOf limit (Limited.run limit (fun _ -> suite.Close())) with
     | Passed, _
     | Skipped _, _ -> []
     | (Failed _ | TimedOut _) as outcome, goesOn ->
-        [ ({ Name = suite.Name + " (ending)"; Framework = framework; Assembly = None; Categories = []; Outcome = outcome; Took = TimeSpan.Zero }, goesOn) ]
+        [ ({ Name = suite.Name + " (ending)"; Framework = framework; Assembly = None; Categories = []; Outcome = outcome; Output = ""; Took = TimeSpan.Zero }, goesOn) ]
 
 /// What came of a suite.
 type private SuiteRun =
@@ -108,11 +79,106 @@ let private runSuite (filter: Filter) (limit: TimeSpan) (suite: Suite) : SuiteRu
       Count = count + (others |> List.sumBy (fun declared -> defaultArg declared.Cases 1))
       GoesOn = goesOn || List.exists snd results }
 
+let private isNamed (name: string) (filter: Filter) = filter.Pattern |> Option.exists (fun pattern -> String.Equals(pattern, name, StringComparison.OrdinalIgnoreCase))
+
+/// What an engine told until it ended, or nothing more came for too long.
+type private Attempt =
+    { Told: Ran list
+      /// The tests under way when time was up; None where it was not.
+      Hung: string list option
+      MayGoOn: bool }
+
+/// How long an engine may prepare a run, or end it, at least: no test runs meanwhile.
+let private preparing = TimeSpan.FromSeconds 60.
+
+let private attempt (limit: TimeSpan) (engine: Engine) (cases: EngineCase list option) : Attempt =
+    use told = new BlockingCollection<Progress>()
+    let cancel = new CancellationTokenSource()
+    let tell (progress: Progress) = try told.Add progress with :? InvalidOperationException | :? ObjectDisposedException -> ()
+    let thread =
+        Limited.thread (fun () ->
+            try
+                try engine.Run cases tell cancel.Token
+                with e -> tell (Ended(engine.Assembly, [], TestsFailure.outcomeOf e, TimeSpan.Zero, ""))
+            finally
+                try told.CompleteAdding() with :? ObjectDisposedException -> ())
+    let stop () =
+        cancel.CancelAfter 0
+        thread.Interrupt()
+    let ranOf (name, categories, outcome, took, output) : Ran =
+        { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = categories; Outcome = outcome; Output = output; Took = took }
+    let rec follow (ran: Ran list) (under: string list) =
+        let next = ref Unchecked.defaultof<Progress>
+        if told.TryTake(next, (if List.isEmpty under then max limit preparing else limit)) then
+            match next.Value with
+            | Began name -> follow ran (under @ [ name ])
+            | Ended (name, categories, outcome, took, output) -> follow (ranOf (name, categories, outcome, took, output) :: ran) (under |> List.filter ((<>) name))
+        elif told.IsCompleted then { Told = List.rev ran; Hung = None; MayGoOn = false }
+        else
+            stop ()
+            { Told = List.rev ran; Hung = Some under; MayGoOn = not (thread.Join Limited.grace) }
+    thread.Start()
+    try
+        follow [] []
+    with _ ->
+        // The run is cancelled. It ends when the test does: who cancels it kills what does not.
+        stop ()
+        thread.Join()
+        reraise ()
+
+/// Runs cases; where one hangs, those that had not begun run anew without it.
+let rec private runCases (limit: TimeSpan) (engine: Engine) (all: EngineCase list) (cases: EngineCase list option) : (Ran * bool) list =
+    let attempted = attempt limit engine cases
+    let ended = attempted.Told |> List.map (fun ran -> ran, false)
+    match attempted.Hung with
+    | None -> ended
+    | Some under ->
+        let names = match under with [] -> [ engine.Assembly + " (beginning)" ] | under -> under
+        let hung: (Ran * bool) list =
+            names |> List.map (fun name ->
+                { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = []; Outcome = TimedOut limit; Output = ""; Took = limit }, attempted.MayGoOn)
+        let over = set (names @ (attempted.Told |> List.map (fun ran -> ran.Name)))
+        let isOver (case: EngineCase) = over.Contains case.Name || over |> Set.exists (fun name -> name.StartsWith(case.Name + "(", StringComparison.Ordinal))
+        match defaultArg cases all |> List.filter (isOver >> not) with
+        | [] -> ended @ hung
+        | _ when List.isEmpty under -> ended @ hung
+        | left -> ended @ hung @ runCases limit engine all (Some left)
+
+let private runEngine (filter: Filter) (limit: TimeSpan) (engine: Engine) : SuiteRun =
+    let ranAs (name: string) (outcome: Outcome) (took: TimeSpan) : Ran =
+        { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = []; Outcome = outcome; Output = ""; Took = took }
+    let finding (outcome: Outcome) (goesOn: bool) =
+        { Results = [ ranAs (engine.Assembly + " (finding its tests)") outcome TimeSpan.Zero ]; Count = 0; GoesOn = goesOn }
+    match Limited.run limit (fun _ -> engine.Find()) with
+    | Limited.Ended (Error e) -> finding (TestsFailure.outcomeOf e) false
+    | Limited.OutOfTime goesOn -> finding (TimedOut limit) goesOn
+    | Limited.Ended (Ok []) -> { Results = []; Count = 0; GoesOn = false }
+    | Limited.Ended (Ok all) ->
+        let meant = all |> List.filter (fun case -> selects filter case.Name case.Categories)
+        // As their author wants them where all are meant; else one that is explicit runs where its whole name is given.
+        let isLeft (case: EngineCase) = case.IsExplicit && not (isNamed case.Name filter)
+        let results =
+            if meant.Length = all.Length && filter = everyTest then runCases limit engine all None
+            else
+                let left, run = meant |> List.partition isLeft
+                let skipped = left |> List.map (fun case -> { ranAs case.Name (Skipped "explicit: it runs where its whole name is given") TimeSpan.Zero with Categories = case.Categories }, false)
+                skipped @ (if List.isEmpty run then [] else runCases limit engine all (Some run))
+        { Results = List.map fst results; Count = all.Length; GoesOn = List.exists snd results }
+
+/// Frameworks put their own writers in the place of the console's, and some leave them there.
+let private withConsole (work: unit -> 'T) : 'T =
+    let output, error = Console.Out, Console.Error
+    try
+        work ()
+    finally
+        Console.SetOut output
+        Console.SetError error
+
 /// Runs the tests that a filter selects, except those in assemblies that are as is said.
 let run (filter: Filter) (known: Map<string, string>) (limit: TimeSpan) : Run =
     let watch = Stopwatch.StartNew()
     let found = find known
-    let ran = found.Suites |> List.map (runSuite filter limit)
+    let ran = withConsole (fun () -> (found.Suites |> List.map (runSuite filter limit)) @ (found.Engines |> List.map (runEngine filter limit)))
     let all = ran |> List.collect (fun suite -> suite.Results)
     { Ran = all
       Took = watch.Elapsed

@@ -54,7 +54,7 @@ fn compiled() -> PathBuf {
 }
 
 /// Compiles a library with the compiler of the SDK under test.
-fn compile(source: &Path, output: &Path, references: impl Iterator<Item = PathBuf>) {
+pub(super) fn compile(source: &Path, output: &Path, references: impl Iterator<Item = PathBuf>) {
     let parts = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap();
     let assemblies = fs::read_dir(parts.references).unwrap().map(|entry| entry.unwrap().path());
     let assemblies = assemblies.filter(|path| path.extension().is_some_and(|extension| extension == "dll"));
@@ -96,20 +96,21 @@ fn shop() -> String {
 }
 
 /// What a run put out.
-struct Tested {
-    run: TestRun,
+#[derive(Debug)]
+pub(super) struct Tested {
+    pub(super) run: TestRun,
     text: String,
     printed: String,
     report: JobReport,
 }
 
 impl Session {
-    async fn defines(&mut self, code: &str) {
+    pub(super) async fn defines(&mut self, code: &str) {
         let ran = self.eval(code).await;
         assert_eq!(ran.report.ending, JobEnding::Completed, "{:?}", ran.report.result.diagnostics);
     }
 
-    async fn test(&mut self, selection: &TestSelection) -> Tested {
+    pub(super) async fn test(&mut self, selection: &TestSelection) -> Tested {
         let (outputs, report) = self.outputs(&selection.code()).await;
         assert_eq!(report.ending, JobEnding::Completed, "{:?}", report.result.diagnostics);
         let mut printed = String::new();
@@ -125,11 +126,11 @@ impl Session {
         Tested { run, text: shown.data.text().to_owned(), printed, report }
     }
 
-    async fn test_all(&mut self) -> Tested {
+    pub(super) async fn test_all(&mut self) -> Tested {
         self.test(&TestSelection::default()).await
     }
 
-    async fn tests(&self, pattern: Option<&str>, category: Option<&str>) -> Tests {
+    pub(super) async fn tests(&self, pattern: Option<&str>, category: Option<&str>) -> Tests {
         let query =
             KernelQuery::Tests { pattern: pattern.map(str::to_owned), category: category.map(str::to_owned) };
         soon(self.worker.runner.kernel().unwrap().query(query)).await.unwrap().tests().unwrap()
@@ -137,7 +138,7 @@ impl Session {
 }
 
 /// A line for each test, without what differs from run to run.
-fn lines(run: &TestRun) -> String {
+pub(super) fn lines(run: &TestRun) -> String {
     let mut lines: Vec<_> = run.tests.iter().map(line).collect();
     lines.extend(run.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n")
@@ -414,8 +415,10 @@ async fn what_cannot_be_initialised_fails_and_hides_nothing_else() {
     session.defines("[<Xunit.Fact>]\nlet fine () = ()").await;
     insta::assert_snapshot!(lines(&session.test_all().await.run), @"
     xUnit fine: passed
-    Expecto Broken.Tests.all: System.Exception, the price list is gone (None, None)
     xUnit Broken.Tests.Prices.are there: System.Exception, the price list is gone (None, None)
+    Expecto Broken.Tests.all: System.Exception, the price list is gone (None, None)
+    note: the tests of xUnit in Broken.Tests run without its own engine, so not all of it works: xunit.execution.dotnet.dll is not in the build's folder
+    note: the tests of Expecto in Broken.Tests run without its own engine, so not all of it works: Could not resolve type 'Expecto.Impl' in assembly 'Expecto, Version=0.0.0.0, Culture=neutral, PublicKeyToken=null'.
     ");
 }
 
@@ -482,7 +485,7 @@ type Made() =
 #[tokio::test]
 async fn where_there_are_no_tests_it_is_said_what_would_make_some() {
     let mut session = Session::start().await;
-    insta::assert_snapshot!(session.test_all().await.text, @"no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest or Expecto, and define tests with its attributes");
+    insta::assert_snapshot!(session.test_all().await.text, @"no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest, TUnit or Expecto, and define tests with its attributes");
     session.defines(&nunit()).await;
     insta::assert_snapshot!(session.tests(None, None).await.notes.join("\n"), @"no test was found, although nunit.framework is referred to: mark functions or methods with its attributes, or `#r` the assembly of your tests");
 }

@@ -300,6 +300,7 @@ mod tests {
             assembly: assembly.map(str::to_owned),
             categories: Vec::new(),
             duration_ms: 1,
+            output: None,
             outcome: TestOutcome::Failed { failure: Box::new(failure.clone()) },
         };
         let mut failing = Failing::default();

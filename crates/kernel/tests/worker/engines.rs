@@ -1,0 +1,209 @@
+//! Compiled tests by the engines of their frameworks. The projects in `engines/` are built with the SDK under test; beside each stands
+//! what `dotnet test`, or the project's own program, says of each of its tests (`truth.tsv`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command as Program;
+use std::sync::OnceLock;
+
+use mainstay_model::{TestOutcome, TestRun, TestSelection, TestTimeout};
+
+use super::*;
+
+/// Projects that one session can refer to: a session has one version of an assembly.
+const TOGETHER: [&[&str]; 4] = [&["XU2", "NU", "MS", "EX"], &["XU3"], &["TU"], &["FN", "FX3"]];
+
+/// The folder of the built projects, filled once for all tests and for as long as their sources stay as they are.
+fn built() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(build).clone()
+}
+
+fn build() -> PathBuf {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engines");
+    let projects = || TOGETHER.iter().copied().flatten();
+    let files: Vec<_> = projects()
+        .flat_map(|name| [format!("{name}/{name}.fsproj"), format!("{name}/T.fs")])
+        .chain(["all.proj".to_owned(), "Directory.Build.props".to_owned()])
+        .collect();
+    let mut hash = Sha256::new();
+    for file in &files {
+        hash.update(fs::read(sources.join(file)).unwrap());
+    }
+    let host = choose(&support::search(Path::new("/nowhere"))).unwrap().parts().unwrap().host;
+    hash.update(host.to_string_lossy().as_bytes());
+    let hash: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let shelf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engines");
+    // Builds know the path that they are in, so one that was cut off is made again in its place.
+    let folder = shelf.join(hash);
+    fs::create_dir_all(&shelf).unwrap();
+    let lock = fs::File::create(shelf.join("lock")).unwrap();
+    lock.lock().unwrap();
+    if !folder.join("built").exists() {
+        for file in &files {
+            fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
+            fs::copy(sources.join(file), folder.join(file)).unwrap();
+        }
+        let output = Program::new(host)
+            .args(["msbuild", "all.proj", "-m", "-nodeReuse:false", "-v:quiet", "-nologo"])
+            .arg("-p:UseSharedCompilation=false")
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        fs::write(folder.join("built"), "").unwrap();
+    }
+    folder
+}
+
+/// What the truth says of each test: how often which outcome.
+type Outcomes = BTreeMap<String, BTreeMap<String, usize>>;
+
+fn count(outcomes: impl Iterator<Item = (String, String)>) -> Outcomes {
+    let mut counted = Outcomes::new();
+    for (name, outcome) in outcomes {
+        *counted.entry(name).or_default().entry(outcome).or_default() += 1;
+    }
+    counted
+}
+
+fn truth(project: &str) -> Outcomes {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engines").join(project).join("truth.tsv");
+    let text = fs::read_to_string(file).unwrap();
+    count(text.lines().map(|line| {
+        let (name, outcome) = line.split_once('\t').unwrap();
+        // What is explicit is not run, whatever its platform calls that.
+        (name.to_owned(), outcome.replace("NotRunnable", "NotExecuted"))
+    }))
+}
+
+/// What came of the tests of a project, by the names that the truth has for them: some platforms leave out the class.
+fn told(run: &TestRun, project: &str) -> Outcomes {
+    let truth = truth(project);
+    let known = |name: &str| {
+        let is_its = |known: &&String| {
+            name == *known || name.ends_with(&format!(".{known}")) || name.ends_with(&format!(": {known}"))
+        };
+        truth.keys().find(is_its).cloned().unwrap_or_else(|| name.to_owned())
+    };
+    let own = run.tests.iter().filter(|test| test.assembly.as_deref() == Some(project));
+    count(own.map(|test| {
+        let outcome = match &test.outcome {
+            TestOutcome::Passed => "Passed",
+            TestOutcome::Skipped { .. } => "NotExecuted",
+            TestOutcome::Failed { .. } => "Failed",
+            TestOutcome::TimedOut { .. } => "TimedOut",
+        };
+        (known(&test.name), outcome.to_owned())
+    }))
+}
+
+async fn session_of(projects: &[&str]) -> Session {
+    let mut session = Session::start().await;
+    for project in projects {
+        let path = built().join(project).join(format!("bin/Debug/net10.0/{project}.dll"));
+        session.defines(&format!("#r @\"{}\"", path.display())).await;
+    }
+    session
+}
+
+async fn agrees_with_the_truth(projects: &[&str]) {
+    let mut session = session_of(projects).await;
+    for again in [false, true] {
+        let run = session.test_all().await.run;
+        for project in projects {
+            assert_eq!(told(&run, project), truth(project), "{project}, again: {again}");
+        }
+        assert_eq!((&run.notes, run.must_restart), (&Vec::new(), false));
+    }
+}
+
+#[tokio::test]
+async fn xunit_2_nunit_mstest_and_expecto_say_what_dotnet_test_says() {
+    agrees_with_the_truth(TOGETHER[0]).await;
+}
+
+#[tokio::test]
+async fn xunit_3_says_what_its_own_program_says() {
+    agrees_with_the_truth(TOGETHER[1]).await;
+}
+
+#[tokio::test]
+async fn tunit_says_what_its_own_program_says() {
+    agrees_with_the_truth(TOGETHER[2]).await;
+}
+
+#[tokio::test]
+async fn properties_of_fscheck_are_run() {
+    agrees_with_the_truth(TOGETHER[3]).await;
+}
+
+fn selection(pattern: Option<&str>, category: Option<&str>) -> TestSelection {
+    TestSelection {
+        pattern: pattern.map(str::to_owned),
+        category: category.map(str::to_owned),
+        ..TestSelection::default()
+    }
+}
+
+#[tokio::test]
+async fn tests_are_chosen_by_name_and_category_and_explicit_ones_by_their_whole_name() {
+    let mut session = session_of(TOGETHER[0]).await;
+    let mut told = Vec::new();
+    for (pattern, category) in [
+        (Some("theory"), None),
+        (Some("NU.Tests.sum(1,1)"), None),
+        (Some("expl"), None),
+        (Some("NU.Tests.expl"), None),
+        (Some("Rows (1"), None),
+        (Some("all.theory.1"), None),
+        (None, Some("slow")),
+    ] {
+        let run = session.test(&selection(pattern, category)).await.run;
+        told.push(format!("{pattern:?} {category:?}\n{}", testing::lines(&run)));
+    }
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[tokio::test]
+async fn what_a_test_wrote_comes_with_it_and_a_failure_with_its_place() {
+    let mut session = session_of(&["XU2"]).await;
+    let tested = session.test(&selection(Some("WithFixture"), None)).await;
+    let test = |name: &str| tested.run.tests.iter().find(|test| test.name.ends_with(name)).unwrap();
+    assert_eq!(test(".Uses").output.as_deref(), Some("hello from output"));
+    let TestOutcome::Failed { failure } = &test(".Throws").outcome else { panic!("{tested:?}") };
+    assert!(failure.file.as_deref().unwrap().ends_with("/XU2/T.fs"), "{failure:?}");
+    assert_eq!(failure.line, Some(46));
+}
+
+#[tokio::test]
+async fn compiled_tests_are_listed_as_their_engines_know_them() {
+    let session = session_of(TOGETHER[0]).await;
+    let listed = session.tests(None, Some("slow")).await;
+    let names: Vec<_> = listed.items.iter().map(|test| format!("{} {}", test.framework, test.name)).collect();
+    insta::assert_snapshot!(names.join("\n"), @"
+    xUnit XU2.Tests.traited
+    NUnit NU.Tests.cat
+    MSTest MS.Tests.Slow
+    ");
+}
+
+#[tokio::test]
+async fn a_compiled_test_that_hangs_is_given_up_and_the_others_run() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks/Hanging.Tests.fs");
+    let nunit = built().join("NU/bin/Debug/net10.0/nunit.framework.dll");
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("Hanging.Tests.dll");
+    testing::compile(&source, &library, [nunit.clone()].into_iter());
+    let mut session = Session::start().await;
+    session.defines(&format!("#r @\"{}\"\n#r @\"{}\"", nunit.display(), library.display())).await;
+    let limit = TestTimeout::new(2000);
+    let run = session.test(&TestSelection { timeout_ms: limit, ..TestSelection::default() }).await.run;
+    insta::assert_snapshot!(testing::lines(&run), @r"
+    NUnit Hanging.Tests.adds before: passed
+    NUnit Hanging.Tests.hangs: over 2000 ms
+    NUnit Hanging.Tests.subtracts after: passed
+    ");
+    assert!(!run.must_restart, "what can be woken up ends");
+}

@@ -1,0 +1,97 @@
+/// Expecto, by its own evaluation, whose printers tell what happens.
+module internal MainstayDisplay.EngineExpecto
+
+open System
+open System.Reflection
+open System.Threading
+open Microsoft.FSharp.Reflection
+open MainstayDisplay.EngineCalls
+open MainstayDisplay.TestsModel
+
+let private everyMember = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Static
+
+let private nameOf (labels: obj) = String.Join(".", labels :?> string list)
+
+/// A function of as many arguments as its type takes, which is known by name only.
+let rec private functionOf (kind: Type) (given: obj list) (work: obj list -> obj) : obj =
+    FSharpValue.MakeFunction(kind, fun argument ->
+        let given = given @ [ argument ]
+        let result = snd (FSharpType.GetFunctionElements kind)
+        if FSharpType.IsFunction result then functionOf result given work else work given)
+
+/// A record like another one, but for some of its fields.
+let private recordWith (changed: string -> Type -> obj option) (record: obj) : obj =
+    let kind = record.GetType()
+    let values = FSharpType.GetRecordFields kind |> Array.map (fun field -> changed field.Name field.PropertyType |> Option.defaultWith (fun () -> field.GetValue record))
+    FSharpValue.MakeRecord(kind, values)
+
+/// What a failed assertion says, and the stack that Expecto writes under it.
+let private failureOf (message: string) : Failure =
+    let isFrame (line: string) = line.TrimStart().StartsWith("at ", StringComparison.Ordinal) && line.Contains "("
+    let frames, words = message.Replace("\r\n", "\n").Split '\n' |> Array.partition isFrame
+    TestsFailure.ofText "Expecto.AssertException" ((String.concat "\n" words).Trim()) (String.concat "\n" frames)
+
+let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
+    let expecto = load "Expecto"
+    let own (name: string) = typeIn expecto ("Expecto." + name)
+    let evaluation = own "Impl"
+
+    let root =
+        lazy (
+            match callStatic evaluation "testFromAssemblyWithFilter" [ (fun (_: Type) -> true); assembly ] with
+            | null -> None
+            | found -> Some(get found "Value"))
+
+    let cases () =
+        let ofTest (test: obj) =
+            callStatic (own "TestModule") "toTestCodeList" [ test ] :?> System.Collections.IEnumerable
+            |> Seq.cast<obj>
+            |> Seq.map (fun one ->
+                { Name = nameOf (get one "name")
+                  Categories = []
+                  Skipped = (if text one "state" = "Pending" then Some "pending" else None)
+                  IsExplicit = false
+                  Key = null })
+            |> List.ofSeq
+        root.Value |> Option.map ofTest |> Option.defaultValue []
+
+    let only (meant: EngineCase list) (test: obj) =
+        let names = meant |> List.map (fun case -> case.Name) |> set
+        let isMeant (labels: string list) = names.Contains(nameOf labels)
+        let filter = callStatic (own "TestModule") "filter" [ "."; isMeant ]
+        if isNull filter || own "Test" = filter.GetType().BaseType then filter else call filter "Invoke" [ test ]
+
+    let printer (tell: Progress -> unit) =
+        let ended (name: obj) (outcome: Outcome) (took: obj) =
+            tell (Ended(string name, [], outcome, (match took with :? TimeSpan as took -> took | _ -> TimeSpan.Zero), ""))
+            box (async.Return())
+        let raised (e: exn) = Failed(TestsFailure.ofText (e.GetType().FullName) e.Message e.StackTrace)
+        let silent = (own "Impl+TestPrinters").GetProperty("silent", everyMember).GetValue null
+        silent |> recordWith (fun name kind ->
+            match name with
+            | "beforeEach" -> Some(functionOf kind [] (fun given -> tell (Began(string given.[0])); box (async.Return())))
+            | "passed" -> Some(functionOf kind [] (fun given -> ended given.[0] Passed given.[1]))
+            | "ignored" -> Some(functionOf kind [] (fun given -> ended given.[0] (Skipped(string given.[1])) null))
+            | "failed" -> Some(functionOf kind [] (fun given -> ended given.[0] (Failed(failureOf (string given.[1]))) given.[2]))
+            | "exn" -> Some(functionOf kind [] (fun given -> ended given.[0] (raised (given.[1] :?> exn)) given.[2]))
+            | _ -> None)
+
+    let run (meant: EngineCase list option) (tell: Progress -> unit) (token: CancellationToken) =
+        let evaluate (test: obj) =
+            let writer = own "Logging.ANSIOutputWriter"
+            let level = writer.GetMethod("setColourLevel", everyMember).GetParameters().[0].ParameterType
+            callStatic writer "setColourLevel" [ level.GetProperty("Colour0", everyMember).GetValue null ] |> ignore
+            let configuration = (own "Impl+ExpectoConfig").GetProperty("defaultConfig", everyMember).GetValue null
+            let printer = printer tell
+            let configuration =
+                configuration |> recordWith (fun name _ ->
+                    match name with
+                    | "printer" -> Some printer
+                    | "parallel" -> Some(box false)
+                    | _ -> None)
+            let work = callStatic evaluation "evalTestsWithCancel" [ token; configuration; test; false ]
+            let wait = typeof<Async>.GetMethod("RunSynchronously").MakeGenericMethod(work.GetType().GetGenericArguments())
+            wait.Invoke(null, BindingFlags.DoNotWrapExceptions, null, [| work; null; null |], null) |> ignore
+        root.Value |> Option.iter (match meant with None -> evaluate | Some meant -> only meant >> evaluate)
+
+    { Framework = "Expecto"; Assembly = assembly.GetName().Name; Find = cases; Run = run }

@@ -1,0 +1,39 @@
+/// Runs something on a thread of its own that has so much time and no more.
+module internal MainstayDisplay.Limited
+
+open System
+open System.Threading
+
+/// The stack of a test, in bytes. Only what is used of it takes memory.
+let private stackSize = 64 * 1024 * 1024
+
+/// How long what ran out of time has to end.
+let grace = TimeSpan.FromMilliseconds 500.
+
+type Ending<'T> =
+    | Ended of Result<'T, exn>
+    | OutOfTime of goesOn: bool
+
+/// A thread for tests, not begun.
+let thread (work: unit -> unit) = Thread(work, stackSize, IsBackground = true, Name = "test")
+
+/// Runs something for so long at most. What does not end then is left to itself.
+let run (limit: TimeSpan) (work: CancellationToken -> 'T) : Ending<'T> =
+    let cancel = new CancellationTokenSource()
+    let ended: Result<'T, exn> option ref = ref None
+    let thread = thread (fun () -> ended.Value <- Some(try Ok(work cancel.Token) with e -> Error e))
+    // What is called by a cancellation is the test's code, and may do anything.
+    let stop () =
+        cancel.CancelAfter 0
+        thread.Interrupt()
+    thread.Start()
+    try
+        if thread.Join limit then Ended(Option.get ended.Value)
+        else
+            stop ()
+            OutOfTime(not (thread.Join grace))
+    with _ ->
+        // The run is cancelled. It ends when the test does: who cancels it kills what does not.
+        stop ()
+        thread.Join()
+        reraise ()
