@@ -67,7 +67,7 @@ let ofValue (own: obj -> Bundle option) (bounds: Bounds) (looking: Looking) (val
     match value with
     | null -> None
     | value ->
-        match own value with
+        match own value |> Option.orElseWith (fun () -> Conventions.ofValue bounds looking value) with
         | Some bundle -> Some bundle
         | None ->
             match value with

@@ -120,6 +120,20 @@ let image (bytes: byte[]) : Rich =
     | Some bundle -> Rich bundle
     | None -> invalidArg "bytes" "they are no PNG, JPEG, GIF, WebP or SVG"
 
+let private isMime (kind: string) =
+    match kind.Split '/' with
+    | [| first; second |] -> [ first; second ] |> List.forall (fun part -> part <> "" && part |> Seq.forall (fun c -> c > ' ' && c < '\127'))
+    | _ -> false
+
+/// Anything that is written as text, under its MIME type, such as `mime "application/geo+json" map`.
+let mime (kind: string) (value: string) : Rich =
+    if not (isMime kind) then invalidArg "kind" "it must be a MIME type, such as `text/html` or `application/geo+json`"
+    if kind = "application/json" || kind.EndsWith("+json", StringComparison.Ordinal) then
+        let json = try Text.Json.JsonDocument.Parse value with e -> invalidArg "value" ("it must be JSON: " + e.Message)
+        json.Dispose()
+        Rich [ (kind, Json value) ]
+    else Rich [ (kind, Text value) ]
+
 let private chartOf (mark: Mark) (xs: seq<'x>) (ys: seq<'y>) : Chart =
     let isThere (items: obj) = items :? Array || items.GetType().IsGenericType && items.GetType().GetGenericTypeDefinition() = typedefof<list<_>>
     if not (isThere (box xs) && isThere (box ys)) then Sink.noteCode ()

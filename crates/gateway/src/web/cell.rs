@@ -195,10 +195,14 @@ fn foot(cell: &Cell) -> Markup {
     }
 }
 
-/// Whether a value stands above in a form that says more than this text of it.
+/// Whether a value stands above in a form that says more than this text of it, as a table does.
 fn is_shown(cell: &Cell, value: &str) -> bool {
     cell.parts.iter().any(|part| match part {
-        CellPart::Displayed { display, .. } => display.is_value && display.data.text() == value,
+        CellPart::Displayed { display, .. } => {
+            display.is_value
+                && (display.data.text() == value
+                    || display.data.form(mainstay_model::display::HTML).is_some())
+        }
         CellPart::Printed { .. }
         | CellPart::Gone
         | CellPart::Cut

@@ -387,17 +387,19 @@ fn a_picture_is_as_wide_as_its_code_says() {
 
 #[test]
 fn a_value_that_stands_in_a_richer_form_is_not_told_again() {
-    let shown = |text: &str| {
+    let shown = |text: &str, kind: &str| {
         let mut story = Story::default();
         let job = story.eval("frame");
-        let data = json!({ "text/plain": text, "text/html": "<table>" });
+        let data = json!({ "text/plain": text, kind: "<table>" });
         let body = json!({ "job": job, "isValue": true, "data": data });
         story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
         story.completes(job, value("the frame", "DataFrame"));
         story.shown()
     };
-    assert!(!shown("the frame").contains("the frame") && shown("the frame").contains("DataFrame"));
-    assert!(shown("in other words").contains("the frame"));
+    for rich in [shown("the frame", "text/x-frame"), shown("a table in words", "text/html")] {
+        assert!(!rich.contains("the frame") && rich.contains("DataFrame"), "{rich}");
+    }
+    assert!(shown("in other words", "text/x-frame").contains("the frame"));
 }
 
 #[test]

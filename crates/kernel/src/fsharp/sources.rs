@@ -33,6 +33,7 @@ const DISPLAY: &[SourceFile] = sources!["display/":
     "Table.fs"
     "Numbers.fs"
     "Plot.fs"
+    "Conventions.fs"
     "Forms.fs"
     "Sink.fs"
     "TestsModel.fs"

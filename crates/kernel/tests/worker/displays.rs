@@ -193,6 +193,56 @@ async fn markup_is_shown_as_what_it_is() {
 }
 
 #[tokio::test]
+async fn anything_is_shown_under_its_mime_type() {
+    let mut session = Session::start().await;
+    let map = "Mainstay.mime \"application/geo+json\" \"{\\\"type\\\": \\\"Point\\\"}\"";
+    let shown = session.value_display(map).await.unwrap();
+    assert_eq!(json_form(&shown, "application/geo+json"), serde_json::json!({"type": "Point"}));
+    let shown = session.value_display("Mainstay.mime \"text/x-plan\" \"1. go\"").await.unwrap();
+    assert_eq!(form(&shown, "text/x-plan"), "1. go");
+    for wrong in ["Mainstay.mime \"html\" \"<b>\"", "Mainstay.mime \"application/json\" \"{\""] {
+        let (_, report) = session.outputs(wrong).await;
+        assert!(matches!(report.ending, JobEnding::Raised(_)), "{wrong}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_packages_made_to_be_looked_at_is_shown_by_conventions() {
+    let mut session = Session::start().await;
+    let refer =
+        "#r \"nuget: Plotly.NET, 6.0.0\"\n#r \"nuget: Deedle, 8.1.0\"\n#r \"nuget: Giraffe.ViewEngine\"";
+    session.defines(refer).await;
+    session.defines("open Plotly.NET\nopen Deedle\nopen Giraffe.ViewEngine").await;
+
+    let chart = session.value_display("Chart.Line(x = [ 1; 2 ], y = [ 3; 4 ])").await.unwrap();
+    let figure = json_form(&chart, "application/vnd.plotly.v1+json");
+    assert_eq!(figure["data"][0]["type"], "scatter", "{figure}");
+
+    session
+        .defines(
+            "let prices = frame [ \"a\" => series [ 1 => 1.0; 2 => 2.5 ]; \"b\" => series [ 1 => 3.0 ] ]",
+        )
+        .await;
+    let frame = session.value_display("prices").await.unwrap();
+    insta::assert_snapshot!(frame.data.text(), @r"
+    Key    a  b
+    ───  ───  ─
+      1    1  3
+      2  2.5
+    ");
+    let series = session.value_display("prices.[\"a\"]").await.unwrap();
+    insta::assert_snapshot!(series.data.text(), @r"
+    Key  Value
+    ───  ─────
+      1      1
+      2    2.5
+    ");
+
+    let node = session.value_display("p [] [ str \"a < b\" ]").await.unwrap();
+    assert_eq!(form(&node, "text/html"), "<p>a &lt; b</p>");
+}
+
+#[tokio::test]
 async fn charts_are_described_and_drawn() {
     let mut session = Session::start().await;
     let chart =
