@@ -396,7 +396,7 @@ fn a_value_that_stands_in_a_richer_form_is_not_told_again() {
         story.completes(job, value("the frame", "DataFrame"));
         story.shown()
     };
-    for rich in [shown("the frame", "text/x-frame"), shown("a table in words", "text/html")] {
+    for rich in [shown("the frame", "text/html"), shown("a table in words", "text/html")] {
         assert!(!rich.contains("the frame") && rich.contains("DataFrame"), "{rich}");
     }
     assert!(shown("in other words", "text/x-frame").contains("the frame"));
