@@ -68,13 +68,8 @@ async fn a_worker_is_built_starts_and_is_recognised_the_next_time() {
 #[ignore = "downloads an SDK of some 300 MB"]
 async fn an_sdk_is_installed_and_builds_a_worker() {
     let home = tempfile::tempdir().unwrap();
-    let search = Search {
-        path: Search::from_env("").path,
-        configured: None,
-        dotnet_root: None,
-        usual: Vec::new(),
-        home: home.path().into(),
-    };
+    let search =
+        Search { configured: None, dotnet_root: None, usual: Vec::new(), ..Search::from_env(home.path()) };
     let installed = install(&search, None, &|step| eprintln!("{step:?}")).await.unwrap();
     assert_eq!(installed.origin, Origin::Mainstay);
     assert_eq!(install(&search, None, &|_| ()).await.unwrap(), installed);

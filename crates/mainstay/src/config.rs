@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_kernel::fsharp::FEED;
 use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
 use serde::{Deserialize, Serialize};
 
@@ -86,13 +87,21 @@ impl Ports {
 }
 
 /// Settings of F# kernels.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FsharpConfig {
     /// The folder with the `dotnet` to use.
     pub(crate) dotnet: Option<PathBuf>,
+    /// The address of the release metadata by which an SDK is installed.
+    pub(crate) feed: String,
     /// What happens when a file changes that a session rests on.
     pub(crate) watch: Watch,
+}
+
+impl Default for FsharpConfig {
+    fn default() -> Self {
+        Self { dotnet: None, feed: FEED.to_owned(), watch: Watch::default() }
+    }
 }
 
 /// What happens when a file changes that a session rests on.
@@ -371,6 +380,7 @@ mod tests {
             "pi-port",
             "log-bytes",
             "dotnet",
+            "feed",
             "path",
             "provider",
             "model",

@@ -26,7 +26,7 @@ pub(crate) fn default_kind(home: &Home, folder: &Path) -> Result<SessionKind, Er
     let fsharp = SessionKind::fsharp();
     let python = SessionKind::new("python")?;
     let runs = |kind: &SessionKind| kernelspecs.choose(kind).is_ok();
-    let has_sdk = || Ok::<_, Error>(choose(&search(home, Config::load(home)?.fsharp.dotnet)).is_ok());
+    let has_sdk = || Ok::<_, Error>(choose(&search(home, Config::load(home)?.fsharp)).is_ok());
     let user = std::env::var_os("HOME").map(PathBuf::from);
     match language_of(folder, user.as_deref()).map(SessionKind::new).transpose()? {
         // What is not there is installed for them.

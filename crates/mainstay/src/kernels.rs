@@ -1,16 +1,16 @@
 //! Kernels as the command line deals with them: what is there, and getting them ready with progress in view.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use mainstay_kernel::fsharp::{PrepareError, Progress, Search, Source, choose, install, prepare};
+use mainstay_kernel::fsharp::{PrepareError, Progress, Sdk, Search, Source, choose, install, prepare};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
 use mainstay_model::exchange::{Header, Kernel};
 use mainstay_model::notebook::Language;
 use mainstay_model::{Error, SessionKind};
 
-use crate::config::Config;
+use crate::config::{Config, FsharpConfig};
 use crate::confirm::{Enter, confirm};
 use crate::home::Home;
 use crate::terminal::{self, RewrittenLine, bytes};
@@ -26,9 +26,10 @@ pub(crate) fn is_same(kernelspecs: &Kernelspecs, one: &SessionKind, other: &Sess
     one == other || spec(one).is_some_and(|own| spec(other) == Some(own))
 }
 
-/// Where F# SDKs are looked for.
-pub(crate) fn search(home: &Home, dotnet: Option<PathBuf>) -> Search {
-    Search { configured: dotnet, ..Search::from_env(home.folder()) }
+/// Where F# SDKs are looked for, and had from.
+pub(crate) fn search(home: &Home, config: FsharpConfig) -> Search {
+    let FsharpConfig { dotnet, feed, watch: _ } = config;
+    Search { configured: dotnet, feed, ..Search::from_env(home.folder()) }
 }
 
 /// What ran the code of a session that was exported, as far as this machine knows its kind.
@@ -117,7 +118,7 @@ fn is_at_terminal() -> bool {
 
 /// Gets F# ready: installs an SDK where there is none, after asking, and builds the worker.
 async fn ready_fsharp(home: &Home) -> Result<(), Error> {
-    let search = search(home, Config::load(home)?.fsharp.dotnet);
+    let search = search(home, Config::load(home)?.fsharp);
     if let Err(none) = choose(&search) {
         if !is_at_terminal() {
             return Err(Error::KernelUnavailable { reason: none.to_string() });
@@ -132,7 +133,7 @@ async fn ready_fsharp(home: &Home) -> Result<(), Error> {
 }
 
 /// Installs an SDK under Mainstay's home.
-pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Result<(), Error> {
+pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Result<Sdk, Error> {
     let line = RewrittenLine::default();
     let installed = install(search, from, &|progress| show(&line, &progress)).await;
     line.clear();
@@ -144,7 +145,7 @@ pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Res
              when you can, and `mainstay kernel install fsharp` again or the machine's own takes its place",
         );
     }
-    Ok(())
+    Ok(sdk)
 }
 
 /// Builds the worker where that has not been done.
@@ -164,6 +165,9 @@ fn show(line: &RewrittenLine, progress: &Progress) {
             bytes(*count),
             elapsed.as_secs()
         )),
+        Progress::Unpacking { version, elapsed } => {
+            line.show(&format!("unpacking the .NET SDK {version}: {} s", elapsed.as_secs()));
+        }
         Progress::FellBack { source, reason } => line.note(&format!("{source} cannot provide it: {reason}")),
         Progress::Installed { version, root } => {
             line.note(&format!(".NET SDK {version} is in {}", root.display()));

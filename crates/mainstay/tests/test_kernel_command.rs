@@ -43,8 +43,8 @@ fn where_none_is_there_the_doctor_names_the_command_that_mends_it() {
     insta::assert_snapshot!(doctor.stdout, @"
     missing: no .NET SDK with F# was found
       run `mainstay kernel install fsharp`, or install one with `apt install dotnet-sdk-10.0`, `brew install dotnet`, `winget install Microsoft.DotNet.SDK.10` or https://dot.net/v1/dotnet-install.sh
-    missing: an SDK cannot be installed: neither npm, nor curl or wget with bash, is on the PATH
-      install curl and bash (or Node.js, which brings npm) with the system's package manager
+    missing: an SDK cannot be installed: neither curl with tar, nor npm, is on the PATH
+      install curl and tar (or Node.js, which brings npm) with the system's package manager
     ");
     assert!(!without_dotnet(&world, &["kernel", "list"]).stdout.contains("fsharp"));
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::feed::FEED;
 use super::host::roots_listed_by;
 use super::sdk::{HOST, Origin, Sdk, Unusable, versions_in};
 
@@ -23,6 +24,8 @@ pub struct Search {
     pub path: Vec<PathBuf>,
     /// Where installers and package managers put SDKs, in order.
     pub usual: Vec<PathBuf>,
+    /// Where the release metadata lies that an SDK is installed by.
+    pub feed: String,
     /// The folder Mainstay keeps its own things in.
     pub home: PathBuf,
 }
@@ -125,6 +128,7 @@ impl Search {
             dotnet_root: env::var_os("DOTNET_ROOT").filter(|root| !root.is_empty()).map(PathBuf::from),
             path: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
             usual: usual_places(Path::new("/"), env::var_os("HOME").map(PathBuf::from).as_deref()),
+            feed: FEED.to_owned(),
             home: home.into(),
         }
     }

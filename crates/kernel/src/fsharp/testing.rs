@@ -91,5 +91,8 @@ impl Tree {
 
 /// A search that looks nowhere but under `home`.
 pub(crate) fn search_in(home: &Path) -> Search {
-    Search { configured: None, dotnet_root: None, path: Vec::new(), usual: Vec::new(), home: home.to_owned() }
+    // A port that nobody listens on: no test fetches anything from the network.
+    let feed = "http://127.0.0.1:9".to_owned();
+    let (path, usual) = (Vec::new(), Vec::new());
+    Search { configured: None, dotnet_root: None, path, usual, feed, home: home.to_owned() }
 }

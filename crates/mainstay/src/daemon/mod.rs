@@ -104,8 +104,7 @@ async fn run(
     let sockets = home.empty_run_folder()?;
     let socket = sockets.join("daemon.sock");
     let socket_listener = rpc::server::listen(&socket)?;
-    let kernel =
-        fsharp::FsharpKernel::new(home, config.fsharp.dotnet.clone(), sockets.clone(), &config.limits);
+    let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
     let tokens = config.tokens(&token);
     let runners: Vec<Arc<dyn RunnerFactory>> = vec![
         Arc::new(kernel),
