@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
+use uuid::Uuid;
 
 /// How often a lock held by another process is tried again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -57,21 +58,23 @@ impl Lock {
 }
 
 /// A folder in the making. Whoever makes one holds the lock of its place, so what lies there is left over from a
-/// process that was cut off.
+/// process that was cut off. A program which that process had started may still run and write: so each is made under a name of its own.
 #[derive(Debug)]
 pub struct Staging {
+    place: PathBuf,
     folder: PathBuf,
 }
 
 impl Staging {
-    /// An empty folder at `folder`.
+    /// An empty folder in `place`, which has nothing else.
     ///
     /// # Errors
     /// [`FileError`] when it cannot be made.
-    pub fn create(folder: &Path) -> Result<Self, FileError> {
-        remove(folder)?;
-        fs::create_dir_all(folder).map_err(failed("create", folder))?;
-        Ok(Self { folder: folder.to_owned() })
+    pub fn create(place: &Path) -> Result<Self, FileError> {
+        remove(place)?;
+        let folder = place.join(Uuid::new_v4().simple().to_string());
+        fs::create_dir_all(&folder).map_err(failed("create", &folder))?;
+        Ok(Self { place: place.to_owned(), folder })
     }
 
     /// Where it is.
@@ -88,7 +91,7 @@ impl Staging {
         let named = place.clone();
         let published = spawn_blocking(move || {
             settle(&part)?;
-            replace(&part, &place, &self.folder.with_extension("previous"))
+            replace(&part, &place, &self.place.with_extension("previous"))
         });
         published.await.unwrap_or_else(|cut_off| Err(failed("create", &named)(cut_off.into())))
     }
@@ -97,7 +100,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // Whatever stays is removed by the next one who stages here.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.place);
     }
 }
 
@@ -174,9 +177,11 @@ mod tests {
         let tree = Tree::of("place/old\nstaging/half-made");
         let staging = Staging::create(&tree.path("staging")).unwrap();
         assert!(!tree.path("staging/half-made").exists());
-        tree.write("staging/part/new", "12345");
+        let part = staging.folder().join("part");
+        fs::create_dir(&part).unwrap();
+        fs::write(part.join("new"), "12345").unwrap();
         assert_eq!(size_of(staging.folder()), 5);
-        staging.publish(tree.path("staging/part"), tree.path("place")).await.unwrap();
+        staging.publish(part, tree.path("place")).await.unwrap();
         let entries = |folder: PathBuf| -> Vec<_> {
             fs::read_dir(folder)
                 .unwrap()
@@ -185,6 +190,18 @@ mod tests {
         };
         assert_eq!(entries(tree.root()), ["place"]);
         assert_eq!(entries(tree.path("place")), ["new"]);
+    }
+
+    #[test]
+    fn a_program_that_outlives_the_process_it_worked_for_writes_nowhere() {
+        let tree = Tree::of("");
+        let cut_off = Staging::create(&tree.path("staging")).unwrap();
+        let product = cut_off.folder().join("product");
+        // A process that is killed removes nothing.
+        std::mem::forget(cut_off);
+        let next = Staging::create(&tree.path("staging")).unwrap();
+        assert!(fs::write(&product, "half-made").is_err());
+        assert_eq!(size_of(next.folder()), 0);
     }
 
     #[test]

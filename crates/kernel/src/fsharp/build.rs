@@ -296,6 +296,40 @@ for word; do case "$word" in -o:*) : > "${word#-o:}";; esac; done"#;
     }
 
     #[tokio::test]
+    async fn a_worker_that_was_made_by_half_is_made_again() {
+        let (tree, sdk) = machine(NET_8, COMPILES);
+        let whole = build_in(&tree, &sdk).await.unwrap();
+        let folder = folder_of(&whole);
+        let module = folder.join("Mainstay.dll");
+
+        // A daemon that is killed leaves what it was making, under another name.
+        let staging = format!("{}.staging", folder.display());
+        fs::create_dir(&staging).unwrap();
+        fs::rename(&folder, Path::new(&staging).join("product")).unwrap();
+        assert_eq!(build_in(&tree, &sdk).await.unwrap(), whole);
+        assert!(module.is_file() && !Path::new(&staging).exists());
+
+        // A disk that was full, or a copy that broke off, leaves less.
+        fs::remove_file(&module).unwrap();
+        assert_eq!(build_in(&tree, &sdk).await.unwrap(), whole);
+        assert!(module.is_file());
+        fs::write(&module, "other bytes than were compiled").unwrap();
+        assert_eq!(build_in(&tree, &sdk).await.unwrap(), whole);
+        assert_eq!(fs::read_to_string(&module).unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn of_a_compiler_that_is_killed_nothing_is_used() {
+        let killed = format!("{COMPILES}\nkill -9 $$");
+        let (tree, sdk) = machine(NET_8, &killed);
+        let error = build_in(&tree, &sdk).await.unwrap_err();
+        assert!(matches!(error, BuildError::Compiler { .. }), "{error}");
+        tree.script("dotnet", COMPILES);
+        let folder = folder_of(&build_in(&tree, &sdk).await.unwrap());
+        assert!(folder.join("Mainstay.dll").is_file());
+    }
+
+    #[tokio::test]
     async fn no_file_of_a_worker_leads_into_the_sdk() {
         for files in [NET_3_1, NET_8] {
             let (tree, sdk) = machine(files, COMPILES);

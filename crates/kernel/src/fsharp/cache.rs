@@ -1,7 +1,7 @@
 //! Where a built worker lies, and whether it is still whole. Only files are looked at: a finished worker is recognised
 //! without running anything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,9 @@ struct Manifest {
     cultures: Cultures,
     /// The ICU libraries `cultures` was found with.
     icu: Vec<u32>,
-    /// Everything that must be there to start it: names in the folder, and paths outside.
+    /// The files in the folder with their lengths.
+    files: BTreeMap<PathBuf, u64>,
+    /// What must be there besides to start it.
     needs: BTreeSet<PathBuf>,
 }
 
@@ -122,9 +124,14 @@ impl Cache {
 
     fn whole(&self) -> Option<Manifest> {
         let manifest: Manifest = serde_json::from_slice(&fs::read(self.folder.join(MANIFEST)).ok()?).ok()?;
-        let there = manifest.needs.iter().all(|need| self.folder.join(need).exists());
-        (there && manifest.icu == installed_versions()).then_some(manifest)
+        let has = |(name, length): (&PathBuf, &u64)| length_of(&self.folder.join(name)) == Some(*length);
+        let is_whole = manifest.files.iter().all(has) && manifest.needs.iter().all(|need| need.exists());
+        (is_whole && manifest.icu == installed_versions()).then_some(manifest)
     }
+}
+
+fn length_of(file: &Path) -> Option<u64> {
+    Some(fs::metadata(file).ok()?.len())
 }
 
 /// The length and modification time of a file, as bytes; nothing where there is no such file.
@@ -141,10 +148,11 @@ fn stamp_of(file: &Path) -> Vec<u8> {
 /// [`FileError`] when the folder cannot be read or written.
 pub(super) fn describe(folder: &Path, recipe: &Recipe, cultures: &Cultures) -> Result<(), FileError> {
     let entries = fs::read_dir(folder).map_err(failed("read", folder))?.flatten();
-    let mut needs: BTreeSet<PathBuf> = entries.map(|entry| entry.file_name().into()).collect();
-    needs.extend([recipe.parts.host.clone(), recipe.parts.runtime.folder.clone()]);
-    let manifest =
-        serde_json::json!(Manifest { cultures: cultures.clone(), icu: installed_versions(), needs });
+    let file = |entry: fs::DirEntry| Some((entry.file_name().into(), length_of(&entry.path())?));
+    let files = entries.filter_map(file).collect();
+    let needs = BTreeSet::from([recipe.parts.host.clone(), recipe.parts.runtime.folder.clone()]);
+    let manifest = Manifest { cultures: cultures.clone(), icu: installed_versions(), files, needs };
+    let manifest = serde_json::json!(manifest);
     let path = folder.join(MANIFEST);
     fs::write(&path, format!("{manifest:#}\n")).map_err(failed("write", &path))
 }
