@@ -200,6 +200,16 @@ let private restoreSettings () =
     if not (isNull printers) then
         printers.SetValue(settings, printers.PropertyType.GetProperty("Empty").GetValue null)
 
+/// Runs code that has these words for its command line, and not the session's own; where there are none, it has those.
+let withCommandLine (words: string list) (work: unit -> 'T) : 'T =
+    let settings = FSharp.Compiler.Interactive.Settings.fsi
+    let own = settings.CommandLineArgs
+    if not (List.isEmpty words) then settings.CommandLineArgs <- List.toArray words
+    try
+        work ()
+    finally
+        if not (List.isEmpty words) then settings.CommandLineArgs <- own
+
 /// A new session; its own printing goes to `printed` and `complaints`, and it calls `defined` for every definition in the order it prints them.
 let createSession (arguments: string list) (printed: TextWriter) (complaints: TextWriter) (defined: Definition -> unit) : Session =
     restoreSettings ()

@@ -283,13 +283,15 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     member _.Hides(entity: Entity) = hidden.Contains(submissionOf entity)
 
     /// Runs the submissions of a job's code in order, up to the first that fails. `file` is the path of the file whose text the code is.
+    /// `commandLine` is what it has for its own, where it has one.
     /// `begins` tells whether the eval is to begin at all: one that is not counts as interrupted.
-    member _.Evaluate(id: int64, job: string, code: string, file: string option, isWithheld: bool, begins: unit -> bool) : EvalResult =
+    member _.Evaluate(id: int64, job: string, code: string, file: string option, commandLine: string list, isWithheld: bool, begins: unit -> bool) : EvalResult =
         let watch = Stopwatch.StartNew()
         isWithholding <- isWithheld
         let before = if isWithheld then newestSubmission session else 0
         let submissions = split code
-        let evaluate () = turns.Evaluate(fun () -> Input.during job (fun () -> runIn (Some job) file submissions))
+        let run () = Input.during job (fun () -> runIn (Some job) file submissions)
+        let evaluate () = turns.Evaluate(fun () -> withCommandLine commandLine run)
         let ran = interruption.During(id, begins, evaluate)
         if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
         let last = lastOf ran

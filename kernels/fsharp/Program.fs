@@ -149,8 +149,8 @@ type private Worker(channel: Channel) =
         | Some (remarks, left) -> answer id (encodeReview id true remarks left)
         | None -> answer id (encodeReview id false (Intellisense.check session code None) 0)
 
-    let evaluate (id: int64) (job: string) (code: string) (file: string option) (isWithheld: bool) (session: Evaluator) =
-        answer id (encodeResult id (session.Evaluate(id, job, code, file, isWithheld, (fun () -> pending.Take id))))
+    let evaluate (id: int64) (job: string) (code: string) (file: string option) commandLine (isWithheld: bool) (session: Evaluator) =
+        answer id (encodeResult id (session.Evaluate(id, job, code, file, commandLine, isWithheld, (fun () -> pending.Take id))))
 
     let inSession (id: int64) (serve: Evaluator -> unit) =
         match evaluator with
@@ -189,11 +189,11 @@ type private Worker(channel: Channel) =
     let dispatch (id: int64, request: Request) =
         match request with
         | Hello wanted -> post evaluations id (fun () -> openFirst id wanted)
-        | Eval (job, code, file, isWithheld) ->
+        | Eval (job, code, file, commandLine, isWithheld) ->
             pending.Add id
             post evaluations id (fun () ->
                 try
-                    inSession id (evaluate id job code file isWithheld)
+                    inSession id (evaluate id job code file commandLine isWithheld)
                 finally
                     pending.Take id |> ignore)
         | Reset -> post evaluations id (fun () -> reset id)

@@ -153,7 +153,8 @@ type Begun =
 
 type Request =
     | Hello of Hello
-    | Eval of job: string * code: string * file: string option * isWithheld: bool
+    /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
+    | Eval of job: string * code: string * file: string option * commandLine: string list * isWithheld: bool
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -217,7 +218,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
                       Project = decodeProject element
                       Profiles = texts "profiles" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
-    | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", flag "isWithheld" element))
+    | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->
         match tryInteger "line" element, tryInteger "column" element with

@@ -259,12 +259,20 @@ class Helper:
         self.shell = shell
         self.cell = None
         self.told = {}
+        self.command_line = None
+        self.own_command_line = None
         self.known = frozenset(shell.user_ns)
         shell.events.register("pre_run_cell", self.before)
         shell.events.register("post_run_cell", self.after)
 
+    def run_next_with(self, command_line):
+        """The next cell has this in `sys.argv`, and those after it what is there now."""
+        self.command_line = command_line
+
     def before(self, info=None):
         """Looks at a cell before it runs: afterwards its names are others."""
+        if self.command_line is not None:
+            self.own_command_line, sys.argv, self.command_line = sys.argv, self.command_line, None
         code = getattr(info, "raw_cell", "")
         self.told = {}
         self.cell = cell = {"code": code, "tree": None, "error": None, "isPure": False, "usesLast": True}
@@ -292,6 +300,8 @@ class Helper:
     def after(self, result=None):
         """Tells of the cell that has run. It goes along with the reply, which costs less than an expression that the kernel is asked for;
         only some kernels send nothing along with an error."""
+        if self.own_command_line is not None:
+            sys.argv, self.own_command_line = self.own_command_line, None
         cell, self.cell = self.cell, None
         if cell is not None:
             self.told = self.seen(cell)
@@ -457,7 +467,7 @@ def hear_once():
 def install(shell):
     module = types.ModuleType("mainstay_kernel")
     helper = Helper(shell)
-    for name in ("report", "check", "values", "members", "symbols"):
+    for name in ("report", "run_next_with", "check", "values", "members", "symbols"):
         def call(arguments="[]", function=getattr(helper, name)):
             return Told(function(*json.loads(arguments)))
         setattr(module, name, call)

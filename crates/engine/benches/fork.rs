@@ -179,6 +179,7 @@ fn cell(number: u64) -> [NewEvent; 2] {
         deadline: None,
         code: text("code"),
         file: None,
+        command_line: None,
         withheld: false,
         origin: None,
     };

@@ -9,9 +9,10 @@ use std::ops::Range;
 
 use mainstay_model::transcript::{slice, total};
 use mainstay_model::{
-    Admission, Answered, Command, CommandId, Error, EvalOutcome, Origin, Outcome, Placed, Response, Role,
-    Segment, SessionCommand, SessionId,
+    Admission, Answered, Command, CommandId, CommandLine, Error, EvalOutcome, Origin, Outcome, Placed,
+    Response, Role, Segment, SessionCommand, SessionId,
 };
+use serde::Deserialize;
 
 use crate::client::Client;
 use crate::sync::task;
@@ -128,7 +129,10 @@ impl Client {
         let code = self.engine().text_of(&input).await?;
         let Placed { session, number, entry, .. } = input;
         let file = entry.metadata.get("file").and_then(|file| file.as_str()).map(str::to_owned);
-        Ok(SessionCommand::Eval { code, file, origin: Some(Origin { session, number }), withheld: false })
+        let command_line =
+            entry.metadata.get("commandLine").and_then(|line| CommandLine::deserialize(line).ok());
+        let origin = Some(Origin { session, number });
+        Ok(SessionCommand::Eval { code, file, command_line, origin, withheld: false })
     }
 
     /// The entries with these indices, and what belongs to them.

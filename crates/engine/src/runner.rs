@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, AskId, CommMessage, Diagnostic, Error, JobId, Placed, Principal, QueuedPrompt, RunnerInfo,
-    RunnerNotice, SessionId, SessionKind, TextPosition, Work,
+    AgentState, AskId, CommMessage, CommandLine, Diagnostic, Error, JobId, Placed, Principal, QueuedPrompt,
+    RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition, Work,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -236,6 +236,8 @@ pub struct Submission {
     pub code: String,
     /// The file whose text it is, absolute.
     pub file: Option<String>,
+    /// The command line that the code is given; without it, the session's own.
+    pub command_line: Option<CommandLine>,
     /// Whether what it defines is told to nobody who asks what the session has.
     pub is_withheld: bool,
 }

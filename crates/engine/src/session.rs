@@ -38,7 +38,7 @@ use crate::output::OutputBuffer;
 use crate::presence::Clients;
 use crate::progress::WarmUps;
 use crate::query::{KernelAnswer, KernelQuery};
-use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory};
+use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory, Submission};
 use crate::server_lane::ServerLane;
 use crate::stream::StreamBuffer;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -596,10 +596,10 @@ impl SessionTask {
             Effect::StartWorker { after } => self.start_worker(after),
             Effect::ResetWorker => self.reset_worker(),
             Effect::KillWorker => self.drop_worker(),
-            Effect::Run { job, code, file } => {
+            Effect::Run { job, code, file, command_line } => {
                 self.unstored.clear();
                 self.traces.job_begins(&self.session, job);
-                self.run_job(job, code, file);
+                self.run_job(Submission { job, code, file, command_line, is_withheld: false });
             }
             Effect::Work { job, work } => {
                 self.traces.job_begins(&self.session, job);

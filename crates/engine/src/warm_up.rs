@@ -367,9 +367,10 @@ async fn run_again(
     limits: &Limits,
 ) -> Result<Again, ReplayFailed> {
     let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
+    let command_line = item.command_line.take();
     let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
     // Code that was withheld is not known any more, and not run again.
-    runner.run(Submission { job, code, file, is_withheld: false }).await;
+    runner.run(Submission { job, code, file, command_line, is_withheld: false }).await;
     let mut report = end_of(job, answers, runner, notices).await?;
     let references = report.references.take();
     Ok(Again { divergence: item.divergence(session, report, limits), references })

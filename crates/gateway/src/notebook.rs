@@ -131,10 +131,10 @@ pub struct CellRun {
 }
 
 impl Runs {
-    /// Of the cells of this file, by its absolute path.
-    pub fn new(session: SessionId, file: &str, cells: &[Cell], again: bool) -> Self {
+    /// Of the cells of this file, by its absolute path, run with these arguments.
+    pub fn new(session: SessionId, file: &str, arguments: &[String], cells: &[Cell], again: bool) -> Self {
         let may_raise = cells.iter().map(|cell| cell.may_raise).collect();
-        Self { session, steps: Steps::new(session, file, cells), may_raise, again, resets: None }
+        Self { session, steps: Steps::new(session, file, arguments, cells), may_raise, again, resets: None }
     }
 
     /// How the cell with this index is run now.
@@ -332,7 +332,7 @@ impl Opened {
         let (kind, language) = (&session.kind, session.language());
         check_kind(&self.path, &self.kinds, kind, language.as_ref())?;
         let file = self.path.display().to_string();
-        let mut runs = Runs::new(session.id, &file, &self.cells, wanted.again);
+        let mut runs = Runs::new(session.id, &file, &[], &self.cells, wanted.again);
         let mut view =
             NotebookView { session: session.id, success: true, cells: Vec::new(), not_run: Vec::new() };
         let is_run = |cell: &&(usize, &Cell)| passed_over(cell.1, kind, language.as_ref()).is_none();
@@ -350,7 +350,7 @@ impl Opened {
             };
             let ran_before = run.ran_before;
             let (code, file) = (cell.source.clone(), Some(file.clone()));
-            let body = SessionCommand::Eval { code, file, origin: None, withheld: false };
+            let body = SessionCommand::Eval { code, file, command_line: None, origin: None, withheld: false };
             let eval = session_runs.evaluate(run, body).await?;
             if !ran_before {
                 runs.ran_anew();

@@ -39,7 +39,16 @@ pub(crate) enum ToWorker {
         profiles: Vec<String>,
     },
     /// Run code.
-    Eval { id: u64, job: JobId, code: String, file: Option<String>, is_withheld: bool },
+    Eval {
+        id: u64,
+        job: JobId,
+        code: String,
+        file: Option<String>,
+        /// What `fsi.CommandLineArgs` is meanwhile; where it is empty, what it is for the session.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        command_line: Vec<String>,
+        is_withheld: bool,
+    },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.

@@ -18,8 +18,8 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
-    AskId, Blame, Bundle, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId, JobReport,
-    OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
+    AskId, Blame, Bundle, CommandLine, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
+    JobReport, OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
 };
 use serde_json::Value;
 use tokio::process::{Child, ChildStderr, ChildStdout};
@@ -229,10 +229,13 @@ impl Process for Worker {
 #[async_trait]
 impl Kernel for Worker {
     async fn run(&self, submission: Submission) {
-        let Submission { job, code, file, is_withheld } = submission;
+        let Submission { job, code, file, command_line, is_withheld } = submission;
+        let command_line = command_line.map(CommandLine::into_words).unwrap_or_default();
         let id = self.calls.next_id();
         *self.calls.running.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, job));
-        if let Err(error) = self.send(&ToWorker::Eval { id, job, code, file, is_withheld }).await {
+        if let Err(error) =
+            self.send(&ToWorker::Eval { id, job, code, file, command_line, is_withheld }).await
+        {
             // The reader notices the end of the channel as well, and says so.
             tracing::warn!(%error, "a job could not be sent");
             self.kill();

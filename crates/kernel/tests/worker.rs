@@ -124,7 +124,13 @@ impl Session {
             .runner
             .kernel()
             .unwrap()
-            .run(Submission { job, code: code.to_owned(), file: None, is_withheld: false })
+            .run(Submission {
+                job,
+                code: code.to_owned(),
+                file: None,
+                command_line: None,
+                is_withheld: false,
+            })
             .await;
         job
     }

@@ -201,6 +201,7 @@ fn eval(session: &str, code: &str) -> Eval {
         session: session.to_owned(),
         code: code.to_owned(),
         file: None,
+        command_line: None,
         withheld: false,
         admission: Admission::Queue,
         sent: Sent::default(),
@@ -373,7 +374,15 @@ impl Bare {
     async fn eval(&mut self, code: &str) -> Result<(), Failure> {
         let job = JobId::from_uuid(uuid::Uuid::now_v7());
         let kernel = self.started.runner.kernel().ok_or("it is no kernel")?;
-        kernel.run(Submission { job, code: code.to_owned(), file: None, is_withheld: false }).await;
+        kernel
+            .run(Submission {
+                job,
+                code: code.to_owned(),
+                file: None,
+                command_line: None,
+                is_withheld: false,
+            })
+            .await;
         while let Some(notice) = self.started.notices.recv().await {
             if let RunnerNotice::Finished { .. } = notice {
                 return Ok(());

@@ -9,7 +9,7 @@ mod terminal;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use support::{World, python};
+use support::{World, kill, python};
 use terminal::Terminal;
 
 const SCRIPT: &str = "\
@@ -184,6 +184,45 @@ fn a_notebook_goes_on_after_its_daemon_was_killed_and_keeps_what_came_of_its_cel
         .output()
         .unwrap();
     assert!(checked.status.success(), "{checked:?}");
+}
+
+#[test]
+fn a_script_has_the_command_line_that_fsi_gives_it_and_other_code_has_the_sessions_own() {
+    let world = World::new();
+    let script = "let given = fsi.CommandLineArgs\n// %%\nprintfn \"%A\" fsi.CommandLineArgs\n";
+    std::fs::write(world.work().join("a.fsx"), script).unwrap();
+    let run = |arguments: &[&str]| world.run([&["run", "./a.fsx"], arguments].concat()).stdout;
+    insta::assert_snapshot!(run(&["a", "b c", "--x"]), @r#"
+    val given: string array = [|"./a.fsx"; "a"; "b c"; "--x"|]
+    [|"./a.fsx"; "a"; "b c"; "--x"|]
+    val it: unit = ()
+    "#);
+    assert_eq!(world.eval("fsi.CommandLineArgs")["value"], "[|\"fsi\"|]");
+    // The same again has run before, and with others it has not.
+    assert_eq!(run(&["a", "b c", "--x"]), "");
+    insta::assert_snapshot!(run(&["--", "--x"]), @r#"
+    val given: string array = [|"./a.fsx"; "--x"|]
+    [|"./a.fsx"; "--x"|]
+    val it: unit = ()
+    "#);
+    kill(world.worker_pid());
+    assert_eq!(world.eval("given")["value"], r#"[|"./a.fsx"; "--x"|]"#);
+}
+
+#[test]
+fn a_script_in_python_has_its_arguments_and_one_in_another_language_takes_none() {
+    let world = World::with_jupyter();
+    let script = "import sys\ngiven = sys.argv\n# %%\nprint(sys.argv)\nraise SystemError\n";
+    std::fs::write(world.work().join("a.py"), script).unwrap();
+    std::fs::write(world.work().join("a.sh"), "echo $1\n").unwrap();
+    let own = world.run(["eval", "--kind", "python3", "import sys; print(sys.argv)"]).stdout;
+    let run = world.run(["run", "a.py", "a", "b c", "--x"]);
+    assert_eq!(run.stdout, "['a.py', 'a', 'b c', '--x']\n");
+    assert_eq!(world.run(["eval", "--kind", "python3", "print(sys.argv)"]).stdout, own);
+    kill(world.worker_pid());
+    let given = world.run(["eval", "--kind", "python3", "print(given)"]).stdout;
+    assert_eq!(given, "['a.py', 'a', 'b c', '--x']\n");
+    insta::assert_snapshot!(world.run(["run", "a.sh", "a"]).stderr, @"");
 }
 
 #[test]

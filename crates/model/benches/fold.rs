@@ -66,6 +66,7 @@ fn body(seq: u64) -> EventBody {
             fingerprint: CommandFingerprint::from_stored("ab".repeat(32)),
             code: "let x = 1 + 1".to_owned(),
             file: None,
+            command_line: None,
             withheld: false,
             origin: None,
         },

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::affordance::Action;
 use crate::agent::{Prompt, QueuedPrompt, Work};
 use crate::ask::Question;
+use crate::command_line::CommandLine;
 use crate::entry::Origin;
 use crate::error::Error;
 use crate::event::{MergePoint, Source};
@@ -127,6 +128,9 @@ pub enum SessionCommand {
         /// The file whose text it is, absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
+        /// The command line that the code is given; without it, the session's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command_line: Option<CommandLine>,
         /// The entry it is brought from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,
@@ -308,16 +312,21 @@ impl SessionCommand {
         }
     }
 
-    /// What a fingerprint of it is of: of what is withheld nothing, and of a merge, a summary and a label what was asked for, whatever that comes to.
+    /// What a fingerprint of it is of: of what is withheld nothing, of a command line its arguments, and of a merge, a summary and a label what was asked for, whatever that comes to.
     fn said(&self) -> Cow<'_, Self> {
         match self {
             Self::Eval { withheld: true, .. } => {
-                Cow::Owned(Self::Eval { code: String::new(), file: None, origin: None, withheld: true })
+                let (code, file, command_line, origin) = (String::new(), None, None, None);
+                Cow::Owned(Self::Eval { code, file, command_line, origin, withheld: true })
+            }
+            Self::Eval { code, file, command_line: Some(line), origin, withheld: false } => {
+                let (code, file, command_line) = (code.clone(), file.clone(), line.asked());
+                Cow::Owned(Self::Eval { code, file, command_line, origin: *origin, withheld: false })
             }
             Self::Merge { point, .. } => {
                 Cow::Owned(Self::Merge { point: Box::new(point.asked()), planned: Version::ZERO })
             }
-            Self::Eval { withheld: false, .. }
+            Self::Eval { command_line: None, withheld: false, .. }
             | Self::Work(_)
             | Self::Steer(_)
             | Self::Cancel { .. }
@@ -351,7 +360,10 @@ impl SessionCommand {
     /// answer.
     pub fn validate(&self, limits: &Limits) -> Result<(), Error> {
         match self {
-            Self::Eval { code, .. } => validate_code(code, limits),
+            Self::Eval { code, command_line, .. } => {
+                validate_code(code, limits)?;
+                command_line.as_ref().map_or(Ok(()), |line| line.validate(limits))
+            }
             Self::Work(work) => validate_work(work, limits),
             Self::Steer(queued) => validate_prompt(&queued.prompt, limits),
             Self::Rename { name } => validate_session_name(name),
@@ -467,6 +479,26 @@ mod tests {
     fn a_nul_is_named_with_its_place() {
         let error = validate_code("let x = \"\0\"", &Limits::default()).unwrap_err();
         assert_eq!(error, Error::CodeInvalid { reason: "it has a NUL at byte 9".to_owned() });
+    }
+
+    #[test]
+    fn other_arguments_make_another_command_and_another_spelling_of_the_script_does_not() {
+        let fingerprint = |line: Option<(&str, &str)>| {
+            let command_line = line.map(|(script, argument)| {
+                let arguments = argument.split_whitespace().map(str::to_owned).collect();
+                CommandLine { script: script.to_owned(), arguments }
+            });
+            let file = Some("/home/ada/a.fsx".to_owned());
+            let code = "1".to_owned();
+            CommandFingerprint::of(
+                "",
+                &SessionCommand::Eval { code, file, command_line, origin: None, withheld: false }.said(),
+            )
+        };
+        assert_eq!(fingerprint(Some(("a.fsx", "x"))), fingerprint(Some(("./a.fsx", "x"))));
+        assert_ne!(fingerprint(Some(("a.fsx", "x"))), fingerprint(Some(("a.fsx", "y"))));
+        assert_ne!(fingerprint(Some(("a.fsx", "x"))), fingerprint(Some(("a.fsx", ""))));
+        assert_eq!(fingerprint(Some(("a.fsx", ""))), fingerprint(None));
     }
 
     #[test]

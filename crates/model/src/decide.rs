@@ -24,6 +24,7 @@ use crate::agent::{AgentNotice, QueuedPrompt, Work};
 use crate::ask::Question;
 use crate::comm::CommMessage;
 use crate::command::Command;
+use crate::command_line::CommandLine;
 use crate::diagnostic::Diagnostic;
 use crate::display::Display;
 use crate::error::Error;
@@ -377,6 +378,8 @@ pub enum Effect {
         code: String,
         /// The file whose text it is.
         file: Option<String>,
+        /// The command line that the code is given.
+        command_line: Option<CommandLine>,
     },
     /// Have the agent do something, once that it was asked to is durable.
     Work {

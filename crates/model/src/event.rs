@@ -13,6 +13,7 @@ use crate::Timestamp;
 use crate::agent::{AgentState, Delta, Note, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, AskEnding};
 use crate::comm::CommMessage;
+use crate::command_line::CommandLine;
 use crate::display::Display;
 use crate::entry::Origin;
 use crate::error::Error;
@@ -293,6 +294,9 @@ pub enum EventBody {
         /// The file whose text it is, absolute.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
+        /// The command line that the code was given; without it, the session's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command_line: Option<CommandLine>,
         /// The entry it was brought from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<Origin>,

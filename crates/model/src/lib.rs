@@ -12,6 +12,7 @@ mod base64;
 pub mod breaker;
 pub mod comm;
 pub mod command;
+pub mod command_line;
 pub mod decide;
 pub mod diagnostic;
 pub mod display;
@@ -53,6 +54,7 @@ pub use ask::{Ask, AskEnding, PendingAsk, Question, Raiser};
 pub use base64::Base64;
 pub use comm::{CommMessage, CommStep};
 pub use command::{Admission, Command, CreateSession, ForkSession, SessionCommand};
+pub use command_line::CommandLine;
 pub use decide::{
     BuildReport, Decision, Effect, Input, JobEnding, JobReport, LastWords, Notice, RunnerInfo, RunnerNotice,
     decide,

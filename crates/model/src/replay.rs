@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ask::{Ask, AskEnding, Raiser};
+use crate::command_line::CommandLine;
 use crate::decide::{JobEnding, JobReport};
 use crate::error::Error;
 use crate::eval::EvalResult;
@@ -47,6 +48,8 @@ pub struct ReplayItem {
     pub code: String,
     /// The file whose text it is.
     pub file: Option<String>,
+    /// The command line that it was given.
+    pub command_line: Option<CommandLine>,
     /// What it asked the first time, and was answered: it is not asked anew.
     pub asked: Vec<Asked>,
     /// Whether it ran to its end the first time.
@@ -258,7 +261,7 @@ impl ReplayList {
                 self.pending = None;
                 self.hidden = Some((job, event.session, event.seq));
             }
-            EventBody::EvalRequested { job, code, file, .. } => {
+            EventBody::EvalRequested { job, code, file, command_line, .. } => {
                 let requested = event.seq;
                 let asked = Vec::new();
                 self.pending = Some(ReplayItem {
@@ -267,6 +270,7 @@ impl ReplayList {
                     requested,
                     code,
                     file,
+                    command_line,
                     asked,
                     succeeded: false,
                     gave: None,
@@ -451,6 +455,7 @@ mod tests {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            command_line: None,
             withheld: false,
             origin: None,
         });

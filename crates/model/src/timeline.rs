@@ -176,6 +176,7 @@ mod tests {
                 deadline: None,
                 code: if withheld { String::new() } else { format!("\n  job {nth}\nmore") },
                 file: None,
+                command_line: None,
                 origin: None,
                 withheld,
             },

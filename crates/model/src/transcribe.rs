@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::Timestamp;
 use crate::agent::{Delta, Prompt, Work, WorkEnding};
+use crate::command_line::CommandLine;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::display::Display;
 use crate::entry::{Content, Entry, FORMS, Origin, Role};
@@ -70,6 +71,7 @@ struct Cell {
     at: Timestamp,
     code: String,
     file: Option<String>,
+    command_line: Option<CommandLine>,
     origin: Option<Origin>,
     printed: String,
     shown: Vec<Shown>,
@@ -96,13 +98,14 @@ impl Transcriber {
     pub fn push(&mut self, kind: &SessionKind, event: &Event) -> Vec<Transcribed> {
         let Some((job, part)) = event.body.job_part() else { return self.push_of_agent(event) };
         // Of code that is withheld nothing is in the transcript: an output never parts from its input.
-        if let JobPart::Requested { code, file, origin, withheld } = part {
+        if let JobPart::Requested { code, file, command_line, origin, withheld } = part {
             self.running = (!withheld).then(|| Cell {
                 job,
                 requested: event.seq,
                 at: event.at,
                 code: code.to_owned(),
                 file: file.map(str::to_owned),
+                command_line: command_line.cloned(),
                 origin,
                 printed: String::new(),
                 shown: Vec::new(),
@@ -226,13 +229,14 @@ impl Cell {
     }
 
     fn entries(self, kind: &SessionKind, ending: Ending, end: &Event) -> Vec<Transcribed> {
-        let Self { requested, at, code, file, origin, printed, shown, is_cut, .. } = self;
+        let Self { requested, at, code, file, command_line, origin, printed, shown, is_cut, .. } = self;
         let place = |role, text: String, metadata, at| {
             let entry = Entry { role, content: Content::of(text.clone()).0, metadata };
             Transcribed { entry, text, at, first: requested, last: end.seq, origin: None }
         };
         let mut about_code = BTreeMap::from([("language".to_owned(), json!(kind.as_str()))]);
         about_code.extend(file.map(|file| ("file".to_owned(), Value::from(file))));
+        about_code.extend(command_line.map(|line| ("commandLine".to_owned(), json!(line))));
         let Ending { word, text, value_type } = ending;
         let mut about_output = BTreeMap::from([("ending".to_owned(), json!(word))]);
         about_output.extend(value_type.map(|value_type| ("type".to_owned(), Value::from(value_type))));

@@ -427,6 +427,7 @@ mod tests {
                 deadline: None,
                 code: String::new(),
                 file: None,
+                command_line: None,
                 origin: None,
                 withheld: false,
             });

@@ -288,7 +288,13 @@ async fn some_time() {
 }
 
 fn eval(name: &str, code: &str) -> Command {
-    let body = SessionCommand::Eval { code: code.to_owned(), file: None, origin: None, withheld: false };
+    let body = SessionCommand::Eval {
+        code: code.to_owned(),
+        file: None,
+        command_line: None,
+        origin: None,
+        withheld: false,
+    };
     Command { admission: Admission::Queue, ..Command::new(id(name), client(), body) }
 }
 

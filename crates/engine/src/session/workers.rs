@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::outcome::PutOut;
-use mainstay_model::{Action, AgentNotice, Delta, Error, JobId, Notice, RunnerNotice, WorkerExit};
+use mainstay_model::{Action, AgentNotice, Delta, Error, Notice, RunnerNotice, WorkerExit};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -77,10 +77,12 @@ impl SessionTask {
         spawn(reset(kernel, limit, self.worker_in.clone()));
     }
 
-    pub(super) fn run_job(&mut self, job: JobId, code: String, file: Option<String>) {
+    /// Gives the worker a job's code; whether it is withheld is known of the job that runs.
+    pub(super) fn run_job(&mut self, submission: Submission) {
+        let job = submission.job;
         let is_withheld =
             self.session.running().is_some_and(|running| running.job == job && running.withheld);
-        self.give(Order::Run(Submission { job, code, file, is_withheld }));
+        self.give(Order::Run(Submission { is_withheld, ..submission }));
     }
 
     /// Gives the worker a job. Where none takes it, it is gone.

@@ -134,7 +134,13 @@ async fn what_would_start_a_conversation_is_refused_and_says_what_can_be_done_wi
         SessionCommand::Start,
         SessionCommand::Reset,
         SessionCommand::HardReset,
-        SessionCommand::Eval { code: "1".to_owned(), file: None, origin: None, withheld: false },
+        SessionCommand::Eval {
+            code: "1".to_owned(),
+            file: None,
+            command_line: None,
+            origin: None,
+            withheld: false,
+        },
     ] {
         assert_eq!(talk.submit(body).await, Err(unknown()));
     }

@@ -289,7 +289,13 @@ pub(crate) fn create(name: &str) -> CreateSession {
 }
 
 pub(crate) fn eval(code: &str) -> SessionCommand {
-    SessionCommand::Eval { code: code.to_owned(), file: None, withheld: false, origin: None }
+    SessionCommand::Eval {
+        code: code.to_owned(),
+        file: None,
+        command_line: None,
+        withheld: false,
+        origin: None,
+    }
 }
 
 /// Ends what runs.

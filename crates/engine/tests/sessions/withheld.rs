@@ -8,7 +8,13 @@ use mainstay_model::{
 use crate::support::{CANCEL, Client, Daemon, command, ending, eval, evaluated, id, next_id, patient, quick};
 
 fn withheld(code: &str) -> SessionCommand {
-    SessionCommand::Eval { code: code.to_owned(), file: None, origin: None, withheld: true }
+    SessionCommand::Eval {
+        code: code.to_owned(),
+        file: None,
+        command_line: None,
+        origin: None,
+        withheld: true,
+    }
 }
 
 async fn run(session: &Client, code: &str) -> EvalOutcome {

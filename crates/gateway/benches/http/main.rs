@@ -214,7 +214,7 @@ async fn create(client: &Client) -> SessionId {
 /// Has the session print so many times; until it is done.
 async fn print_events(client: &Client, session: SessionId, name: &str, events: u64) {
     let code = format!("{events} {}", PAUSE.as_micros());
-    let eval = SessionCommand::Eval { code, file: None, origin: None, withheld: false };
+    let eval = SessionCommand::Eval { code, file: None, command_line: None, origin: None, withheld: false };
     let eval = Command { admission: Admission::Queue, ..Command::new(id(name), client.source(), eval) };
     client.submit(session, eval).await.unwrap();
 }

@@ -51,7 +51,7 @@ record!(Exec { code, file | terms });
 pub(super) async fn exec(caller: Caller, prefer: Prefer, key: Key, Said(exec): Said<Exec>) -> Answer {
     let Exec { code, file, terms } = exec;
     let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
-    let body = SessionCommand::Eval { code, file, origin: None, withheld: false };
+    let body = SessionCommand::Eval { code, file, command_line: None, origin: None, withheld: false };
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 
@@ -74,7 +74,8 @@ pub(super) async fn load(caller: Caller, prefer: Prefer, key: Key, Said(load): S
     let session = caller.place(&terms, &key, Some(Action::Eval)).await?;
     let limit = caller.daemon.engine.limits().code_bytes;
     let code = read_script(&file, limit).await?;
-    let body = SessionCommand::Eval { code, file: Some(file), origin: None, withheld: false };
+    let body =
+        SessionCommand::Eval { code, file: Some(file), command_line: None, origin: None, withheld: false };
     submit(&caller, session, body, terms.sent(key), prefer).await
 }
 

@@ -123,7 +123,7 @@ pub(super) async fn run(call: &Call<'_>, reference: Option<&str>, code: Code) ->
     };
     let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
     let Code { text, file, key } = code;
-    let eval = SessionCommand::Eval { code: text, file, origin: None, withheld: false };
+    let eval = SessionCommand::Eval { code: text, file, command_line: None, origin: None, withheld: false };
     let command = Command { key, ..call.command(eval) };
     let view = evaluated(call, &ready, command).await?;
     Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })

@@ -113,6 +113,7 @@ impl Tool for RunTests {
         let command = call.command(SessionCommand::Eval {
             code: TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code(),
             file: None,
+            command_line: None,
             origin: None,
             withheld: false,
         });

@@ -9,9 +9,9 @@ use mainstay_log::{Collected, Collection, Manifest, StoreStatistics};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::exchange::{Header, ImportFormat, Item};
 use mainstay_model::{
-    Admission, AskId, CommandId, Event, EventFilter, Hears, HistoryPage, IdempotencyKey, JobId, Limits,
-    LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId, SessionKind, Source,
-    Startup, Timestamp, Version, Work,
+    Admission, AskId, CommandId, CommandLine, Event, EventFilter, Hears, HistoryPage, IdempotencyKey, JobId,
+    Limits, LineNumber, NewLine, Position, Principal, Prompt, Question, Role, Seq, SessionId, SessionKind,
+    Source, Startup, Timestamp, Version, Work,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -448,6 +448,9 @@ methods! {
         /// The file whose text it is, absolute.
         #[serde(default)]
         file: Option<String>,
+        /// The command line that the code is given, of F# and Python; without it, the session's own.
+        #[serde(default)]
+        command_line: Option<CommandLine>,
         /// Whether it, and what it gives and prints, is stored nowhere and told to who asked alone. It cannot wait.
         #[serde(default)]
         withheld: bool,

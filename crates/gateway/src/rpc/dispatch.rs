@@ -519,9 +519,9 @@ impl Call<'_> {
     }
 
     async fn eval(&self, eval: Eval) -> Result<EvalView, Error> {
-        let Eval { session, code, file, withheld, admission, sent } = eval;
+        let Eval { session, code, file, command_line, withheld, admission, sent } = eval;
         let session = self.resolve(&session).await?;
-        let body = SessionCommand::Eval { code, file, origin: None, withheld };
+        let body = SessionCommand::Eval { code, file, command_line, origin: None, withheld };
         let (id, answered) = self.run(session, body, admission, sent).await?;
         match answered.outcome {
             Outcome::Done { response: Response::Evaluated(outcome) } => {

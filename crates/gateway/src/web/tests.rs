@@ -59,6 +59,7 @@ impl Story {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            command_line: None,
             origin: None,
             withheld: false,
         });

@@ -62,7 +62,13 @@ async fn what_waits_for_its_turn_is_counted() {
     let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
     let (local, session) = (home.local(), home.session().await);
-    let eval = SessionCommand::Eval { code: "1 + 1".to_owned(), file: None, origin: None, withheld: false };
+    let eval = SessionCommand::Eval {
+        code: "1 + 1".to_owned(),
+        file: None,
+        command_line: None,
+        origin: None,
+        withheld: false,
+    };
     let id = CommandId::from_uuid(uuid::Uuid::now_v7());
     let command = Command { admission: Admission::Queue, ..Command::new(id, local.source(), eval) };
     let mut events = local.subscribe(session, Seq(0)).await.unwrap();

@@ -231,7 +231,14 @@ impl Process for Handle {
 #[async_trait]
 impl Kernel for Handle {
     async fn run(&self, submission: Submission) {
-        let Submission { job, code, file: _, is_withheld } = submission;
+        let Submission { job, code, file: _, command_line, is_withheld } = submission;
+        // A kernel without a helper was not offered arguments, and a script's name alone is no loss.
+        if let Some(line) = command_line
+            && let Some(helped) = self.helped()
+        {
+            let words = json!(line.into_words());
+            self.is_sent(helped.call(&python::call("run_next_with", &[words])).await);
+        }
         self.is_sent(self.line().execute(Execution::new(job, &code), &code, !is_withheld).await);
     }
 

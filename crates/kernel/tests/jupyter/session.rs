@@ -91,7 +91,15 @@ impl Session {
 
     pub(crate) async fn submit(&self, code: &str) -> JobId {
         let job = JobId::from_uuid(uuid::Uuid::now_v7());
-        self.kernel().run(Submission { job, code: code.to_owned(), file: None, is_withheld: false }).await;
+        self.kernel()
+            .run(Submission {
+                job,
+                code: code.to_owned(),
+                file: None,
+                command_line: None,
+                is_withheld: false,
+            })
+            .await;
         job
     }
 

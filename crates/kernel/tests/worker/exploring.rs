@@ -157,7 +157,7 @@ async fn what_is_withheld_is_told_to_nobody() {
     session.has_run("let pin = 1").await;
     let job = JobId::from_uuid(uuid::Uuid::now_v7());
     let code = "let pin = 4711\ntype Hidden = { Secret: int }\nlet secretWord = \"x\"".to_owned();
-    let submission = Submission { job, code, file: None, is_withheld: true };
+    let submission = Submission { job, code, file: None, command_line: None, is_withheld: true };
     session.worker.runner.kernel().unwrap().run(submission).await;
     session.end_of(job).await;
     session.has_run("let open' = 2").await;

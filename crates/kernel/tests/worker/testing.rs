@@ -501,7 +501,7 @@ async fn withheld_code_and_an_ended_session_leave_no_tests() {
         .runner
         .kernel()
         .unwrap()
-        .run(Submission { job, code, file: None, is_withheld: true })
+        .run(Submission { job, code, file: None, command_line: None, is_withheld: true })
         .await;
     assert_eq!(session.end_of(job).await.report.ending, JobEnding::Completed);
     assert_eq!((session.tests(None, None).await.found, session.test_all().await.run.count()), (0, 0));

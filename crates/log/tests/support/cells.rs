@@ -20,6 +20,7 @@ impl Line {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            command_line: None,
             withheld: false,
             origin: None,
         }])

@@ -319,6 +319,7 @@ fn requested() -> EventBody {
         deadline: None,
         code: "let x = 1 + 1\r\n// \\ \"".to_owned(),
         file: Some("/projects/a.fsx".to_owned()),
+        command_line: None,
         withheld: false,
         origin: None,
     }

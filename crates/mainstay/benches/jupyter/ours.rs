@@ -65,7 +65,7 @@ impl Daemon {
     pub(crate) fn execute(&self, session: &str, code: &str) {
         let (session, code) = (session.to_owned(), code.to_owned());
         let (admission, sent) = (Admission::Queue, Sent::default());
-        let eval = Eval { session, code, file: None, withheld: false, admission, sent };
+        let eval = Eval { session, code, file: None, command_line: None, withheld: false, admission, sent };
         assert!(self.runtime.block_on(self.socket.call(eval)).unwrap().success);
     }
 

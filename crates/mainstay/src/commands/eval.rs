@@ -9,7 +9,9 @@ use mainstay_engine::Live;
 use mainstay_gateway::rpc::api::{Eval as EvalCall, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EvalView;
-use mainstay_model::{Admission, CommandId, Error, Event, EventBody, OutputStream, Seq, SessionState};
+use mainstay_model::{
+    Admission, CommandId, CommandLine, Error, Event, EventBody, OutputStream, Seq, SessionState,
+};
 
 use super::awaiting::{Awaited, Shown};
 use super::conditions::SentArgs;
@@ -69,10 +71,22 @@ Code that calls `exit` gives its own exit code, and 1 with --json, as for every 
 pub(super) struct Source {
     pub(super) code: String,
     pub(super) file: Option<String>,
+    /// The command line that the code is given.
+    pub(super) command_line: Option<CommandLine>,
     /// The lines of the file before it. What is said of places in the code is said of the file's.
     pub(super) lines_before: u32,
     /// A script's reader wants what it prints, and not what the prompt would have said of each definition.
     pub(super) is_script: bool,
+}
+
+impl Source {
+    const fn of_code(code: String) -> Self {
+        Self { code, file: None, command_line: None, lines_before: 0, is_script: false }
+    }
+
+    const fn of_script(code: String, file: Option<String>) -> Self {
+        Self { code, file, command_line: None, lines_before: 0, is_script: true }
+    }
 }
 
 impl Eval {
@@ -112,14 +126,14 @@ impl Eval {
             reason: error.to_string(),
         };
         if let Some(script) = &self.script {
-            return Ok(Source { code: utf8(script.clone())?, file: None, lines_before: 0, is_script: true });
+            return Ok(Source::of_script(utf8(script.clone())?, None));
         }
         if let Some(file) = &self.file {
             let name = file.display().to_string();
             let path = std::fs::canonicalize(file).map_err(|error| unreadable(&name, error))?;
             let bytes = std::fs::read(&path).map_err(|error| unreadable(&name, error))?;
             let file = Some(path.display().to_string());
-            return Ok(Source { code: utf8(bytes)?, file, lines_before: 0, is_script: true });
+            return Ok(Source::of_script(utf8(bytes)?, file));
         }
         match self.code.as_deref() {
             Some("-") | None => {
@@ -127,9 +141,9 @@ impl Eval {
                 std::io::stdin()
                     .read_to_end(&mut bytes)
                     .map_err(|error| unreadable("standard input", error))?;
-                Ok(Source { code: utf8(bytes)?, file: None, lines_before: 0, is_script: false })
+                Ok(Source::of_code(utf8(bytes)?))
             }
-            Some(code) => Ok(Source { code: code.to_owned(), file: None, lines_before: 0, is_script: false }),
+            Some(code) => Ok(Source::of_code(code.to_owned())),
         }
     }
 }
@@ -186,9 +200,10 @@ impl Shown for Run {
     const LISTENS: bool = false;
 
     fn request(&self, session: String, sent: Sent) -> EvalCall {
-        let Source { code, file, .. } = &self.source;
-        let (code, file) = (code.clone(), file.clone());
-        EvalCall { session, code, file, withheld: self.withheld, admission: Admission::Queue, sent }
+        let Source { code, file, command_line, .. } = &self.source;
+        let (code, file, command_line) = (code.clone(), file.clone(), command_line.clone());
+        let (withheld, admission) = (self.withheld, Admission::Queue);
+        EvalCall { session, code, file, command_line, withheld, admission, sent }
     }
 
     fn last_event(answer: &EvalView) -> Seq {

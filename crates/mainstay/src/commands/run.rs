@@ -12,7 +12,7 @@ use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EvalView, SessionView};
 use mainstay_model::exchange::Outputs;
 use mainstay_model::notebook::{Cell, Notebook, NotebookFormat};
-use mainstay_model::{CommandId, Error};
+use mainstay_model::{CommandId, CommandLine, Error};
 use serde::Serialize;
 
 use super::awaiting::Awaited;
@@ -31,7 +31,7 @@ use crate::{kernels, terminal};
 /// before them as they are now, do not run again.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay run analysis.ipynb --write     # what comes of it stands in the file\n  mainstay run analysis.fsx               # again: goes on after the last cell that ran to its end\n  mainstay run analysis.py --kind xpython # in another kernel of its language\n  mainstay run analysis.dib --from 4 --again\n\nExit codes: 0 all cells ran to their end, 1 one did not, 2 the command line was wrong.\nA cell that calls `exit` gives its own exit code, and 1 with --json."
+    after_help = "Examples:\n  mainstay run analysis.ipynb --write     # what comes of it stands in the file\n  mainstay run analysis.fsx               # again: goes on after the last cell that ran to its end\n  mainstay run analysis.py --kind xpython # in another kernel of its language\n  mainstay run analysis.dib --from 4 --again\n  mainstay run import.fsx data.csv --dry  # `fsi.CommandLineArgs` is import.fsx, data.csv, --dry\n\nExit codes: 0 all cells ran to their end, 1 one did not, 2 the command line was wrong.\nA cell that calls `exit` gives its own exit code, and 1 with --json."
 )]
 pub(super) struct Run {
     /// The file: an .ipynb or .dib, or a script (.fsx, .py, .ts, .js, .sh)
@@ -59,6 +59,11 @@ pub(super) struct Run {
     /// Print one line of JSON for each code cell
     #[arg(long)]
     json: bool,
+
+    /// What the code has for `fsi.CommandLineArgs` (F#) or `sys.argv` (Python) behind the file; `--` before the first one that begins
+    /// with a hyphen
+    #[arg(trailing_var_arg = true)]
+    arguments: Vec<String>,
 }
 
 /// A file in cells.
@@ -111,6 +116,11 @@ impl Run {
         exit
     }
 
+    /// The command line of the code, as if its language's own program had been called.
+    fn command_line(&self) -> CommandLine {
+        CommandLine { script: self.file.display().to_string(), arguments: self.arguments.clone() }
+    }
+
     /// The indices of the cells that are meant.
     fn wanted(&self, cells: usize) -> Result<std::ops::Range<usize>, Error> {
         let index = |number: u32, argument: &str| match (number as usize).checked_sub(1) {
@@ -136,7 +146,7 @@ impl Run {
         ran: &mut Ran,
     ) -> Result<ExitCode, Error> {
         let file = opened.path.display().to_string();
-        let mut runs = Runs::new(session.session, &file, &opened.cells, self.again);
+        let mut runs = Runs::new(session.session, &file, &self.arguments, &opened.cells, self.again);
         let (end, of) = (wanted.end, opened.cells.len());
         for index in wanted {
             let Some(cell) = opened.cells.get(index) else { break };
@@ -149,7 +159,7 @@ impl Run {
             let CellRun { command, ran_before } = runs.of_cell(&connection.client, index).await?;
             self.tell(&format!("[{number}/{of}]{}", if ran_before { " ran before" } else { "" }));
             let show = if self.json || ran_before { Show::Nothing } else { Show::OutputAndDisplay };
-            let evaluation = Evaluation::new(opened.source(cell), show);
+            let evaluation = Evaluation::new(opened.source(cell, self.command_line()), show);
             let reference = session.session.to_string();
             let now = connection.client.call(GetSession { session: reference }).await?;
             let named = (command.clone(), Conditions::default());
@@ -241,10 +251,16 @@ impl Opened {
         Err(Error::InvalidArgument { argument: "file".to_owned(), reason })
     }
 
-    fn source(&self, cell: &Cell) -> Source {
+    fn source(&self, cell: &Cell, command_line: CommandLine) -> Source {
         let lines_before = cell.line.saturating_sub(1);
         let file = Some(self.path.display().to_string());
-        Source { code: cell.source.clone(), file, lines_before, is_script: false }
+        Source {
+            code: cell.source.clone(),
+            file,
+            command_line: Some(command_line),
+            lines_before,
+            is_script: false,
+        }
     }
 
     /// Puts what came of the cells into the file, whole or not at all.

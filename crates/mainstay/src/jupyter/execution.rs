@@ -99,6 +99,7 @@ impl Shell {
             session: self.seat.session(),
             code: run.asked.code.clone(),
             file: None,
+            command_line: None,
             // What is silent leaves no trace.
             withheld: run.asked.silent,
             admission: Admission::Queue,
@@ -201,6 +202,7 @@ impl Shell {
                     session: self.seat.session(),
                     code: code.clone(),
                     file: None,
+                    command_line: None,
                     withheld: true,
                     admission: Admission::Queue,
                     sent: Sent::default(),

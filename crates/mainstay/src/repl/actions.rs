@@ -338,7 +338,7 @@ impl Repl {
         let (kind, language) = (self.link.session.kind.clone(), self.link.session.language.clone());
         let (path, cells) = opened.into_parts(&kind, language.as_ref())?;
         let path = path.display().to_string();
-        let mut runs = Runs::new(self.link.session.session, &path, &cells, false);
+        let mut runs = Runs::new(self.link.session.session, &path, &[], &cells, false);
         let of = cells.len();
         for (index, cell) in cells.iter().enumerate() {
             if passed_over(cell, &kind, language.as_ref()).is_some() {

@@ -328,6 +328,7 @@ mod tests {
             deadline: None,
             code: code.to_owned(),
             file: None,
+            command_line: None,
             withheld: false,
             origin: None,
         };

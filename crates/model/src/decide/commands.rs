@@ -46,11 +46,17 @@ impl Draft<'_> {
             return Ok(());
         }
         let response = match command.body {
-            SessionCommand::Eval { code, file, origin, withheld } => {
+            SessionCommand::Eval { code, file, command_line, origin, withheld } => {
+                let language = self.session.language();
+                if let Some(line) = &command_line {
+                    line.check_taken(&self.session.kind, language.as_ref())?;
+                }
                 let Identity { command, key, fingerprint, .. } = identity;
                 let job = JobId::from_uuid(fresh);
-                self.effect(Effect::Run { job, code: code.clone(), file: file.clone() });
-                let (code, file) = if withheld { (String::new(), None) } else { (code, file) };
+                let (run, given) = ((code.clone(), file.clone()), command_line.clone());
+                self.effect(Effect::Run { job, code: run.0, file: run.1, command_line: given });
+                let (code, file, command_line) =
+                    if withheld { (String::new(), None, None) } else { (code, file, command_line) };
                 let requested = EventBody::EvalRequested {
                     job,
                     command,
@@ -59,6 +65,7 @@ impl Draft<'_> {
                     deadline,
                     code,
                     file,
+                    command_line,
                     origin,
                     withheld,
                 };

@@ -2,6 +2,7 @@
 
 use super::{CancelEnding, EventBody, OutputStream};
 use crate::agent::WorkEnding;
+use crate::command_line::CommandLine;
 use crate::display::Display;
 use crate::entry::Origin;
 use crate::eval::{EvalResult, Failure};
@@ -30,6 +31,8 @@ pub enum JobPart<'a> {
         code: &'a str,
         /// The file whose text it is.
         file: Option<&'a str>,
+        /// The command line that the code was given.
+        command_line: Option<&'a CommandLine>,
         /// The entry it was brought from.
         origin: Option<Origin>,
         /// Whether the code is stored nowhere.
@@ -74,9 +77,10 @@ impl EventBody {
     /// The job that this event is of, and what it says of it; none of what is of no job, or of an ask.
     pub fn job_part(&self) -> Option<(JobId, JobPart<'_>)> {
         match self {
-            Self::EvalRequested { job, code, file, origin, withheld, .. } => {
-                let (file, origin, withheld) = (file.as_deref(), *origin, *withheld);
-                Some((*job, JobPart::Requested { code, file, origin, withheld }))
+            Self::EvalRequested { job, code, file, command_line, origin, withheld, .. } => {
+                let (file, command_line) = (file.as_deref(), command_line.as_ref());
+                let (origin, withheld) = (*origin, *withheld);
+                Some((*job, JobPart::Requested { code, file, command_line, origin, withheld }))
             }
             Self::OutputProduced { job, stream, text } => {
                 job.map(|job| (job, JobPart::Printed { stream: *stream, text }))

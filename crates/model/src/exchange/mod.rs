@@ -455,6 +455,7 @@ mod tests {
             deadline: None,
             code: "1 + 1".to_owned(),
             file: None,
+            command_line: None,
             withheld: false,
             origin: None,
         };

@@ -12,8 +12,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Of the cells of this file.
-    pub fn new(session: SessionId, file: &str, cells: &[Cell]) -> Self {
+    /// Of the cells of this file, run with these arguments.
+    pub fn new(session: SessionId, file: &str, arguments: &[String], cells: &[Cell]) -> Self {
         let mut hasher = blake3::Hasher::new();
         let add = |hasher: &mut blake3::Hasher, text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
@@ -21,6 +21,12 @@ impl Steps {
         };
         add(&mut hasher, &session.to_string());
         add(&mut hasher, file);
+        if !arguments.is_empty() {
+            // No text is so long: arguments are not taken for cells.
+            hasher.update(&u64::MAX.to_le_bytes());
+            hasher.update(&(arguments.len() as u64).to_le_bytes());
+            arguments.iter().for_each(|argument| add(&mut hasher, argument));
+        }
         let cells = cells.iter().map(|cell| {
             if cell.is_code() {
                 add(&mut hasher, &cell.source);

@@ -186,15 +186,16 @@ fn what_is_no_jupyter_notebook_is_refused_with_its_line() {
 #[test]
 fn a_steps_name_is_that_of_all_that_comes_to_it() {
     let session = SessionId::from_uuid(uuid::Uuid::nil());
-    let steps =
-        |text| Steps::new(session, "/a.fsx", &cells(NotebookFormat::Script(ScriptLanguage::FSharp), text));
+    let steps = |text| {
+        Steps::new(session, "/a.fsx", &[], &cells(NotebookFormat::Script(ScriptLanguage::FSharp), text))
+    };
     let (before, after) = (steps("1\n// %%\n2\n// %%\n3"), steps("\n1\n// %% titled\n4\n// %%\n3"));
     let same = [0, 1, 2].map(|cell| before.command(cell, 0) == after.command(cell, 0));
     assert_eq!(same, [true, false, false]);
     assert_ne!(before.command(0, 0), before.command(0, 1));
     assert!(before.command(3, 0).is_err());
     let elsewhere =
-        Steps::new(session, "/b.fsx", &cells(NotebookFormat::Script(ScriptLanguage::FSharp), "1"));
+        Steps::new(session, "/b.fsx", &[], &cells(NotebookFormat::Script(ScriptLanguage::FSharp), "1"));
     assert_ne!(before.command(0, 0), elsewhere.command(0, 0));
 }
 

@@ -8,10 +8,10 @@ use mainstay_model::decide::{Identity, LastWords};
 use mainstay_model::replay::{Replay, ReplayList};
 use mainstay_model::{
     Action, AgentNotice, AskId, Availability, Blame, BuildReport, Command, CommandFingerprint, CommandId,
-    Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input, JobEnding, JobId,
-    JobKind, JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream, Position, Question,
-    QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq, Session, SessionCommand, SessionKind,
-    SessionState, Source, Startup, Version, Work, WorkEnding, decide,
+    CommandLine, Compaction, Deadline, Decision, Effect, Error, EvalResult, Event, EventBody, Input,
+    JobEnding, JobId, JobKind, JobReport, Limits, LoadedProject, Notice, Origin, Outcome, OutputStream,
+    Position, Question, QueuedCommand, References, Response, RunnerInfo, RunnerNotice, Seq, Session,
+    SessionCommand, SessionKind, SessionState, Source, Startup, Version, Work, WorkEnding, decide,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -705,11 +705,30 @@ fn lost() -> Step {
 }
 
 fn eval() -> Step {
-    Step::Command(SessionCommand::Eval { code: "1".to_owned(), file: None, withheld: false, origin: None })
+    Step::Command(SessionCommand::Eval {
+        code: "1".to_owned(),
+        file: None,
+        command_line: None,
+        withheld: false,
+        origin: None,
+    })
 }
 
 fn ready() -> [Step; 2] {
     [Step::Command(SessionCommand::Start), Step::WarmedUp]
+}
+
+#[test]
+fn a_kernel_whose_code_cannot_see_arguments_is_given_none() {
+    let mut story = Story::begin(SessionKind::new("bash").unwrap());
+    ready().into_iter().for_each(|step| story.take(step));
+    let line = CommandLine { script: "a.sh".to_owned(), arguments: vec!["x".to_owned()] };
+    let (code, command_line) = ("1".to_owned(), Some(line));
+    let body = SessionCommand::Eval { code, file: None, command_line, origin: None, withheld: false };
+    let command = Command::new(command_id(50), client(), body);
+    let fingerprint = command.fingerprint(story.session.id);
+    let input = Input::Command { command, fingerprint, deadline: None, fresh: Uuid::from_u128(50) };
+    assert!(matches!(story.decide(input), Err(Error::InvalidArgument { .. })));
 }
 
 #[test]
@@ -740,7 +759,13 @@ fn a_command_that_takes_too_long_is_answered_once_and_its_late_end_is_an_event()
     let command = Command::new(
         command_id(50),
         client(),
-        SessionCommand::Eval { code: "1".to_owned(), file: None, withheld: false, origin: None },
+        SessionCommand::Eval {
+            code: "1".to_owned(),
+            file: None,
+            command_line: None,
+            withheld: false,
+            origin: None,
+        },
     );
     let fingerprint = command.fingerprint(story.session.id);
     let deadline = Some(Deadline::after(second(0), 5_000));

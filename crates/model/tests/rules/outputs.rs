@@ -19,6 +19,7 @@ fn cell(number: usize, code: &str, rest: Vec<EventBody>) -> Item {
         deadline: None,
         code: code.to_owned(),
         file: None,
+        command_line: None,
         withheld: false,
         origin: None,
     };

@@ -393,6 +393,7 @@ fn any_job_body() -> impl Strategy<Value = EventBody> {
             deadline,
             code,
             file,
+            command_line: None,
             withheld: false,
             origin: None,
         },
@@ -838,7 +839,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
 
 pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
     prop_oneof![
-        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, withheld: false, origin: None }),
+        4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, command_line: None, withheld: false, origin: None }),
         1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel { target }),
         1 => Just(SessionCommand::Reset),
         1 => Just(SessionCommand::Refresh),

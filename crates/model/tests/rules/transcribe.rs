@@ -22,6 +22,7 @@ fn requested(code: &str) -> EventBody {
         deadline: None,
         code: code.to_owned(),
         file: None,
+        command_line: None,
         withheld: false,
         origin: None,
     }

@@ -13,11 +13,11 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
-    Compaction, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind,
-    Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure, ForkPoint, Hears, IdempotencyKey,
-    Kept, Labels, Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note, ObjectHash,
-    Origin, Outcome, OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt, Question,
-    QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
+    CommandLine, Compaction, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence,
+    DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure, ForkPoint, Hears,
+    IdempotencyKey, Kept, Labels, Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note,
+    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt,
+    Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
     SessionCommand, SessionKind, SessionState, Setting, Source, Startup, ThinkingLevel, TokenUsage,
     Transcript, Unopened, Version, WarmUpReason, Work, WorkEnding, WorkerExit, YieldReason,
 };
@@ -149,10 +149,27 @@ fn a_refusal_says_in_every_state_what_would_help() {
 #[test]
 fn the_shape_of_every_command() {
     let commands = [
-        SessionCommand::Eval { code: "1 + 1".to_owned(), file: None, withheld: false, origin: None },
+        SessionCommand::Eval {
+            code: "1 + 1".to_owned(),
+            file: None,
+            command_line: None,
+            withheld: false,
+            origin: None,
+        },
         SessionCommand::Eval {
             code: "1 + 1".to_owned(),
             file: Some("/home/ada/a.fsx".to_owned()),
+            command_line: None,
+            withheld: false,
+            origin: None,
+        },
+        SessionCommand::Eval {
+            code: "1 + 1".to_owned(),
+            file: Some("/home/ada/a.fsx".to_owned()),
+            command_line: Some(CommandLine {
+                script: "a.fsx".to_owned(),
+                arguments: vec!["data.csv".to_owned()],
+            }),
             withheld: false,
             origin: None,
         },
@@ -452,6 +469,7 @@ fn event_examples() -> Vec<EventBody> {
             deadline: None,
             code: text("let x = 1 + 2"),
             file: Some(text("/home/ada/demo/a.fsx")),
+            command_line: None,
             withheld: false,
             origin: None,
         },

@@ -164,7 +164,8 @@ async fn run_once(
     selection: &TestSelection,
     shape: Shape,
 ) -> Result<Option<Ran>, Error> {
-    let source = Source { code: selection.code(), file: None, lines_before: 0, is_script: true };
+    let source =
+        Source { code: selection.code(), file: None, command_line: None, lines_before: 0, is_script: true };
     let show = match shape {
         Shape::Text => Show::Output,
         Shape::Json | Shape::JsonLine => Show::Nothing,
