@@ -92,6 +92,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let own = Names()
     let thread = SubmissionThread.SubmissionThread stackSize
     let mutable isWithholding = false
+    let mutable hasNamedInput = false // as a stream, which is costly to watch
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
 
     let session =
@@ -290,7 +291,8 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         isWithholding <- isWithheld
         let before = if isWithheld then newestSubmission session else 0
         let submissions = split code
-        let run () = Input.during job (fun () -> runIn (Some job) file submissions)
+        hasNamedInput <- hasNamedInput || code.Contains "OpenStandardInput"
+        let run () = Input.during job hasNamedInput (fun () -> runIn (Some job) file submissions)
         let evaluate () = turns.Evaluate(fun () -> withCommandLine commandLine run)
         let ran = interruption.During(id, begins, evaluate)
         if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])

@@ -75,6 +75,14 @@ let private read (length: string -> int) : string =
             unread <- text.Substring count
             text.Substring(0, count))
 
+/// Takes all that is left of the input: one answer.
+let private takeRest () : string =
+    ask restWanted theRest ""
+    lock gate (fun () ->
+        let text = available ()
+        if text <> "" then unread <- ""
+        text)
+
 type private AskingReader() =
     inherit TextReader()
 
@@ -100,16 +108,11 @@ type private AskingReader() =
         | "" -> null
         | line -> line.TrimEnd('\n').TrimEnd '\r'
 
-    /// One answer is all the rest.
-    override _.ReadToEnd() =
-        ask restWanted theRest ""
-        lock gate (fun () ->
-            let text = available ()
-            if text <> "" then unread <- ""
-            text)
+    override _.ReadToEnd() = takeRest ()
 
-/// Runs a job's code, which may ask meanwhile. Threads of it that still wait then are at the end of their input.
-let during (job: string) (work: unit -> 'T) : 'T =
+/// Runs a job's code, which may ask meanwhile, and read the input as a stream where it `mayOpen` one. Threads of it that still wait then are
+/// at the end of their input.
+let during (job: string) (mayOpen: bool) (work: unit -> 'T) : 'T =
     let turn (next: string option) =
         lock gate (fun () ->
             running <- next
@@ -120,7 +123,7 @@ let during (job: string) (work: unit -> 'T) : 'T =
     UserOutput.takeBegunLine () |> ignore
     turn (Some job)
     try
-        work ()
+        if mayOpen then StandardInput.during (fun () -> Blame.under (Some job) takeRest) work else work ()
     finally
         turn None
 

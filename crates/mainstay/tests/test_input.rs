@@ -201,6 +201,21 @@ fn a_pipe_is_the_input_itself_whole_and_with_its_end() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn standard_input_opened_as_a_stream_is_the_same_input() {
+    let world = World::new();
+    let opens = "let rest () =\n    use stream = System.Console.OpenStandardInput()\n    use copy = new System.IO.MemoryStream()\n    stream.CopyTo copy\n    copy.ToArray()";
+    assert_eq!(world.eval(opens)["success"], true);
+    let value = |code: &str, input: &str| world.run_with_input(["eval", code], input.as_bytes()).stdout;
+    insta::assert_snapshot!(value("stdin.ReadLine(), rest (), stdin.ReadToEnd()", "l1\ndrü\n"), @r#"
+    val it: string * byte array * string =
+      ("l1", [|100uy; 114uy; 195uy; 188uy; 10uy|], "")
+    "#);
+    assert_eq!(value("rest ()", ""), "val it: byte array = [||]\n");
+    assert_eq!(world.run(["ask", "list"]).stdout, "nothing waits for an answer\n");
+}
+
+#[test]
 fn an_ask_is_answered_with_the_end_of_the_input() {
     let world = World::new();
     let mut begun = Begun::new(&world, "isNull (stdin.ReadLine())");

@@ -80,6 +80,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Diagnostics.fs"
     "Faults.fs"
     "Blame.fs"
+    "StandardInput.fs"
     "Input.fs"
     "Displays.fs"
     "Sha256.fs"
