@@ -35,7 +35,7 @@ async fn create(world: &World, client: &Client) -> SessionId {
     let create = CreateSession {
         kind: SessionKind::pi(),
         working_directory: world.folder.path().join("project").to_str().unwrap().to_owned(),
-        project: None,
+        project: Default::default(),
         name: Some("a session".to_owned()),
         alias: None,
     };

@@ -89,7 +89,7 @@ impl Daemon {
         let create = CreateSession {
             kind: SessionKind::fsharp(),
             working_directory: "/".to_owned(),
-            project: None,
+            project: Default::default(),
             name: Some(name.to_owned()),
             alias: None,
         };

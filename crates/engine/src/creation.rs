@@ -12,8 +12,8 @@ use mainstay_model::command::{validate_alias, validate_dependencies, validate_se
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::exchange::Imported;
 use mainstay_model::{
-    Answered, Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody, ForkPoint,
-    ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope, Response, Seq, Session,
+    Answered, ChosenProject, Command, CommandFingerprint, CommandId, CreateSession, Error, EventBody,
+    ForkPoint, ForkSession, IdempotencyKey, Metadata, Outcome, Principal, RateScope, Response, Seq, Session,
     SessionCommand, SessionId, Source, Version,
 };
 use serde::Serialize;
@@ -203,6 +203,7 @@ impl Engine {
             self.shared.must_find(&create.kind, Path::new(&create.working_directory)).await?;
         }
         self.check_alias(&create, &source).await?;
+        let project = self.shared.project_of(&create).await?;
         let response = match &with {
             With::Nothing | With::Cells(_) => Response::Created { session },
             With::Entries(ForkPoint { entries, asked, .. }) => {
@@ -212,7 +213,7 @@ impl Engine {
         let outcome = Outcome::Done { response };
         let answer = identity.answer(outcome.clone());
         let is_agent = create.kind.is_agent();
-        let events = first_events(id, &source, session, create, with);
+        let events = first_events(id, &source, session, (create, project), with);
         let version = self.append_creation(session, events, answer, trace).await?;
         // An agent starts when it has something to do.
         if !is_agent {
@@ -350,13 +351,13 @@ fn first_events(
     id: CommandId,
     source: &Source,
     session: SessionId,
-    create: CreateSession,
+    (create, project): (CreateSession, ChosenProject),
     with: With,
 ) -> Vec<NewEvent> {
     let metadata =
         Metadata { source: source.clone(), correlation: Some(id), causation: None, environment: None };
     let new = |body| NewEvent { at: now(), metadata: metadata.clone(), body };
-    let mut events = vec![new(created(create))];
+    let mut events = vec![new(created(create, project))];
     match with {
         With::Nothing => {}
         With::Entries(point) => events.push(new(EventBody::SessionForked(point))),
@@ -368,10 +369,11 @@ fn first_events(
     events
 }
 
-fn created(create: CreateSession) -> EventBody {
-    let CreateSession { kind, working_directory, project, name, alias } = create;
+fn created(create: CreateSession, project: ChosenProject) -> EventBody {
+    let CreateSession { kind, working_directory, project: _, name, alias } = create;
+    let (project, passed_over) = project.into_parts();
     let name = name.unwrap_or_else(|| folder_name(&working_directory));
-    EventBody::SessionCreated { kind, name, working_directory, project, alias }
+    EventBody::SessionCreated { kind, name, working_directory, project, passed_over, alias }
 }
 
 /// The name of a session that was given none: its folder's, as far as that can be a name.

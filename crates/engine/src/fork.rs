@@ -5,7 +5,7 @@ use std::ops::Range;
 use mainstay_log::SessionFilter;
 use mainstay_model::transcript::{leaves_open, slice, total, whole_units};
 use mainstay_model::{
-    Bond, CreateSession, Error, ForkPoint, ForkSession, Placed, Segment, Session, SessionId,
+    Bond, CreateSession, Error, ForkPoint, ForkSession, Placed, ProjectChoice, Segment, Session, SessionId,
 };
 
 use crate::engine::Engine;
@@ -42,7 +42,7 @@ impl Engine {
         let create = CreateSession {
             kind: parent.kind,
             working_directory: parent.working_directory,
-            project: parent.project,
+            project: ProjectChoice::exactly(parent.project),
             name: Some(name),
             alias: None,
         };

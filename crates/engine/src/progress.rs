@@ -33,6 +33,8 @@ pub struct WarmUpProgress {
 pub enum WarmUpPhase {
     /// It is found out what the project consists of.
     Project,
+    /// The project is built, where it was not.
+    Build,
     /// Its assemblies are loaded.
     Assemblies,
     /// Its namespaces and modules are opened.
@@ -62,6 +64,7 @@ impl std::fmt::Display for WarmUpProgress {
         let Self { phase, done, total } = self;
         let what = match phase {
             WarmUpPhase::Project => "looking for what the project consists of",
+            WarmUpPhase::Build => "building the project",
             WarmUpPhase::Assemblies => "assemblies loaded",
             WarmUpPhase::Namespaces => "namespaces and modules opened",
             WarmUpPhase::Profile => "scripts of the profile ran",

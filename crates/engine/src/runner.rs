@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use mainstay_model::{
-    AgentState, AskId, CommMessage, CommandLine, Diagnostic, Error, JobId, Placed, Principal, QueuedPrompt,
-    RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition, Work,
+    AgentState, AskId, ChosenProject, CommMessage, CommandLine, Diagnostic, Error, JobId, Placed, Principal,
+    ProjectChoice, QueuedPrompt, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition, Work,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +28,18 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// [`Error::KernelUnknown`] where there is nothing of that name, [`Error::KernelUnavailable`] where this machine lacks something.
     async fn find(&self, _kind: &SessionKind, _folder: &Path) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Which project a session in such a folder is for, asked once, when it is created. What is named is taken as it is, unless the factory
+    /// knows better.
+    ///
+    /// # Errors
+    /// [`Error::ProjectNotFound`] and [`Error::ProjectAmbiguous`] where a folder was named that does not have one project.
+    async fn project(&self, _folder: &Path, wanted: &ProjectChoice) -> Result<ChosenProject, Error> {
+        Ok(match wanted {
+            ProjectChoice::At(project) => ChosenProject::One(project.clone()),
+            ProjectChoice::OfFolder | ProjectChoice::Nothing => ChosenProject::Nothing,
+        })
     }
 
     /// Does what all starts need and the first has to wait for, such as building the worker. Called before each start, and

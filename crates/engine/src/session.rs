@@ -19,9 +19,10 @@ use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::outcome::PutOut;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Action, AgentNotice, Command, CommandFingerprint, Deadline, Decision, Diagnostic, Effect, Error, Event,
-    EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk, Position, RunnerNotice, Seq,
-    Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp, Version, decide,
+    Action, AgentNotice, ChosenProject, Command, CommandFingerprint, CreateSession, Deadline, Decision,
+    Diagnostic, Effect, Error, Event, EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk,
+    Position, RunnerNotice, Seq, Session, SessionCommand, SessionKind, SessionState, TextPosition, Timestamp,
+    Version, decide,
 };
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -180,6 +181,15 @@ impl Shared {
         match self.factories.iter().find(|factory| factory.serves(kind)) {
             Some(factory) => factory.find(kind, folder).await,
             None => Err(Error::KernelUnknown { kind: kind.clone() }),
+        }
+    }
+
+    /// What a session that is to be created is for.
+    pub(crate) async fn project_of(&self, create: &CreateSession) -> Result<ChosenProject, Error> {
+        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
+            Some(factory) => factory.project(Path::new(&create.working_directory), &create.project).await,
+            // What only reads an agent's conversation needs nobody who goes on with it.
+            None => Ok(ChosenProject::Nothing),
         }
     }
 

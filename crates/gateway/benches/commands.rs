@@ -125,6 +125,7 @@ fn create(command: &str) -> CreateSession {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
         project: None,
+        no_project: false,
         name: None,
     }
 }
@@ -136,7 +137,7 @@ async fn commands(folder: &Path, change: &str) {
     for number in 0..most {
         let command = CommandId::new(format!("create-{number}")).unwrap();
         let (kind, working_directory) = (SessionKind::fsharp(), "/".to_owned());
-        let create = Create { kind, working_directory, project: None, name: None, alias: None };
+        let create = Create { kind, working_directory, project: Default::default(), name: None, alias: None };
         local.create(command, create).await.unwrap();
     }
     let sessions: Vec<String> = local
@@ -225,6 +226,7 @@ async fn fill(folder: &Path) {
 fn creation(number: usize) -> Append {
     let session = SessionId::from_uuid(Uuid::now_v7());
     let body = EventBody::SessionCreated {
+        passed_over: Vec::new(),
         alias: None,
         kind: SessionKind::fsharp(),
         name: format!("session-{number}"),

@@ -126,6 +126,23 @@ impl StartupView {
     /// How many faults are told of.
     const FAULTS: usize = 10;
 
+    /// What there is to say of a session's; none where there is nothing.
+    pub(crate) fn of(session: &Session) -> Option<Self> {
+        let passed_over = passed_over(session);
+        match &session.startup {
+            None => passed_over.map(|fault| Self {
+                summary: "for no project".to_owned(),
+                faults: vec![fault],
+                unbuilt: None,
+            }),
+            Some(startup) => {
+                let mut view = Self::new(startup, session.unbuilt_words());
+                view.faults.extend(passed_over);
+                Some(view)
+            }
+        }
+    }
+
     fn new(startup: &Startup, unbuilt: Option<String>) -> Self {
         let mut faults = startup.faults();
         let more = faults.len().saturating_sub(Self::FAULTS);
@@ -135,6 +152,19 @@ impl StartupView {
         }
         Self { summary: startup.to_string(), faults, unbuilt }
     }
+}
+
+/// What is said of a session in whose folder there are several projects, of which none was named.
+fn passed_over(session: &Session) -> Option<String> {
+    let name = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let names: Vec<String> = session.passed_over.iter().map(name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "its folder has several projects ({}) and none was named, so it is for none of them; name one for a new session: --project {}",
+            names.join(", "),
+            names[0]
+        )
+    })
 }
 
 /// A session's worker.
@@ -174,10 +204,7 @@ impl SessionView {
             offered: session.offered(),
             working_directory: session.working_directory.clone(),
             project: session.project.clone(),
-            startup: session
-                .startup
-                .as_deref()
-                .map(|startup| StartupView::new(startup, session.unbuilt_words())),
+            startup: StartupView::of(session),
             forked_from: session.forked_from.clone(),
             deleted_at: session.deleted_at,
             created_at: session.created_at,

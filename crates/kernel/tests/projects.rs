@@ -202,7 +202,7 @@ async fn a_project_that_was_not_built_says_so() {
         let found = resolved(&machine, &format!("{ODD}/Lib.fsproj")).await;
         assert_eq!(found.assemblies, Vec::<PathBuf>::new());
         let [note] = notes(&found) else { panic!("{:?}", found.notes) };
-        assert!(note.ends_with("Lib.dll is not there; build it first"), "{note}");
+        assert!(note.ends_with("Lib.dll is not there; `session rebuild` builds it"), "{note}");
         assert_eq!(found.sources, [machine.path(ODD).join("Lib.fs")]);
     }
 }
@@ -259,7 +259,9 @@ let four = Lib.twice 2
     for machine in [&with_msbuild, &without_msbuild] {
         let notes = resolved(machine, "user/User.fsproj").await.notes;
         assert!(
-            notes.iter().any(|note| note.ends_with("(Pricing) were not found; restore it first")),
+            notes
+                .iter()
+                .any(|note| note.ends_with("(Pricing) were not found; `session rebuild` restores it")),
             "{notes:?}"
         );
     }

@@ -175,6 +175,7 @@ async fn create(client: &Client, folder: &Path) -> Result<String, Failure> {
         kind: SessionKind::fsharp(),
         working_directory: folder.display().to_string(),
         project: None,
+        no_project: false,
         name: None,
     };
     let session = client.call(create).await?.session.to_string();
@@ -278,6 +279,7 @@ async fn until_ready(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
                 kind: SessionKind::fsharp(),
                 working_directory: folder.display().to_string(),
                 project: project.map(|file| file.display().to_string()),
+                no_project: false,
                 name: None,
             };
             let session = client.call(create).await?.session.to_string();

@@ -45,6 +45,7 @@ fn body(seq: u64) -> EventBody {
             name: "bench".to_owned(),
             working_directory: "/work".to_owned(),
             project: None,
+            passed_over: Vec::new(),
             alias: None,
         },
         (2, _) => EventBody::WarmUpStarted { reason: WarmUpReason::Started },

@@ -15,6 +15,7 @@ use crate::fingerprint::CommandFingerprint;
 use crate::id::{AskId, CommandId, IdempotencyKey, SessionId, SessionKind, Version};
 use crate::label::validate_label;
 use crate::limits::Limits;
+use crate::project::ProjectChoice;
 use crate::transcript::{Segment, total};
 
 /// A client's request to change a session.
@@ -217,9 +218,9 @@ pub struct CreateSession {
     pub kind: SessionKind,
     /// The folder its code runs in, absolute.
     pub working_directory: String,
-    /// The project it is for, absolute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
+    /// The project it is for.
+    #[serde(default, skip_serializing_if = "ProjectChoice::is_of_folder")]
+    pub project: ProjectChoice,
     /// What people call it; by default the folder's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

@@ -334,6 +334,14 @@ pub enum Error {
         /// What was given.
         path: String,
     },
+    /// A folder was named as a project, and has several.
+    #[error("the folder `{folder}` has several projects: {}", projects.join(", "))]
+    ProjectAmbiguous {
+        /// The folder.
+        folder: String,
+        /// The projects and solutions in it, by name.
+        projects: Vec<String>,
+    },
     /// What was named as a project is none, or cannot be read as one.
     #[error("the project `{path}` cannot be read: {reason}")]
     ProjectInvalid {
@@ -497,6 +505,7 @@ codes! {
     ImportInvalid => "import_invalid",
     NotebookInvalid => "notebook_invalid",
     ProjectNotFound => "project_not_found",
+    ProjectAmbiguous => "project_ambiguous",
     ProjectInvalid => "project_invalid",
     ObjectNotFound => "object_not_found",
     DaemonStopping => "daemon_stopping",
@@ -616,8 +625,9 @@ impl Error {
             Self::NotebookInvalid { .. } => {
                 "Save it as a Jupyter notebook of version 4, or give a script or a .dib file.".into()
             }
+            Self::ProjectAmbiguous { .. } => "Give the path of one of them, or ask for no project.".into(),
             Self::ProjectNotFound { .. } => {
-                "Give the path of an .fsproj, .sln or .slnx file; a solution's own list may be out of date.".into()
+                "Give the path of an .fsproj, .sln or .slnx file, or of a folder with one; a solution's own list may be out of date.".into()
             }
             Self::ProjectInvalid { .. } => {
                 "Correct the file; `dotnet build` says more where the SDK's own build works.".into()
@@ -692,6 +702,7 @@ impl Error {
             | Self::ImportInvalid { .. }
             | Self::NotebookInvalid { .. }
             | Self::ProjectNotFound { .. }
+            | Self::ProjectAmbiguous { .. }
             | Self::ProjectInvalid { .. }
             | Self::ObjectNotFound { .. }
             | Self::DaemonStopping

@@ -175,6 +175,9 @@ pub enum EventBody {
         /// The project it was opened for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         project: Option<String>,
+        /// The projects that its folder had, where there were several and none was named.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        passed_over: Vec<String>,
         /// What its creator calls it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alias: Option<String>,

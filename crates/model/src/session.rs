@@ -41,6 +41,9 @@ pub struct Session {
     pub working_directory: String,
     /// The project it is for.
     pub project: Option<String>,
+    /// The projects that its folder had, where there were several and none was named: it is for none of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<String>,
     /// What its creator calls it, for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
@@ -338,7 +341,9 @@ fn is_local(owner: &Principal) -> bool {
 impl Session {
     /// The session that its first event begins; none where the event is not a creation.
     pub fn begin(event: &Event) -> Option<Self> {
-        let EventBody::SessionCreated { kind, name, working_directory, project, alias } = &event.body else {
+        let EventBody::SessionCreated { kind, name, working_directory, project, passed_over, alias } =
+            &event.body
+        else {
             return None;
         };
         Some(Self {
@@ -349,6 +354,7 @@ impl Session {
             owner: event.metadata.source.principal(),
             working_directory: working_directory.clone(),
             project: project.clone(),
+            passed_over: passed_over.clone(),
             alias: alias.clone(),
             created_at: event.at,
             last_activity: event.at,

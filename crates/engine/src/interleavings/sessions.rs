@@ -6,7 +6,8 @@ use futures::future::join_all;
 use mainstay_log::{Log, SessionFilter};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, CreateSession, Error, EvalEnding, EventFilter, IdempotencyKey,
-    Limits, Outcome, Position, Principal, Response, Seq, SessionCommand, SessionId, SessionKind, Source,
+    Limits, Outcome, Position, Principal, ProjectChoice, Response, Seq, SessionCommand, SessionId,
+    SessionKind, Source,
 };
 use shuttle::future::{JoinHandle, spawn, yield_now};
 use shuttle::rand::{Rng, thread_rng};
@@ -248,7 +249,7 @@ impl Daemon {
         let create = CreateSession {
             kind: SessionKind::fsharp(),
             working_directory: "/".to_owned(),
-            project: None,
+            project: ProjectChoice::Nothing,
             name: Some("session".to_owned()),
             alias: None,
         };

@@ -43,7 +43,7 @@ fn file(items: Vec<Item>) -> ImportSession {
     let create = CreateSession {
         kind: SessionKind::agent(),
         working_directory: folder.to_owned(),
-        project: None,
+        project: Default::default(),
         name: None,
         alias: None,
     };

@@ -3,8 +3,8 @@
 use mainstay_engine::{ExportCursor, ImportSession};
 use mainstay_model::exchange::{self, Header, Item, Lines};
 use mainstay_model::{
-    CreateSession, Deadline, Error, ForkSession, Label, Limits, Outcome, Response, SessionCommand,
-    SessionKind, Timestamp,
+    CreateSession, Deadline, Error, ForkSession, Label, Limits, Outcome, ProjectChoice, Response,
+    SessionCommand, SessionKind, Timestamp,
 };
 
 use crate::support::{Client, Daemon, id, next_id, quick};
@@ -31,7 +31,7 @@ fn import(file: &str, folder: &str) -> ImportSession {
     let create = CreateSession {
         kind,
         working_directory: folder.to_owned(),
-        project: imported.header.project.clone(),
+        project: ProjectChoice::exactly(imported.header.project.clone()),
         name: Some(name),
         alias: None,
     };

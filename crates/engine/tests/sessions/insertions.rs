@@ -169,7 +169,7 @@ async fn what_was_put_somewhere_is_exported_in_its_place() {
     let create = CreateSession {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
-        project: None,
+        project: Default::default(),
         name: None,
         alias: None,
     };

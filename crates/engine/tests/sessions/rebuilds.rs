@@ -1,8 +1,8 @@
 //! Building a session's project: the session is as it was until the build has succeeded.
 
 use mainstay_model::{
-    Admission, CreateSession, Diagnostic, Error, Outcome, Response, SessionCommand, SessionState, Severity,
-    TextPosition, Work, WorkEnding, YieldReason,
+    Admission, CreateSession, Diagnostic, Error, Outcome, ProjectChoice, Response, SessionCommand,
+    SessionState, Severity, TextPosition, Work, WorkEnding, YieldReason,
 };
 use serde_json::json;
 
@@ -12,7 +12,8 @@ use crate::support::{CANCEL, Client, Daemon, command, create, next_id, quick};
 const REBUILD: SessionCommand = SessionCommand::Work(Work::Rebuild);
 
 async fn session_of_project(daemon: &Daemon) -> Client {
-    let create = CreateSession { project: Some("/code/Shop.fsproj".to_owned()), ..create("shop") };
+    let create =
+        CreateSession { project: ProjectChoice::At("/code/Shop.fsproj".to_owned()), ..create("shop") };
     match daemon.local.create(next_id(), create).await.unwrap() {
         Outcome::Done { response: Response::Created { session } } => {
             let client = daemon.client(session);

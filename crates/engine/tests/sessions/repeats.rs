@@ -307,6 +307,7 @@ fn creation_with(answer: Answer) -> Append {
         name: "other".to_owned(),
         working_directory: "/".to_owned(),
         project: None,
+        passed_over: Vec::new(),
         alias: None,
     };
     let new = NewEvent { at, metadata: metadata.clone(), body: body.clone() };

@@ -282,7 +282,7 @@ pub(crate) fn create(name: &str) -> CreateSession {
     CreateSession {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
-        project: None,
+        project: Default::default(),
         name: Some(name.to_owned()),
         alias: None,
     }

@@ -203,7 +203,7 @@ async fn create(client: &Client) -> SessionId {
     let create = CreateSession {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
-        project: None,
+        project: Default::default(),
         name: None,
         alias: None,
     };

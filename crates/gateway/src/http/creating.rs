@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Beginning, Creation};
 use mainstay_model::{
-    Answered, CommandId, CreateSession, ForkSession, Outcome, Response as Done, Seq, SessionId,
+    Answered, CommandId, CreateSession, ForkSession, Outcome, ProjectChoice, Response as Done, Seq, SessionId,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,9 +28,12 @@ pub(super) struct Create {
     kind: WantedKind,
     /// The folder its code runs in, absolute.
     working_directory: String,
-    /// The project it is for, absolute.
+    /// The project it is for, or the folder that one lies in, absolute; by default that of its own folder, where it has one.
     #[serde(default)]
     project: Option<String>,
+    /// For no project, whatever lies in its folder.
+    #[serde(default)]
+    no_project: bool,
     /// What people call it; by default the folder's name.
     #[serde(default)]
     name: Option<String>,
@@ -38,7 +41,7 @@ pub(super) struct Create {
     terms: Terms,
 }
 
-record!(Create { kind, working_directory, project, name | terms });
+record!(Create { kind, working_directory, project, name | terms; without no_project });
 
 /// Under what name and conditions a session is brought.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -58,7 +61,8 @@ pub(super) async fn create(
     key: Key,
     Said(create): Said<Create>,
 ) -> Result<Response, Problem> {
-    let Create { kind, working_directory, project, name, terms } = create;
+    let Create { kind, working_directory, project, no_project, name, terms } = create;
+    let project = ProjectChoice::of(project, no_project)?;
     let kind = kind.or(&caller.daemon.default_kind, &working_directory).await;
     let create = CreateSession { kind, working_directory, project, name, alias: None };
     bring(&caller, Beginning::Empty(create), terms, key, prefer).await

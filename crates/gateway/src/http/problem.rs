@@ -113,6 +113,7 @@ pub(crate) fn status_of(error: &Error) -> StatusCode {
         | Error::CodeInvalid { .. }
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
+        | Error::ProjectAmbiguous { .. }
         | Error::ProjectInvalid { .. }
         | Error::DependsOnItself { .. }
         | Error::KernelUnknown { .. }

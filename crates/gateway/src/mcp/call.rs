@@ -10,8 +10,8 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{
-    Action, AskId, Command, CreateSession, Error, Limits, Outcome, Response, Session, SessionCommand,
-    SessionId, SessionKind, SessionState,
+    Action, AskId, Command, CreateSession, Error, Limits, Outcome, ProjectChoice, Response, Session,
+    SessionCommand, SessionId, SessionKind, SessionState,
 };
 use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam};
 use rmcp::service::RequestContext;
@@ -193,7 +193,8 @@ impl<'a> Call<'a> {
                     return Err(Error::NotOfKind { action, kind });
                 }
                 let working_directory = meant.folder();
-                self.create(CreateSession { kind, working_directory, project: None, name: None, alias: None })
+                let project = ProjectChoice::OfFolder;
+                self.create(CreateSession { kind, working_directory, project, name: None, alias: None })
                     .await?
             }
         };

@@ -186,6 +186,7 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
         | Error::ProjectNotFound { .. }
+        | Error::ProjectAmbiguous { .. }
         | Error::ProjectInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping

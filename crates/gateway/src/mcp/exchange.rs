@@ -9,7 +9,7 @@ use std::path::Path;
 
 use mainstay_engine::ExportCursor;
 use mainstay_model::exchange::{self, Format, Header, Item, SessionFile};
-use mainstay_model::{Action, CreateSession, Error, Outcome, Response, SessionId, Timestamp};
+use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, SessionId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -145,6 +145,7 @@ impl Tool for ImportSession {
             false => Path::new(&working_directory).is_dir(),
         };
         let working_directory = if is_here { working_directory } else { call.meant().folder() };
+        let project = ProjectChoice::exactly(project);
         let create = CreateSession { kind, working_directory, project, name: self.name, alias: None };
         let import = mainstay_engine::ImportSession { create, imported };
         match call.client().import(anonymous(), import).await? {

@@ -4,14 +4,14 @@ use std::fmt::{Display, Formatter};
 use std::path::Path;
 
 use mainstay_log::SessionFilter;
-use mainstay_model::{Action, Error, Session, SessionCommand, SessionKind};
+use mainstay_model::{Action, Error, ProjectChoice, Session, SessionCommand, SessionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::names::Plain;
 use super::tool::{Answer, Effect, Tool};
-use crate::view::fault;
+use crate::view::{StartupView, fault};
 
 /// The most sessions in one answer.
 const LISTED: usize = 30;
@@ -52,14 +52,50 @@ impl Display for SessionAnswer {
     }
 }
 
+/// A session that has just come to be.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub(super) struct CreatedAnswer {
+    #[serde(flatten)]
+    session: SessionAnswer,
+    /// What it has of its project, and what of that did not go as it was meant to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+impl From<&Session> for CreatedAnswer {
+    fn from(session: &Session) -> Self {
+        let StartupView { summary, faults, unbuilt } = match StartupView::of(session) {
+            Some(startup) => startup,
+            None => return Self { session: session.into(), notes: Vec::new() },
+        };
+        let notes = std::iter::once(summary).chain(faults).chain(unbuilt).collect();
+        Self { session: session.into(), notes }
+    }
+}
+
+impl Answer for CreatedAnswer {
+    fn is_failure(&self) -> bool {
+        self.session.is_failure()
+    }
+}
+
+impl Display for CreatedAnswer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        self.session.fmt(f)
+    }
+}
+
 /// Creates a session.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct CreateSession {
     /// Absolute.
     working_directory: Option<String>,
-    /// Of the working directory; it may not be there yet.
+    /// A file, or a folder with one; by default that of the working directory.
     project: Option<String>,
+    #[serde(default)]
+    no_project: bool,
     name: Option<String>,
     /// By default that of the folder's project.
     kind: Option<String>,
@@ -70,9 +106,9 @@ impl Tool for CreateSession {
     const DESCRIPTION: &'static str = "Create a session, wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;
-    type Answer = SessionAnswer;
+    type Answer = CreatedAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+    async fn carry_out(self, call: &Call<'_>) -> Result<CreatedAnswer, Error> {
         let meant = call.meant();
         let working_directory = self.working_directory.unwrap_or_else(|| meant.folder());
         // What is absolute already stays as it is.
@@ -82,14 +118,14 @@ impl Tool for CreateSession {
                 Some(kind) => SessionKind::new(kind)?,
                 None => meant.default_kind.of(&working_directory).await,
             },
-            project: self.project.map(in_folder),
+            project: ProjectChoice::of(self.project.map(in_folder), self.no_project)?,
             working_directory,
             name: self.name,
             alias: None,
         };
         let session = call.create(create).await?;
         let ready = call.bring_up(session).await?;
-        Ok(SessionAnswer::from(&*ready))
+        Ok(CreatedAnswer::from(&*ready))
     }
 }
 

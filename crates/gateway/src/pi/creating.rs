@@ -8,7 +8,8 @@ use futures::future::BoxFuture;
 use mainstay_engine::{Beginning, Begun, Client, Creation, ImportSession};
 use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
-    Answered, CreateSession, Error, ForkSession, Outcome, Response as Done, Role, SessionKind, Timestamp,
+    Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, Role, SessionKind,
+    Timestamp,
 };
 use serde_json::json;
 
@@ -82,7 +83,7 @@ impl Call<'_> {
         CreateSession {
             kind: SessionKind::pi(),
             working_directory,
-            project: None,
+            project: ProjectChoice::Nothing,
             name: alias.clone(),
             alias,
         }

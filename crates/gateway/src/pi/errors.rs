@@ -95,6 +95,7 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
         | Error::ProjectNotFound { .. }
+        | Error::ProjectAmbiguous { .. }
         | Error::ProjectInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonNotRunning

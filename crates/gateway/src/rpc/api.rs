@@ -119,9 +119,12 @@ methods! {
         kind: SessionKind,
         /// The folder its code runs in, absolute.
         working_directory: String,
-        /// The project it is for, absolute.
+        /// The project it is for, or the folder that one lies in, absolute; that of its own folder where it does not say.
         #[serde(default)]
         project: Option<String>,
+        /// For no project, whatever lies in its folder.
+        #[serde(default)]
+        no_project: bool,
         /// What people call it.
         #[serde(default)]
         name: Option<String>,

@@ -127,6 +127,7 @@ fn number(error: &Error) -> i32 {
         | Error::ImportInvalid { .. }
         | Error::NotebookInvalid { .. }
         | Error::ProjectNotFound { .. }
+        | Error::ProjectAmbiguous { .. }
         | Error::ProjectInvalid { .. }
         | Error::ObjectNotFound { .. }
         | Error::DaemonStopping

@@ -30,7 +30,7 @@ use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    Admission, Command, CommandId, Error, HistoryPage, Label, Outcome, QueuedPrompt, Response,
+    Admission, Command, CommandId, Error, HistoryPage, Label, Outcome, ProjectChoice, QueuedPrompt, Response,
     SessionCommand, SessionId, SessionState, Timestamp,
 };
 use serde::Serialize;
@@ -362,7 +362,8 @@ impl Call<'_> {
     }
 
     async fn create(&self, create: CreateSession) -> Result<SessionView, Error> {
-        let CreateSession { command, kind, working_directory, project, name } = create;
+        let CreateSession { command, kind, working_directory, project, no_project, name } = create;
+        let project = ProjectChoice::of(project, no_project)?;
         let create = mainstay_model::CreateSession { kind, working_directory, project, name, alias: None };
         let command = id_of(command)?;
         match self.client.create(command, create).await? {
@@ -435,7 +436,7 @@ impl Call<'_> {
         let create = mainstay_model::CreateSession {
             kind,
             working_directory: working_directory.unwrap_or(ran_in),
-            project,
+            project: ProjectChoice::exactly(project),
             name,
             alias: None,
         };

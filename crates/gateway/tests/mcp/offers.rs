@@ -54,7 +54,7 @@ impl Stage {
         let create = mainstay_model::CreateSession {
             kind: mainstay_model::SessionKind::fsharp(),
             working_directory: home.folder(folder),
-            project: None,
+            project: Default::default(),
             name: Some("stage".to_owned()),
             alias: None,
         };

@@ -351,7 +351,7 @@ async fn sessions_that_others_bring_are_heard_of_by_who_may_see_them() {
     let create = CreateSession {
         kind: SessionKind::pi(),
         working_directory: "/".to_owned(),
-        project: None,
+        project: Default::default(),
         name: Some("of the cli".to_owned()),
         alias: None,
     };

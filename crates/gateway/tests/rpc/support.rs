@@ -56,6 +56,7 @@ impl Home {
             kind: SessionKind::pi(),
             working_directory: folder.path().display().to_string(),
             project: None,
+            no_project: false,
             name: None,
         };
         let talk = client.call(new).await.unwrap().session.to_string();

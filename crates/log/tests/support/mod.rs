@@ -102,6 +102,7 @@ pub fn created(name: &str, folder: &str) -> EventBody {
         name: name.to_owned(),
         working_directory: folder.to_owned(),
         project: None,
+        passed_over: Vec::new(),
         alias: None,
     }
 }

@@ -18,7 +18,8 @@ use super::conditions::SentArgs;
 use super::exit::own_exit_code;
 use super::fault::{HardReset, show_refusal};
 use super::questions::{Asker, Questions};
-use super::target::{Target, settle};
+use super::session::startup_text;
+use super::target::{Target, has_settled, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 use crate::terminal::{self, BegunLine, Paint, Surface, display_text, eval_summary, value_text};
@@ -267,7 +268,11 @@ impl Run {
     ) -> Result<Option<Answer>, Error> {
         let connection = connect_or_start(home, "cli").await?;
         let session = target.find_or_create(home, &connection.client).await?;
+        let was_up = has_settled(&session);
         let session = settle(&connection.client, session).await?;
+        if !was_up {
+            eprint!("{}", startup_text(&session, Paint::stderr()));
+        }
         terminal::tell_news(&session);
         let mut eval = Awaited::new(self, &session, sent.named(), Asker::Code)?;
         match eval.answer(home, connection).await {

@@ -24,7 +24,7 @@ use super::rebuild::Rebuild;
 use super::refresh::Refresh;
 use super::stats::Stats;
 use super::story::Story;
-use super::target::{create, most_recent, settle, working_directory};
+use super::target::{create, most_recent, project_at, settle, working_directory};
 use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -82,9 +82,12 @@ enum SessionCommand {
         /// The folder its code runs in [default: this one]
         #[arg(long, value_name = "FOLDER")]
         directory: Option<PathBuf>,
-        /// The project it is for
-        #[arg(short, long, value_name = "FILE")]
+        /// The project it is for, or its folder [default: that of its own folder, where it has one]
+        #[arg(short, long, value_name = "PATH")]
         project: Option<PathBuf>,
+        /// For no project, whatever lies in its folder
+        #[arg(long, conflicts_with = "project")]
+        no_project: bool,
         /// A name of your own for this command: given again, it gets the same session and creates no other
         #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
         id: Option<CommandId>,
@@ -158,16 +161,15 @@ impl SessionArgs {
                 let (working_directory, within) = (folder.as_deref().map(path), within.map(path));
                 list(client, ListSessions { working_directory, within, live, limit: None }, json).await?;
             }
-            SessionCommand::New { name, kind, directory, project, id, json } => {
+            SessionCommand::New { name, kind, directory, project, no_project, id, json } => {
                 let folder = match directory {
                     Some(folder) => existing(&folder, "directory")?,
                     None => working_directory()?,
                 };
-                let project = project.map(|project| existing(&project, "project")).transpose()?;
-                let project = project.map(|project| project.display().to_string());
+                let project = project.as_deref().map(project_at).transpose()?;
                 let kind = mainstay_model::SessionKind::new(kind)?;
                 let working_directory = folder.display().to_string();
-                let new = CreateSession { command: id, kind, working_directory, project, name };
+                let new = CreateSession { command: id, kind, working_directory, project, no_project, name };
                 let session = create(home, client, new).await?;
                 let session = settle(client, session).await?;
                 show_new(&session, json)?;

@@ -10,6 +10,7 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
+use mainstay_kernel::fsharp::project::named;
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_model::{Action, Error, SessionKind, SessionState};
 
@@ -42,9 +43,13 @@ pub(crate) struct Target {
     #[arg(short, long)]
     pub(crate) kind: Option<String>,
 
-    /// The project to look for or create a session for
-    #[arg(short, long, value_name = "FILE", conflicts_with = "session")]
+    /// The project to look for or create a session for, or its folder. A new session is for the project of this folder, where it has one
+    #[arg(short, long, value_name = "PATH", conflicts_with = "session")]
     pub(crate) project: Option<PathBuf>,
+
+    /// Look for or create a session without a project
+    #[arg(long, conflicts_with_all = ["session", "project"])]
+    pub(crate) no_project: bool,
 }
 
 impl Target {
@@ -124,7 +129,8 @@ impl Target {
     async fn create(&self, home: &Home, client: &Client, default: SessionKind) -> Result<SessionView, Error> {
         let (kind, project) = (self.kind(default)?, self.project()?);
         let working_directory = working_directory()?.display().to_string();
-        let new = CreateSession { command: None, kind, working_directory, project, name: None };
+        let no_project = self.no_project;
+        let new = CreateSession { command: None, kind, working_directory, project, no_project, name: None };
         create(home, client, new).await
     }
 
@@ -139,12 +145,7 @@ impl Target {
     }
 
     fn project(&self) -> Result<Option<String>, Error> {
-        let Some(project) = &self.project else { return Ok(None) };
-        let found = std::fs::canonicalize(project).map_err(|error| Error::InvalidArgument {
-            argument: "project".to_owned(),
-            reason: format!("`{}`: {error}", project.display()),
-        })?;
-        Ok(Some(found.display().to_string()))
+        self.project.as_deref().map(project_at).transpose()
     }
 
     async fn most_recent(
@@ -166,8 +167,18 @@ impl Target {
             is_meant(session)
                 && kind.as_ref().is_none_or(|kind| is_of(session, kind))
                 && project.as_ref().is_none_or(|project| session.project.as_ref() == Some(project))
+                && !(self.no_project && session.project.is_some())
         }))
     }
+}
+
+/// The project that is meant by a path: the file, or that of the folder.
+pub(super) fn project_at(path: &Path) -> Result<String, Error> {
+    let found = std::fs::canonicalize(path).map_err(|error| Error::InvalidArgument {
+        argument: "project".to_owned(),
+        reason: format!("`{}`: {error}", path.display()),
+    })?;
+    Ok(named(&found)?.display().to_string())
 }
 
 /// The session of this folder that was used last.
@@ -237,10 +248,14 @@ async fn bring_up(
     }
     terminal::note(&format!("{} warms up …", view.name));
     let (line, until) = (RewrittenLine::default(), Instant::now() + WARM_UP);
-    let mut replays_since = None;
+    let (mut replays_since, mut builds) = (None, false);
     while !has_settled(&view) && Instant::now() < until {
         if let Some(progress) = view.warm_up {
             line.show(&progress.to_string());
+            // Off a terminal nobody sees that line, and a build may take minutes.
+            if progress.phase == WarmUpPhase::Build && !std::mem::replace(&mut builds, true) {
+                line.note(&format!("{progress}, which was not built yet …"));
+            }
             // What comes before the replay, as reading a project, is done without a worker that could be asked.
             if progress.phase == WarmUpPhase::Replay {
                 let since = replays_since.get_or_insert_with(Instant::now);
@@ -254,7 +269,8 @@ async fn bring_up(
     Ok(view)
 }
 
-fn has_settled(session: &SessionView) -> bool {
+/// Whether a session takes code, or cannot be brought to.
+pub(super) fn has_settled(session: &SessionView) -> bool {
     session.state != SessionState::WarmingUp.name() && session.state != SessionState::Uninitialized.name()
 }
 

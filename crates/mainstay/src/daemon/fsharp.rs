@@ -1,6 +1,6 @@
 //! The F# kernel, joined to the engine: the worker is built on first use, then started for each session with what that begins with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner
 use mainstay_engine::{Report, WarmUpPhase};
 use mainstay_kernel::fsharp::{PrepareError, Sdk, Search, WorkerProgram, choose, prepare};
 use mainstay_kernel::{Beginning, Builder, Launch, Project, worker};
-use mainstay_model::{Error, Limits, SessionId, SessionKind};
+use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
 
 use super::builds::Builds;
-use super::projects::{ProjectBuilder, loadable, profiles};
+use super::projects::{Loading, ProjectBuilder, profiles, project_of};
 use crate::config::FsharpConfig;
 use crate::home::Home;
 
@@ -65,7 +65,8 @@ impl FsharpKernel {
     async fn project(&self, spec: &RunnerSpec) -> Result<Option<Project>, Error> {
         let Some(file) = &spec.project else { return Ok(None) };
         let copies = self.copies_of(spec.session);
-        Ok(Some(loadable(file, &self.sdk()?, &copies, &spec.report, self.project_limit).await))
+        let loading = Loading { file, sdk: &self.sdk()?, report: &spec.report, builds: &self.builds };
+        Ok(Some(loading.loadable(&copies, self.project_limit).await))
     }
 
     async fn launch(&self, beginning: Beginning, spec: &RunnerSpec) -> Result<StartedRunner, Error> {
@@ -83,6 +84,12 @@ impl FsharpKernel {
 impl RunnerFactory for FsharpKernel {
     fn serves(&self, kind: &SessionKind) -> bool {
         *kind == SessionKind::fsharp()
+    }
+
+    async fn project(&self, folder: &Path, wanted: &ProjectChoice) -> Result<ChosenProject, Error> {
+        let (folder, wanted) = (folder.to_owned(), wanted.clone());
+        let found = tokio::task::spawn_blocking(move || project_of(&folder, wanted)).await;
+        found.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?
     }
 
     async fn prepare(&self) -> Result<(), Error> {

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
-use mainstay_kernel::fsharp::project::{self, Built, Resolved, Road};
+use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
 use mainstay_kernel::fsharp::{Sdk, Search, choose};
 use mainstay_kernel::{Builder, Copied, Project};
-use mainstay_model::{BuildReport, Diagnostic, Error, LoadedProject, ProjectRoad, Severity};
+use mainstay_model::{
+    BuildReport, ChosenProject, Diagnostic, Error, LoadedProject, ProjectChoice, ProjectRoad, Severity,
+};
 use tokio::time::timeout;
 
 use super::builds::Builds;
@@ -20,37 +22,124 @@ const PROFILE: &str = "init.fsx";
 const PROJECT_PROFILE: &str = ".mainstayrc.fsx";
 /// How many lines are told of what a build printed that did not succeed: its last.
 const LINES: usize = 100;
+/// How many errors of a build are told of at a session's start.
+const ERRORS: usize = 5;
 
-/// What is there of a project to load. One that cannot be found out is told of, and nothing of it is loaded.
-pub(super) async fn loadable(
-    file: &Path,
-    sdk: &Sdk,
-    copies: &Path,
-    report: &Report,
-    limit: Duration,
-) -> Project {
-    report.say(WarmUpProgress::begun(WarmUpPhase::Project));
-    let copied = async {
-        let resolved =
-            project::resolve(file, sdk, &|step| tracing::debug!(step, "a project is read")).await?;
-        let copied = project::shadow(&resolved, copies).await?;
-        Ok::<_, Error>((resolved, copied))
-    };
-    let path = file.display().to_string();
-    let problem = match timeout(limit, copied).await {
-        Ok(Ok((resolved, copied))) => return of(path, resolved, copied),
-        Ok(Err(error)) => format!("{error}. {}", error.next_step()),
+/// Which project a session in `folder` is for.
+///
+/// # Errors
+/// [`Error::ProjectNotFound`] and [`Error::ProjectAmbiguous`] where a folder is named that does not have one project.
+pub(super) fn project_of(folder: &Path, wanted: ProjectChoice) -> Result<ChosenProject, Error> {
+    let text = |path: PathBuf| path.display().to_string();
+    match wanted {
+        ProjectChoice::Nothing => Ok(ChosenProject::Nothing),
+        ProjectChoice::At(path) => project::named(Path::new(&path)).map(text).map(ChosenProject::One),
+        ProjectChoice::OfFolder => Ok(match InFolder::of(folder) {
+            InFolder::Nothing => ChosenProject::Nothing,
+            InFolder::One(project) => ChosenProject::One(text(project)),
+            InFolder::Several(projects) => ChosenProject::Several(projects.into_iter().map(text).collect()),
+        }),
+    }
+}
+
+/// A project that is about to be loaded into a new worker.
+pub(super) struct Loading<'a> {
+    pub(super) file: &'a Path,
+    pub(super) sdk: &'a Sdk,
+    pub(super) report: &'a Report,
+    pub(super) builds: &'a Builds,
+}
+
+impl Loading<'_> {
+    /// What is there of the project to load, after it was built where it never was. One that cannot be found out is told of, and nothing
+    /// of it is loaded; of one that does not build the rest is. To find it out may take as long as `limit`.
+    pub(super) async fn loadable(&self, copies: &Path, limit: Duration) -> Project {
+        match self.found(copies, limit).await {
+            Ok(project) => project,
+            Err(problem) => {
+                let problem = format!("{problem} Then `session rebuild` loads it.");
+                let known = LoadedProject::failed(self.file.display().to_string(), problem);
+                Project { known, ..Project::default() }
+            }
+        }
+    }
+
+    async fn found(&self, copies: &Path, limit: Duration) -> Result<Project, String> {
+        let (resolved, complaints) = self.built(limit).await?;
+        let copied = within(limit, project::shadow(&resolved, copies)).await?;
+        let mut project = of(self.file.display().to_string(), resolved, copied);
+        project.known.notes.splice(0..0, complaints);
+        Ok(project)
+    }
+
+    /// What it consists of, once it is built; what is to be said of a build that failed.
+    async fn built(&self, limit: Duration) -> Result<(Resolved, Vec<String>), String> {
+        let resolved = self.resolved(limit).await?;
+        if resolved.unbuilt.is_empty() {
+            return Ok((resolved, Vec::new()));
+        }
+        let made_of = newest(resolved.projects.iter().chain(&resolved.sources));
+        let report = match self.builds.failed_before(self.file, made_of) {
+            Some(failed) => failed,
+            None => {
+                self.report.say(WarmUpProgress::begun(WarmUpPhase::Build));
+                let report =
+                    build(self.file, self.sdk, self.builds, &|line| tracing::info!(line, "a build")).await;
+                self.builds.ended(self.file, made_of, &report);
+                report
+            }
+        };
+        match &report.built {
+            Ok(()) => Ok((self.resolved(limit).await?, Vec::new())),
+            Err(reason) => {
+                let head = format!(
+                    "{} does not build: {reason}; correct it, then `session rebuild`",
+                    self.file.display()
+                );
+                let errors = report.diagnostics.iter().filter(|one| one.severity == Severity::Error);
+                let errors = errors.take(ERRORS).map(in_a_line);
+                Ok((resolved, std::iter::once(head).chain(errors).collect()))
+            }
+        }
+    }
+
+    async fn resolved(&self, limit: Duration) -> Result<Resolved, String> {
+        self.report.say(WarmUpProgress::begun(WarmUpPhase::Project));
+        let say = |step| tracing::debug!(step, "a project is read");
+        within(limit, project::resolve(self.file, self.sdk, &say)).await
+    }
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
+    match timeout(limit, work).await {
+        Ok(done) => done.map_err(|error| format!("{error}. {}", error.next_step())),
         Err(_) => {
             let limit_ms = limit.as_millis();
-            format!("what it consists of was not found out within {limit_ms} ms (`project-ms`)")
+            Err(format!("what it consists of was not found out within {limit_ms} ms (`project-ms`)."))
         }
-    };
-    Project { known: LoadedProject::failed(path, problem), ..Project::default() }
+    }
+}
+
+/// When the last of some files was written.
+fn newest<'a>(files: impl Iterator<Item = &'a PathBuf>) -> Option<SystemTime> {
+    files.filter_map(|path| written(path)).max()
+}
+
+fn written(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}
+
+/// `Shop.fs:3:5: error FS0039: …`, from the first line of what was remarked.
+fn in_a_line(remark: &Diagnostic) -> String {
+    let message = remark.message.lines().next().unwrap_or_default();
+    format!("{}: error {}: {message}", remark.place(), remark.code)
 }
 
 fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
     // Of too many the last are not kept: what each of the projects is made of says more than any one source.
     let made_of: Vec<&PathBuf> = resolved.projects.iter().chain(&resolved.sources).collect();
+    let unbuilt: Vec<&PathBuf> =
+        resolved.unbuilt.iter().chain(written_since(&made_of, &resolved.assemblies)).collect();
     let texts = |paths: Vec<&PathBuf>| paths.into_iter().map(|path| path.display().to_string()).collect();
     let known = LoadedProject {
         path,
@@ -59,7 +148,7 @@ fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
             Road::Fallback => ProjectRoad::Fallback,
         }),
         framework: resolved.framework,
-        unbuilt: texts(written_since(&made_of, &resolved.assemblies)),
+        unbuilt: texts(unbuilt),
         sources: texts(made_of),
         notes: copied.notes,
         ..LoadedProject::default()
@@ -73,8 +162,7 @@ fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
 /// Those of the files that were written after the last of the assemblies was built. Where some of several projects were built since, some
 /// are missed.
 fn written_since<'a>(files: &[&'a PathBuf], assemblies: &[PathBuf]) -> Vec<&'a PathBuf> {
-    let written = |path: &PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    let Some(built) = assemblies.iter().filter_map(written).max() else { return Vec::new() };
+    let Some(built) = newest(assemblies.iter()) else { return Vec::new() };
     files.iter().copied().filter(|file| written(file).is_some_and(|at| at > built)).collect()
 }
 
@@ -104,20 +192,28 @@ pub(super) struct ProjectBuilder {
 #[async_trait]
 impl Builder for ProjectBuilder {
     async fn build(&self, say: &(dyn Fn(String) + Send + Sync)) -> BuildReport {
-        let failed = |reason: String| BuildReport { built: Err(reason), diagnostics: Vec::new() };
         let sdk = match choose(&self.search) {
             Ok(sdk) => sdk,
             Err(none) => return failed(none.to_string()),
         };
-        let _turn = self.builds.turn(&self.project, say).await;
-        match project::build(&self.project, &sdk, say).await {
-            Ok(built) => {
-                last_words(&built).into_iter().for_each(|line| say(line.to_owned()));
-                report(built)
-            }
-            Err(error) => failed(format!("{error}. {}", error.next_step())),
-        }
+        build(&self.project, &sdk, &self.builds, say).await
     }
+}
+
+/// Builds a project once no other session does.
+async fn build(project: &Path, sdk: &Sdk, builds: &Builds, say: OnStep<'_>) -> BuildReport {
+    let _turn = builds.turn(project, say).await;
+    match project::build(project, sdk, say).await {
+        Ok(built) => {
+            last_words(&built).into_iter().for_each(|line| say(line.to_owned()));
+            report(built)
+        }
+        Err(error) => failed(format!("{error}. {}", error.next_step())),
+    }
+}
+
+fn failed(reason: String) -> BuildReport {
+    BuildReport { built: Err(reason), diagnostics: Vec::new() }
 }
 
 /// What is told of what a build printed: of one that did not succeed the last lines, beside its diagnostics.

@@ -174,7 +174,14 @@ async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Resu
     match found {
         Some(session) => Ok(session),
         None => {
-            let new = CreateSession { command: None, kind, working_directory, project: None, name };
+            let new = CreateSession {
+                command: None,
+                kind,
+                working_directory,
+                project: None,
+                no_project: false,
+                name,
+            };
             create(home, client, new).await
         }
     }

@@ -13,9 +13,10 @@ use mainstay_model::{
     Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
     EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Kept, Labels, Life,
     MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
-    Position, Principal, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference, References,
-    Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind, SessionState,
-    Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason, WorkerExit,
+    Position, Principal, ProjectChoice, Question, QueuedCommand, RaisedError, Raiser, RateScope, Reference,
+    References, Response, RunningJob, Segment, Seq, Session, SessionCommand, SessionId, SessionKind,
+    SessionState, Source, Timestamp, TokenUsage, Transcript, Transition, Version, WaitReason, WarmUpReason,
+    WorkerExit,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -299,6 +300,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             name,
             working_directory,
             project,
+            passed_over: Vec::new(),
             alias: None,
         },
     );
@@ -501,6 +503,7 @@ pub(crate) fn creation_of(kind: SessionKind) -> Event {
         name: "demo".to_owned(),
         working_directory: "/home/ada/demo".to_owned(),
         project: Some("/home/ada/demo/demo.fsproj".to_owned()),
+        passed_over: Vec::new(),
         alias: None,
     };
     let metadata = Metadata { source: client(), correlation: None, causation: None, environment: None };
@@ -662,6 +665,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::ImportInvalid { line: 3, reason: text("it was cut off") },
         Error::NotebookInvalid { line: 1, reason: text("it is of version 3") },
         Error::ProjectNotFound { path: text("src/Shop.fsproj") },
+        Error::ProjectAmbiguous { folder: text("/src"), projects: vec![text("A.fsproj"), text("B.fsproj")] },
         Error::ProjectInvalid { path: text("src/Shop.fsproj"), reason: text("line 3: it ends too early") },
         Error::ObjectNotFound { hash: text("af13") },
         Error::DaemonStopping,
@@ -802,6 +806,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             owner,
             working_directory,
             project,
+            passed_over: Vec::new(),
             alias: None,
             created_at,
             last_activity,
@@ -860,8 +865,16 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
     ]
 }
 
+fn any_project() -> impl Strategy<Value = ProjectChoice> {
+    prop_oneof![
+        any_text().prop_map(ProjectChoice::At),
+        Just(ProjectChoice::Nothing),
+        Just(ProjectChoice::OfFolder)
+    ]
+}
+
 pub(crate) fn any_create() -> impl Strategy<Value = CreateSession> {
-    (any_kind(), (any_text(), option::of(any_text()), option::of(any_text()))).prop_map(
+    (any_kind(), (any_text(), any_project(), option::of(any_text()))).prop_map(
         |(kind, (working_directory, project, name))| CreateSession {
             kind,
             working_directory,

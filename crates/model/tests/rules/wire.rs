@@ -205,7 +205,7 @@ fn the_shape_of_every_command() {
     let create = CreateSession {
         kind: SessionKind::fsharp(),
         working_directory: "/home/ada/demo".to_owned(),
-        project: None,
+        project: Default::default(),
         name: None,
         alias: None,
     };
@@ -387,6 +387,7 @@ fn event_examples() -> Vec<EventBody> {
             name: text("demo"),
             working_directory: text("/home/ada/demo"),
             project: Some(text("/home/ada/demo/demo.fsproj")),
+            passed_over: Vec::new(),
             alias: None,
         },
         EventBody::EntriesMerged(Box::new(merge_point())),

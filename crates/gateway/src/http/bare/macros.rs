@@ -4,8 +4,8 @@
 /// A type that is told and said: `record!(Exec { code, file | terms })`. The fields stand in the order of the message; those of the last one
 /// stand in the place of itself, as they do in JSON. `field = "name"` names one otherwise than Rust does.
 macro_rules! record {
-    ($name:ident { $($field:ident $(= $called:literal)?),* $(| $flat:ident)? }) => {
-        $crate::http::bare::told!($name { $($field $(= $called)?),* $(| $flat)? });
+    ($name:ident { $($field:ident $(= $called:literal)?),* $(| $flat:ident)? $(; without $($later:ident),+)? }) => {
+        $crate::http::bare::told!($name { $($field $(= $called)?),* $(| $flat)? $(; without $($later),+)? });
 
         impl $crate::http::bare::Decode for $name {
             fn decode(
@@ -14,6 +14,7 @@ macro_rules! record {
                 Ok(Self {
                     $($field: $crate::http::bare::Decode::decode(from)?,)*
                     $($flat: $crate::http::bare::Decode::decode(from)?,)?
+                    $($($later: Default::default(),)+)?
                 })
             }
         }
@@ -23,7 +24,7 @@ macro_rules! record {
 /// A type that is only told, in the same words. What is behind `; without` came later than this version and is in JSON alone.
 macro_rules! told {
     ($name:ident $(<$life:lifetime>)? {
-        $($field:ident $(= $called:literal)?),* $(| $flat:ident)? $(; without $later:ident)?
+        $($field:ident $(= $called:literal)?),* $(| $flat:ident)? $(; without $($later:ident),+)?
     }) => {
         impl $(<$life>)? $crate::http::bare::Fields for $name $(<$life>)? {
             fn fields(schema: &mut $crate::http::bare::Schema) -> Vec<$crate::http::bare::Field> {
@@ -47,7 +48,7 @@ macro_rules! told {
 
         impl $(<$life>)? $crate::http::bare::Encode for $name $(<$life>)? {
             fn encode(&self, to: &mut Vec<u8>) {
-                let Self { $($field,)* $($flat,)? $($later: _,)? } = self;
+                let Self { $($field,)* $($flat,)? $($($later: _,)+)? } = self;
                 $($crate::http::bare::Encode::encode($field, to);)*
                 $($crate::http::bare::Encode::encode($flat, to);)?
             }
@@ -55,9 +56,10 @@ macro_rules! told {
     };
 }
 
-/// One of several: `choice!(Severity { Error, Warning })`, numbered from 0.
+/// One of several: `choice!(Severity { Error, Warning })`, numbered from 0. What is behind `;` came later than this version, and is told as
+/// another.
 macro_rules! choice {
-    ($name:ident { $($variant:ident $(($inner:pat))?),* $(,)? }) => {
+    ($name:ident { $($variant:ident $(($inner:pat))?),* $(,)? $(; $later:ident as $told:ident)? }) => {
         impl $crate::http::bare::Shape for $name {
             fn shape(schema: &mut $crate::http::bare::Schema) -> String {
                 schema.define_enum::<Self>(stringify!($name), &[$(stringify!($variant)),*])
@@ -69,6 +71,7 @@ macro_rules! choice {
                 enum Place { $($variant),* }
                 let place = match self {
                     $(Self::$variant $(($inner))? => Place::$variant,)*
+                    $(Self::$later => Place::$told,)?
                 };
                 $crate::http::bare::Encode::encode(&(place as u64), to);
             }

@@ -103,7 +103,7 @@ told!(WorkerView { kernel, runtime, pid, usage });
 
 choice!(Severity { Error, Warning, Info, Hidden });
 choice!(OutputStream { Stdout, Stderr });
-choice!(WarmUpPhase { Project, Assemblies, Namespaces, Profile, Replay });
+choice!(WarmUpPhase { Project, Assemblies, Namespaces, Profile, Replay; Build as Project });
 choice!(PartRole { System, User, Assistant, Thinking, ToolCall, ToolResult });
 choice!(YieldReason { EndTurn, MaxTokens });
 choice!(CommandState { Waits, Runs, Ended });

@@ -70,6 +70,9 @@ fn add(resolved: &mut Resolved, project: Evaluated, surroundings: &Surroundings)
         None if project.packages.is_empty() => {}
         None => notes.push(not_restored(&project.path, &project.packages)),
     }
+    if output.is_none() {
+        resolved.unbuilt.push(project.path.clone());
+    }
     resolved.assemblies.extend(output);
     resolved.sources.extend(project.sources);
     resolved.arguments.extend(Said::default().arguments(&project.defines));
@@ -138,8 +141,10 @@ mod tests {
         let c = c.display();
         let expected = [
             format!("{}: its Release build is taken, there is no other", tree.path("B/B.fsproj").display()),
-            format!("{c}/C.fsproj: {c}/bin/Debug/netcoreapp3.1/C.dll is not there; build it first"),
-            format!("{c}/C.fsproj: its packages (P) were not found; restore it first"),
+            format!(
+                "{c}/C.fsproj: {c}/bin/Debug/netcoreapp3.1/C.dll is not there; `session rebuild` builds it"
+            ),
+            format!("{c}/C.fsproj: its packages (P) were not found; `session rebuild` restores it"),
         ];
         assert_eq!(resolved.notes, expected);
     }

@@ -7,6 +7,7 @@ mod condition;
 mod document;
 mod evaluation;
 mod fallback;
+mod folder;
 mod framework;
 mod msbuild;
 mod notes;
@@ -42,6 +43,7 @@ use super::recipe::assemblies_in;
 use super::sdk::Sdk;
 
 pub use build::{Built, build};
+pub use folder::{InFolder, named};
 pub use shadow::shadow;
 
 /// Is told, for people, what is done next. It is called from the task that does the work, so it must not block.
@@ -79,6 +81,8 @@ pub struct Resolved {
     pub defines: Vec<String>,
     /// The project files, each after those it refers to.
     pub projects: Vec<PathBuf>,
+    /// Those of them that have no output: they were not built.
+    pub unbuilt: Vec<PathBuf>,
     /// The target framework; of several projects, that of the last.
     pub framework: Option<String>,
     /// How all this was found.
@@ -127,6 +131,7 @@ impl Resolved {
             sources: Vec::new(),
             defines: Vec::new(),
             projects: Vec::new(),
+            unbuilt: Vec::new(),
             framework: None,
             road,
             notes: Vec::new(),

@@ -263,7 +263,11 @@ fn put_together(
         let there = |files: &[PathBuf]| -> Vec<PathBuf> {
             files.iter().filter(|file| file.is_file()).cloned().collect()
         };
-        resolved.assemblies.extend(there(slice::from_ref(&project.output)));
+        let output = there(slice::from_ref(&project.output));
+        if output.is_empty() {
+            resolved.unbuilt.push(path.to_owned());
+        }
+        resolved.assemblies.extend(output);
         resolved.references.extend(there(&project.references));
         resolved.sources.extend_from_slice(&project.sources);
         resolved.arguments.extend(project.said.arguments(&project.defines));

@@ -5,11 +5,12 @@ use std::path::Path;
 use crate::fsharp::version::SdkVersion;
 
 pub(super) fn not_built(project: &Path, output: &Path) -> String {
-    format!("{}: {} is not there; build it first", project.display(), output.display())
+    format!("{}: {} is not there; `session rebuild` builds it", project.display(), output.display())
 }
 
 pub(super) fn not_restored(project: &Path, packages: &[String]) -> String {
-    format!("{}: its packages ({}) were not found; restore it first", project.display(), packages.join(", "))
+    let packages = packages.join(", ");
+    format!("{}: its packages ({packages}) were not found; `session rebuild` restores it", project.display())
 }
 
 pub(super) fn not_there(project: &Path, reference: &Path) -> String {

@@ -50,6 +50,12 @@ pub(super) fn projects(path: &Path, form: Form) -> Result<Vec<PathBuf>, Error> {
     Ok(projects)
 }
 
+/// Whether a solution names F# projects. One that cannot be read may.
+pub(super) fn names_fsharp(path: &Path, form: Form) -> bool {
+    let Ok(text) = read(path) else { return true };
+    named(&text, form).map_or(true, |named| named.iter().any(|project| is_fsharp(Path::new(project))))
+}
+
 /// Whether a path is one of an F# project.
 pub(super) fn is_fsharp(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("fsproj"))
