@@ -2,8 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 mod support;
+#[path = "support/tool_call.rs"]
+mod tool_call;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
 use support::{Finished, World, kill};
+use tool_call::call;
 
 const PROJECT: &str = r#"<Project Sdk="Microsoft.NET.Sdk">
   <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
@@ -70,4 +77,40 @@ fn of_several_projects_none_is_taken_and_they_are_named() {
     assert!(first.stderr.contains(said), "{first:?}");
     let refused = world.run(["session", "new", "--project", "."]);
     assert!(refused.stderr.contains("[project_ambiguous]"), "{refused:?}");
+}
+
+#[test]
+fn an_agent_and_a_client_of_http_get_the_folders_project_too_unless_they_want_none() {
+    let world = folder(&["Shop.fsproj"], MONEY);
+    let created = call(&world, "create_session", &json!({ "workingDirectory": world.work() }));
+    let notes = created["notes"].to_string();
+    assert!(notes.contains("Shop.fsproj: 1 assembly loaded"), "{created}");
+    let bare =
+        call(&world, "create_session", &json!({ "workingDirectory": world.work(), "noProject": true }));
+    assert_eq!(bare["notes"], json!(null), "{bare}");
+    assert_eq!(
+        posted(&world, &json!({ "workingDirectory": world.work() }))["project"],
+        json!(world.work().join("Shop.fsproj"))
+    );
+    let bare = posted(&world, &json!({ "workingDirectory": world.work(), "noProject": true }));
+    assert_eq!(bare["project"], json!(null), "{bare}");
+}
+
+/// Creates a session over HTTP, and gives it as it is once it is ready.
+fn posted(world: &World, body: &Value) -> Value {
+    let token = std::fs::read_to_string(world.home().join("token")).unwrap();
+    let port = world.run(["status", "--json"]).json()["port"].as_u64().unwrap();
+    let (token, body) = (token.trim(), body.to_string());
+    let request = format!(
+        "POST /sessions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\nPrefer: wait=60\r\n\
+         Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(("127.0.0.1", u16::try_from(port).unwrap())).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 201 "), "{answer}");
+    serde_json::from_str(body).unwrap()
 }

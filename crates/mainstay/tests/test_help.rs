@@ -60,8 +60,12 @@ fn the_first_help_shows_every_command_and_examples() {
               The kind of session to look for or create: fsharp, python or another Jupyter kernel, or an
               agent: pi. Without it what the project here is written in
 
-      -p, --project <FILE>
-              The project to look for or create a session for
+      -p, --project <PATH>
+              The project to look for or create a session for, or its folder. A new session is for the
+              project of this folder, where it has one
+
+          --no-project
+              Look for or create a session without a project
 
       -d, --daemon
               Start the daemon in the background and return
@@ -107,7 +111,8 @@ fn the_help_of_events_says_how_to_choose_them() {
                                  most recently active one of this folder
       -k, --session-kind <KIND>  The kind of session to look for: fsharp, python or another Jupyter
                                  kernel, or an agent: pi
-      -p, --project <FILE>       The project whose session to look for
+      -p, --project <PATH>       The project whose session to look for, or its folder
+          --no-project           Look for a session without a project
       -a, --all                  What happened in all sessions, in the order of the log
           --since <SEQ>          Only what came after this event; with --all, after this position
                                  [default: 0]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::conditions::SentArgs;
 use super::events::who;
-use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
+use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{connect, connect_or_start};
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, printable};
@@ -59,7 +59,7 @@ enum AskCommand {
 #[command(
     after_help = "Examples:\n  mainstay ask raise 'What is it called?'\n  mainstay ask raise --yes-no --default no --timeout 10m 'Deploy?' --id deploy-42\n\nThe ask survives this command and the daemon: with --id it can be taken up again.\n\nExit codes: 0 it was answered, 1 it was not."
 )]
-#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
+#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)), mut_arg("no_project", |none| none.help(NO_PROJECT_SOUGHT)))]
 struct Raise {
     /// What is asked
     prompt: String,

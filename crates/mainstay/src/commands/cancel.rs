@@ -8,7 +8,7 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::{CommandId, Error, Event, EventBody, JobEnd, JobId};
 
 use super::conditions::SentArgs;
-use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
+use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect};
 use crate::home::Home;
 use crate::terminal;
@@ -18,7 +18,7 @@ use crate::terminal;
 #[command(
     after_help = "Examples:\n  mainstay cancel\n  mainstay cancel --command 019a2b3c-…   # that eval only, also while it waits for its turn"
 )]
-#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
+#[command(mut_arg("kind", |kind| kind.help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)), mut_arg("no_project", |none| none.help(NO_PROJECT_SOUGHT)))]
 pub(super) struct Cancel {
     #[command(flatten)]
     target: Target,

@@ -21,7 +21,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::interrupts;
 use super::story::Story;
-use super::target::{KIND_SOUGHT, PROJECT_SOUGHT, Target};
+use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, counted, printable};
@@ -34,7 +34,7 @@ const INTERRUPTED: u8 = 128 + 2;
 /// Shows what happened in a session, or in all.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("kind", |kind| kind.long("session-kind").help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)))]
+#[command(mut_arg("kind", |kind| kind.long("session-kind").help(KIND_SOUGHT)), mut_arg("project", |project| project.help(PROJECT_SOUGHT)), mut_arg("no_project", |none| none.help(NO_PROJECT_SOUGHT)))]
 pub(super) struct Events {
     #[command(flatten)]
     target: Target,

@@ -30,7 +30,9 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 pub(super) const KIND_SOUGHT: &str =
     "The kind of session to look for: fsharp, python or another Jupyter kernel, or an agent: pi";
 /// What `--project` means to a command that creates nothing.
-pub(super) const PROJECT_SOUGHT: &str = "The project whose session to look for";
+pub(super) const PROJECT_SOUGHT: &str = "The project whose session to look for, or its folder";
+/// What `--no-project` means to a command that creates nothing.
+pub(super) const NO_PROJECT_SOUGHT: &str = "Look for a session without a project";
 
 /// Names a session, or says which to create.
 #[derive(Clone, Debug, Default, Args)]
