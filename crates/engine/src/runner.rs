@@ -42,12 +42,12 @@ pub trait RunnerFactory: Send + Sync + 'static {
         })
     }
 
-    /// Does what all starts need and the first has to wait for, such as building the worker. Called before each start, and
+    /// Does what all such starts need and the first has to wait for, such as building the worker. Called before each start, and
     /// done at once where nothing is left to do.
     ///
     /// # Errors
     /// [`Error::KernelUnavailable`] where this machine lacks something.
-    async fn prepare(&self) -> Result<(), Error> {
+    async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {
         Ok(())
     }
 

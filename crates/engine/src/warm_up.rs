@@ -128,7 +128,8 @@ impl WarmUp {
     }
 
     async fn start_now(&mut self) -> Result<StartedRunner, NotStarted> {
-        within(self.limits.prepare_ms, "the kernel was not prepared", self.factory.prepare()).await?;
+        within(self.limits.prepare_ms, "the kernel was not prepared", self.factory.prepare(&self.spec))
+            .await?;
         self.spec.gathered = self.factory.gather(&self.spec).await.map_err(NotStarted::Failed)?;
         // The semaphore is never closed.
         let _permit = self.starts.acquire().await;

@@ -16,6 +16,8 @@ use crate::protocol::WorkerEnvironment;
 pub struct Beginning {
     /// The folder its code runs in.
     pub working_directory: PathBuf,
+    /// What people should know of the tools it runs on.
+    pub notes: Vec<String>,
     /// Its project, where it has one.
     pub project: Option<Project>,
     /// The scripts, in order.
@@ -178,7 +180,7 @@ impl Beginning {
             ..known.clone()
         });
         let profiles = self.skipped.iter().cloned().chain(profiles).collect();
-        let startup = Startup { project, profiles };
+        let startup = Startup { notes: self.notes.clone(), project, profiles };
         (!startup.is_empty()).then(|| Box::new(startup.cut()))
     }
 

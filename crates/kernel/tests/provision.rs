@@ -51,13 +51,13 @@ async fn a_worker_is_built_starts_and_is_recognised_the_next_time() {
     let search = search(home.path());
     let seen = Mutex::new(Vec::new());
     let progress = |step| seen.lock().unwrap().push(step);
-    assert_eq!(examine(&search).worker, Some(WorkerState::NotBuilt));
+    assert_eq!(examine(&search, home.path()).worker, Some(WorkerState::NotBuilt));
 
     let worker = prepare(&search, &progress).await.unwrap();
     let frame = first_frame(&worker, home.path()).await;
     assert_eq!(frame, serde_json::json!({ "type": "attach", "token": "secret", "protocol": 1 }));
     assert!(matches!(seen.lock().unwrap().last(), Some(Progress::Built { .. })));
-    assert_eq!(examine(&search).worker, Some(WorkerState::Built));
+    assert_eq!(examine(&search, home.path()).worker, Some(WorkerState::Built));
 
     seen.lock().unwrap().clear();
     assert_eq!(prepare(&search, &progress).await.unwrap(), worker);

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use mainstay_kernel::fsharp::{PrepareError, Progress, Sdk, Search, Source, choose, install, prepare};
+use mainstay_kernel::fsharp::{Progress, Sdk, Search, Selected, Source, build, install, select};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
 use mainstay_model::exchange::{Header, Kernel};
@@ -67,7 +67,7 @@ fn tell_passed_over(home: &Home, kind: &SessionKind, folder: &Path) {
 /// Gets what a kind of session needs ready, in a folder: installs it where it is missing and can be, after asking.
 pub(crate) async fn ready(home: &Home, kind: &SessionKind, folder: &Path) -> Result<(), Error> {
     if kind.is_fsharp() {
-        return ready_fsharp(home).await;
+        return ready_fsharp(home, folder).await;
     }
     tell_passed_over(home, kind, folder);
     let is_missing = matches!(
@@ -117,19 +117,22 @@ fn is_at_terminal() -> bool {
 }
 
 /// Gets F# ready: installs an SDK where there is none, after asking, and builds the worker.
-async fn ready_fsharp(home: &Home) -> Result<(), Error> {
+async fn ready_fsharp(home: &Home, folder: &Path) -> Result<(), Error> {
     let search = search(home, Config::load(home)?.fsharp);
-    if let Err(none) = choose(&search) {
-        if !is_at_terminal() {
+    let sdk = match select(&search, folder) {
+        Ok(Selected { sdk, .. }) => sdk,
+        Err(none) if !is_at_terminal() => {
             return Err(Error::KernelUnavailable { reason: none.to_string() });
         }
-        eprintln!("F# sessions need a .NET SDK, and none was found.");
-        if !confirm(&format!("Install one under {}?", search.own_root().display()), Enter::Yes) {
-            return Err(Error::KernelUnavailable { reason: none.to_string() });
+        Err(none) => {
+            eprintln!("F# sessions need a .NET SDK, and none was found.");
+            if !confirm(&format!("Install one under {}?", search.own_root().display()), Enter::Yes) {
+                return Err(Error::KernelUnavailable { reason: none.to_string() });
+            }
+            install_fsharp(&search, None).await?
         }
-        install_fsharp(&search, None).await?;
-    }
-    build_fsharp(&search).await
+    };
+    build_fsharp(&search, &sdk).await
 }
 
 /// Installs an SDK under Mainstay's home.
@@ -148,12 +151,12 @@ pub(crate) async fn install_fsharp(search: &Search, from: Option<Source>) -> Res
     Ok(sdk)
 }
 
-/// Builds the worker where that has not been done.
-pub(crate) async fn build_fsharp(search: &Search) -> Result<(), Error> {
+/// Builds the worker with an SDK where that has not been done.
+pub(crate) async fn build_fsharp(search: &Search, sdk: &Sdk) -> Result<(), Error> {
     let line = RewrittenLine::default();
-    let prepared = prepare(search, &|progress| show(&line, &progress)).await;
+    let built = build(&search.home, sdk, &|progress| show(&line, &progress)).await;
     line.clear();
-    prepared.map(drop).map_err(|error: PrepareError| Error::KernelUnavailable { reason: error.to_string() })
+    built.map(drop).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
 }
 
 /// Shows how far getting F# ready is.

@@ -85,3 +85,29 @@ fn installing_asks_first_and_cannot_ask_without_a_terminal() {
     ");
     assert!(world.run(["kernel", "install", "cobol", "--yes"]).stderr.contains("[kernel_unknown]"));
 }
+
+#[test]
+fn a_session_whose_global_json_asks_for_a_missing_sdk_says_what_it_took() {
+    let world = World::new();
+    for (folder, version) in [("nine", "9.0.100"), ("ten", "10.0.300")] {
+        let folder = world.work().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        let text = format!(
+            "{{ // what the build server has\n \"sdk\": {{ \"version\": \"{version}\", \"rollForward\": \"disable\" }} }}"
+        );
+        std::fs::write(folder.join("global.json"), text).unwrap();
+        let run = |arguments: &[&str]| {
+            let output = world.command().args(arguments).current_dir(&folder).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let asks = format!(
+            "{}/global.json asks for the .NET SDK {version} (rollForward disable), which is not installed. \
+             Until that is mended, the SDK ",
+            folder.display()
+        );
+        assert!(run(&["eval", "1 + 1"]).contains("val it: int = 2"));
+        assert!(run(&["session", "show"]).contains(&asks));
+        assert!(run(&["kernel", "doctor"]).contains(&asks));
+    }
+}

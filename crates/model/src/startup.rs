@@ -14,6 +14,9 @@ const ITEMS: usize = 1_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Startup {
+    /// What people should know of the tools it runs on, such as an SDK that is not the one its folder asks for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The project, where the session is for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<LoadedProject>,
@@ -117,14 +120,15 @@ pub struct ProfileRun {
 }
 
 impl Startup {
-    /// Whether there was anything to bring in.
+    /// Whether there is nothing to tell.
     pub fn is_empty(&self) -> bool {
-        self.project.is_none() && self.profiles.is_empty()
+        self.notes.is_empty() && self.project.is_none() && self.profiles.is_empty()
     }
 
     /// With no more of each kind than is kept.
     #[must_use]
     pub fn cut(mut self) -> Self {
+        self.notes.truncate(ITEMS);
         if let Some(project) = &mut self.project {
             project.assemblies.truncate(ITEMS);
             project.sources.truncate(ITEMS);
@@ -146,11 +150,12 @@ impl Startup {
         project && self.profiles.iter().all(|profile| profile.fault().is_none())
     }
 
-    /// What did not go as it was meant to, a line each.
+    /// What did not go as it was meant to, and what is to be known, a line each.
     pub fn faults(&self) -> Vec<String> {
+        let notes = self.notes.iter().cloned();
         let project = self.project.iter().flat_map(LoadedProject::faults);
         let profiles = self.profiles.iter().filter_map(ProfileRun::fault);
-        project.chain(profiles).collect()
+        notes.chain(project).chain(profiles).collect()
     }
 }
 
@@ -207,7 +212,7 @@ impl ProfileRun {
 }
 
 impl Display for Startup {
-    /// In a line: what was loaded and opened, and what ran.
+    /// In a line: what was loaded and opened, and what ran. Nothing where there was neither.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let project = self.project.as_ref().map(|project| match &project.problem {
             Some(_) => format!("{} was not loaded", project.name()),
@@ -256,13 +261,16 @@ mod tests {
             output: String::new(),
             duration_ms: 3,
         };
-        let startup = Startup { project: Some(shop()), profiles: vec![ran] };
+        let startup = Startup { project: Some(shop()), profiles: vec![ran], ..Startup::default() };
         let line = "Shop.fsproj: 2 assemblies loaded, 1 namespace or module opened; ~/init.fsx ran";
         assert_eq!(startup.to_string(), line);
         let gone = LoadedProject::failed("/code/Shop.fsproj".to_owned(), "it is not there".to_owned());
-        let startup = Startup { project: Some(gone), profiles: vec![] };
+        let startup = Startup { project: Some(gone), profiles: vec![], ..Startup::default() };
         assert_eq!(startup.to_string(), "Shop.fsproj was not loaded");
         assert_eq!(startup.faults(), ["Shop.fsproj: it is not there"]);
+        let startup = Startup { notes: vec!["another SDK".to_owned()], ..Startup::default() };
+        assert_eq!((startup.to_string(), startup.faults()), (String::new(), vec!["another SDK".to_owned()]));
+        assert!(startup.is_whole() && !startup.is_empty());
     }
 
     #[test]
@@ -277,7 +285,7 @@ mod tests {
             output: String::new(),
             duration_ms: 0,
         };
-        let startup = Startup { project: Some(project), profiles: vec![failed] };
+        let startup = Startup { project: Some(project), profiles: vec![failed], ..Startup::default() };
         let faults = [
             "/code/x.dll was not loaded: bad image",
             "Shop.Odd was not opened: why",
@@ -287,6 +295,6 @@ mod tests {
         assert!(!startup.is_whole());
         let mut shop = shop();
         shop.unopened.pop();
-        assert!(Startup { project: Some(shop), profiles: vec![] }.is_whole());
+        assert!(Startup { project: Some(shop), profiles: vec![], ..Startup::default() }.is_whole());
     }
 }

@@ -112,7 +112,7 @@ impl RunnerFactory for PiAgents {
         kind.is_agent()
     }
 
-    async fn prepare(&self) -> Result<(), Error> {
+    async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {
         self.found().map(drop)
     }
 

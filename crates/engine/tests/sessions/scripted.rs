@@ -135,7 +135,7 @@ impl RunnerFactory for Scripted {
         *kind == SessionKind::fsharp() || kind.as_str() == "python3"
     }
 
-    async fn prepare(&self) -> Result<(), Error> {
+    async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {
         let is_never = |next: &mut Start| matches!(next, Start::NeverPrepared);
         let never = self.starts.lock().unwrap().pop_front_if(is_never);
         if never.is_some() {

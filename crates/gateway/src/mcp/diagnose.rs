@@ -112,7 +112,11 @@ fn wrong_with(session: &Session, events: &[Event], stale: ValidityCounts, now: T
 
 /// What of its project and its user's scripts is not there.
 fn brought_in(session: &Session, names: Names) -> Vec<Problem> {
-    let Some(Startup { project, profiles }) = session.startup.as_deref() else { return Vec::new() };
+    let Some(Startup { notes, project, profiles }) = session.startup.as_deref() else { return Vec::new() };
+    let notes = notes.iter().map(|note| Problem {
+        what: beginning(note, TEXT_BYTES),
+        next_step: format!("Mend it, then call {}.", names.of::<HardResetFsiSession>()),
+    });
     let project = project.iter().filter(|project| !project.is_whole()).map(|project| Problem {
         what: beginning(&project.faults().join("; "), TEXT_BYTES),
         next_step: rebuild(session, names),
@@ -122,7 +126,7 @@ fn brought_in(session: &Session, names: Names) -> Vec<Problem> {
         let next_step = format!("Mend {}, then call {}.", script.path, names.of::<HardResetFsiSession>());
         Some(Problem { what, next_step })
     });
-    project.chain(scripts).collect()
+    notes.chain(project).chain(scripts).collect()
 }
 
 /// How its project is built, where that can be done as the session is.

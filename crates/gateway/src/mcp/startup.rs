@@ -31,6 +31,9 @@ pub(super) struct StartupAnswer {
     /// Absent where there is no session yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
+    /// What is to be known of its SDK.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<ProjectLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -107,10 +110,11 @@ impl Tool for GetStartupProfile {
             None => None,
         };
         let startup = startup.map(|startup| *startup);
-        let Startup { project, profiles } = startup.unwrap_or_default();
+        let Startup { notes, project, profiles } = startup.unwrap_or_default();
         let is_empty = project.is_none() && profiles.is_empty();
         Ok(StartupAnswer {
             session_id: session.map(|session| session.short()),
+            notes,
             project: project.map(ProjectLine::from),
             scripts: profiles.into_iter().take(ITEMS).map(ScriptLine::from).collect(),
             next_step: is_empty.then_some(
@@ -200,7 +204,10 @@ impl Answer for StartupAnswer {}
 
 impl Display for StartupAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        let Self { session_id, project, scripts, next_step } = self;
+        let Self { session_id, notes, project, scripts, next_step } = self;
+        for note in notes {
+            writeln!(f, "{note}")?;
+        }
         if let Some(project) = project {
             let by = project.found_by.map(|by| format!(", references by {by}")).unwrap_or_default();
             writeln!(f, "{}{by}", project.path)?;

@@ -49,6 +49,9 @@ pub(super) struct StatusAnswer {
     /// What its last rebuilding left otherwise than before.
     #[serde(skip_serializing_if = "Option::is_none")]
     rebuilt: Option<String>,
+    /// What is to be known of its SDK.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<RunningLine>,
     /// What waits for an answer.
@@ -175,6 +178,7 @@ impl StatusAnswer {
             fault: None,
             warm_up: None,
             rebuilt: None,
+            notes: Vec::new(),
             running: None,
             asks: Vec::new(),
             evals: Some(0),
@@ -197,6 +201,7 @@ impl StatusAnswer {
             fault: fault(session).map(str::to_owned),
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
+            notes: session.startup.as_ref().map(|startup| startup.notes.clone()).unwrap_or_default(),
             running: session.running().map(|running| RunningLine::new(running, now)),
             asks: session.asks.iter().map(AskLine::new).collect(),
             evals: (!session.kind.is_agent()).then_some(session.evals),
@@ -268,6 +273,9 @@ impl Display for StatusAnswer {
         }
         if let Some(RunningLine { by, seconds }) = &self.running {
             write!(f, " for {seconds} s, by {}", by.as_deref().unwrap_or("the daemon"))?;
+        }
+        for note in &self.notes {
+            write!(f, "\n{note}")?;
         }
         if let Some(rebuilt) = &self.rebuilt {
             write!(f, "\n{rebuilt}")?;

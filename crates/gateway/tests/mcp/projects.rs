@@ -37,7 +37,7 @@ async fn a_rebuild_tells_what_was_loaded() {
     agent.send("let a = 3").await;
     let rebuilt = rebuild(&agent).await;
     assert!(!rebuilt.is_error, "{rebuilt:?}");
-    insta::assert_snapshot!(told(&rebuilt), @r#"{"build":{"success":true},"loaded":"Shop.fsproj: 1 assembly loaded, 1 namespace or module opened; /home/init.fsx failed","problems":["/code/bin/Gone.dll was not loaded: it is not there","Shop.Odd was not opened: it raised","/home/init.fsx did not run to its end: System.Exception: boom"],"state":"Ready"}"#);
+    insta::assert_snapshot!(told(&rebuilt), @r#"{"build":{"success":true},"loaded":"Shop.fsproj: 1 assembly loaded, 1 namespace or module opened; /home/init.fsx failed","problems":["another SDK is used","/code/bin/Gone.dll was not loaded: it is not there","Shop.Odd was not opened: it raised","/home/init.fsx did not run to its end: System.Exception: boom"],"state":"Ready"}"#);
     assert_eq!(agent.send("names").await.structured["value"], json!("\"\""));
 }
 
@@ -78,6 +78,7 @@ async fn what_does_not_load_is_rebuilt_and_a_script_that_fails_is_mended() {
     let lost = "/code/bin/Gone.dll was not loaded: it is not there; Shop.Odd was not opened: it raised";
     let failed = "/home/init.fsx did not run to its end: System.Exception: boom";
     let expected = [
+        problem("another SDK is used", "Mend it, then call hard_reset_fsi_session."),
         problem(lost, "Call hard_reset_fsi_session with rebuild."),
         problem(failed, "Mend /home/init.fsx, then call hard_reset_fsi_session."),
     ];
@@ -86,7 +87,7 @@ async fn what_does_not_load_is_rebuilt_and_a_script_that_fails_is_mended() {
     home.reaches("Evaluating").await;
     let problems = agent.call("diagnose", json!({})).await.structured["problems"].clone();
     let later = "Once what runs has ended, call hard_reset_fsi_session with rebuild.";
-    assert_eq!(problems, json!([problem(lost, later), expected[1]]));
+    assert_eq!(problems, json!([expected[0], problem(lost, later), expected[2]]));
     agent.call("cancel_eval", json!({})).await;
     running.await_response().await.unwrap();
 }
@@ -116,8 +117,9 @@ async fn the_startup_profile_tells_what_was_brought_in_and_what_was_not() {
     let agent = home.agent().await;
     session_of(&agent, &home, "/code/Shop.fsproj").await;
     let profile = agent.call("get_startup_profile", json!({})).await;
-    insta::assert_snapshot!(told(&profile), @r#"{"project":{"foundBy":"msbuild","framework":"netcoreapp3.1","loaded":["/code/bin/Shop.dll"],"notLoaded":[{"name":"/code/bin/Gone.dll","reason":"it is not there"}],"notOpened":[{"name":"Shop.Odd","reason":"it raised"}],"opened":["Shop"],"path":"/code/Shop.fsproj","references":3},"scripts":[{"error":"System.Exception: boom","ms":3,"output":"hello\n","path":"/home/init.fsx"}]}"#);
+    insta::assert_snapshot!(told(&profile), @r#"{"notes":["another SDK is used"],"project":{"foundBy":"msbuild","framework":"netcoreapp3.1","loaded":["/code/bin/Shop.dll"],"notLoaded":[{"name":"/code/bin/Gone.dll","reason":"it is not there"}],"notOpened":[{"name":"Shop.Odd","reason":"it raised"}],"opened":["Shop"],"path":"/code/Shop.fsproj","references":3},"scripts":[{"error":"System.Exception: boom","ms":3,"output":"hello\n","path":"/home/init.fsx"}]}"#);
     insta::assert_snapshot!(profile.text.replace(&profile.session(), "SESSION"), @r#"
+    another SDK is used
     /code/Shop.fsproj, references by msbuild
     loaded: /code/bin/Shop.dll
     opened: Shop
@@ -128,6 +130,9 @@ async fn the_startup_profile_tells_what_was_brought_in_and_what_was_not() {
     failed: System.Exception: boom
     [session SESSION]
     "#);
+    let status = agent.call("get_fsi_status", json!({})).await;
+    assert_eq!(status.structured["notes"], json!(["another SDK is used"]));
+    assert!(status.text.contains("\nanother SDK is used"), "{}", status.text);
 }
 
 #[tokio::test]

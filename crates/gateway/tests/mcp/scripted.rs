@@ -371,7 +371,7 @@ fn startup(path: String) -> Startup {
         output: "hello\n".to_owned(),
         duration_ms: 3,
     };
-    Startup { project: Some(project), profiles: vec![script] }
+    Startup { notes: vec!["another SDK is used".to_owned()], project: Some(project), profiles: vec![script] }
 }
 
 fn value(value: &str, value_type: &str) -> EvalResult {

@@ -224,7 +224,8 @@ fn roots_of_host(host: &Path) -> Vec<PathBuf> {
     }
 }
 
-fn sdks_at(origin: Origin, root: &Path) -> Vec<Found> {
+/// The SDKs rooted at `root`, oldest first.
+pub(super) fn sdks_at(origin: Origin, root: &Path) -> Vec<Found> {
     let found = |version| {
         let sdk = Sdk { root: root.to_owned(), version, origin };
         Found { unusable: sdk.parts().err(), sdk }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf, absolute};
 use serde::Serialize;
 
 use super::cache::{Cache, WorkerState};
-use super::discover::{Found, NoSdk, Search, discover, pick};
+use super::discover::{Found, NoSdk, Search, discover};
 use super::recipe::Recipe;
 use super::sdk::Sdk;
+use super::selection::{Selected, select_among};
 use super::sources;
 
 /// The programs an installation can need.
@@ -20,8 +21,10 @@ const TOOLS: [&str; 3] = ["curl", "tar", "npm"];
 pub struct Report {
     /// Every SDK, the most preferred first.
     pub sdks: Vec<Found>,
-    /// The one that is used.
+    /// The one that is used in the folder.
     pub chosen: Option<Sdk>,
+    /// Why that is not the one that the folder's `global.json` asks for; absent where it is, or there is no such file.
+    pub note: Option<String>,
     /// Whether the worker is built for the chosen one.
     pub worker: Option<WorkerState>,
     /// The programs an installation can need.
@@ -50,15 +53,15 @@ pub struct Problem {
     pub remedy: String,
 }
 
-/// Examines this machine.
-pub fn examine(search: &Search) -> Report {
+/// Examines this machine, for code in `folder`.
+pub fn examine(search: &Search, folder: &Path) -> Report {
     let sdks = discover(search);
-    let choice = pick(search, &sdks);
+    let choice = select_among(search, folder, &sdks);
     let tools: Vec<_> = TOOLS.map(|name| Tool { name, path: search.program(name) }).into();
     let problems = choice.as_ref().err().map(|error| problems(error, &tools)).unwrap_or_default();
-    let chosen = choice.ok();
+    let (chosen, note) = choice.map_or((None, None), |Selected { sdk, note }| (Some(sdk), note));
     let worker = chosen.as_ref().and_then(|sdk| worker_state(&search.home, sdk));
-    Report { sdks, chosen, worker, tools, problems }
+    Report { sdks, chosen, note, worker, tools, problems }
 }
 
 fn worker_state(home: &Path, sdk: &Sdk) -> Option<WorkerState> {
@@ -92,7 +95,7 @@ mod tests {
         let tree = Tree::of(NET_8);
         let mut search = search_in(&tree.path("home"));
         search.path = vec![tree.root()];
-        let report = examine(&search);
+        let report = examine(&search, &tree.root());
         let sdk = Sdk { root: tree.root(), version: "8.0.404".parse().unwrap(), origin: Origin::Path };
         assert_eq!(report.chosen, Some(sdk));
         assert_eq!((report.worker, report.problems), (Some(WorkerState::NotBuilt), Vec::new()));
@@ -103,7 +106,7 @@ mod tests {
         let tree = Tree::of("");
         let mut search = search_in(&tree.path("home"));
         let remedies = |search: &Search| -> Vec<String> {
-            examine(search).problems.into_iter().map(|it| it.remedy).collect()
+            examine(search, &tree.root()).problems.into_iter().map(|it| it.remedy).collect()
         };
         let install = NoSdk::Nowhere { unusable: Vec::new() }.remedy();
         assert!(
@@ -121,7 +124,7 @@ mod tests {
         let tree = Tree::of("sdk/9.0.100/README");
         let mut search = search_in(&tree.path("home"));
         search.dotnet_root = Some(tree.root());
-        let report = serde_json::to_value(examine(&search)).unwrap();
+        let report = serde_json::to_value(examine(&search, &tree.root())).unwrap();
         let sdk = &report["sdks"][0];
         assert_eq!((&sdk["version"], &sdk["origin"]), (&"9.0.100".into(), &"dotnetRoot".into()));
         assert!(sdk["unusable"].as_str().unwrap().contains("dotnet executable"), "{report}");

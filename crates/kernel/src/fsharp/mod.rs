@@ -11,6 +11,7 @@ mod doctor;
 mod feed;
 #[cfg(test)]
 mod feed_server;
+mod global_json;
 mod host;
 mod icu;
 pub(crate) mod inspection;
@@ -21,6 +22,7 @@ pub mod project;
 mod recipe;
 mod sdk;
 mod sdk_3_1;
+mod selection;
 mod sources;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -36,6 +38,7 @@ pub use feed::{FEED, FeedError};
 pub use install::{Attempt, Failure, InstallError, install};
 pub use progress::{OnProgress, Progress, Source};
 pub use sdk::{CompilerLibrary, Origin, Parts, Runtime, Sdk, Unusable};
+pub use selection::{Selected, select};
 pub use version::{InvalidVersion, SdkVersion};
 
 /// No worker can be started.

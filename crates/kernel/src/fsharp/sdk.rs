@@ -21,6 +21,8 @@ pub enum Origin {
     DotnetRoot,
     /// A `dotnet` on the `PATH` belongs to it.
     Path,
+    /// The `global.json` of the code's folder names its place.
+    GlobalJson,
     /// It lies where installers and package managers put SDKs.
     Usual,
     /// Mainstay installed it under its own folder.

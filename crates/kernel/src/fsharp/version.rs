@@ -44,6 +44,16 @@ impl SdkVersion {
         self.major
     }
 
+    /// The numbers that all SDKs of one feature band share: 10, 0 and 4 of `10.0.401`.
+    pub fn feature_band(&self) -> (u32, u32, u32) {
+        (self.major, self.minor, self.patch / 100)
+    }
+
+    /// Whether it is one of a preview or a release candidate.
+    pub fn is_pre_release(&self) -> bool {
+        !self.pre_release.is_empty()
+    }
+
     /// Whether both belong to one release line (`8.0`). An SDK and the runtime it brings always do.
     pub fn same_line(&self, other: &Self) -> bool {
         (self.major, self.minor) == (other.major, other.minor)

@@ -144,9 +144,11 @@ impl KernelArgs {
                     return Ok(ExitCode::FAILURE);
                 }
                 if kind.is_fsharp() {
-                    let Sdk { version, .. } = install_fsharp(&search, from).await?;
-                    build_fsharp(&search).await?;
-                    if let Some(older) = older.filter(|older| older.version != version) {
+                    let installed = install_fsharp(&search, from).await?;
+                    let Sdk { version, .. } = &installed;
+                    // Another may be preferred to the one that was installed.
+                    build_fsharp(&search, &choose(&search).unwrap_or(installed.clone())).await?;
+                    if let Some(older) = older.filter(|older| older.version != *version) {
                         note(&format!(
                             "sessions that run were started with the SDK {}, which is gone: `mainstay stop` has them start again with {version}",
                             older.version

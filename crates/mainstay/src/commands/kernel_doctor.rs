@@ -34,7 +34,7 @@ struct Answer {
 
 /// Examines F#.
 pub(super) fn fsharp(search: &Search, json: bool) -> Result<ExitCode, Error> {
-    let report = examine(search);
+    let report = examine(search, &working_directory()?);
     if json {
         super::print_json(&report)?;
     } else {
@@ -114,6 +114,7 @@ fn print_report(report: &Report) {
     for found in &report.sdks {
         println!("{}", found_line(found, paint));
     }
+    report.note.iter().for_each(|note| println!("{}", paint.tone(Tone::Warning, note)));
     print_problems(&report.problems, paint);
     if report.problems.is_empty() {
         println!("{}", paint.tone(Tone::Good, "F# sessions can run"));

@@ -291,7 +291,8 @@ pub(crate) fn startup_text(session: &SessionView, paint: Paint) -> String {
     let line = |line: &str, tone| paint.tone(tone, &format!("  {}", printable(line))) + "\n";
     let unbuilt = unbuilt.iter().map(|unbuilt| format!("{unbuilt} (`mainstay session rebuild --keep`)"));
     let warnings = faults.iter().cloned().chain(unbuilt).map(|warning| line(&warning, Tone::Warning));
-    std::iter::once(line(summary, Tone::Faint)).chain(warnings).collect()
+    let summary = (!summary.is_empty()).then(|| line(summary, Tone::Faint));
+    summary.into_iter().chain(warnings).collect()
 }
 
 /// How many of a session's evals may hold no longer; none where all do, or it cannot be told.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_engine::{Report, WarmUpPhase};
-use mainstay_kernel::fsharp::{PrepareError, Sdk, Search, WorkerProgram, choose, prepare};
+use mainstay_kernel::fsharp::{Sdk, Search, Selected, WorkerProgram, build, select};
 use mainstay_kernel::{Beginning, Builder, Launch, Project, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
@@ -47,15 +47,15 @@ impl FsharpKernel {
         }
     }
 
-    /// The worker as it is started now: an SDK may have come or gone since the last time.
-    async fn program(&self) -> Result<WorkerProgram, Error> {
-        prepare(&self.search, &|progress| tracing::info!(?progress, "F# is prepared"))
-            .await
-            .map_err(|error| unavailable(&error))
+    /// The SDK of a session as it is started now: one may have come or gone since the last time.
+    fn selected(&self, spec: &RunnerSpec) -> Result<Selected, Error> {
+        let project = spec.project.as_deref().and_then(Path::parent);
+        select(&self.search, project.unwrap_or(&spec.working_directory)).map_err(unavailable)
     }
 
-    fn sdk(&self) -> Result<Sdk, Error> {
-        choose(&self.search).map_err(|none| Error::KernelUnavailable { reason: none.to_string() })
+    async fn program(&self, sdk: &Sdk) -> Result<WorkerProgram, Error> {
+        let progress = |progress| tracing::info!(?progress, "F# is prepared");
+        build(&self.search.home, sdk, &progress).await.map_err(unavailable)
     }
 
     fn copies_of(&self, session: SessionId) -> PathBuf {
@@ -65,12 +65,18 @@ impl FsharpKernel {
     async fn project(&self, spec: &RunnerSpec) -> Result<Option<Project>, Error> {
         let Some(file) = &spec.project else { return Ok(None) };
         let copies = self.copies_of(spec.session);
-        let loading = Loading { file, sdk: &self.sdk()?, report: &spec.report, builds: &self.builds };
+        let sdk = self.selected(spec)?.sdk;
+        let loading = Loading { file, sdk: &sdk, report: &spec.report, builds: &self.builds };
         Ok(Some(loading.loadable(&copies, self.project_limit).await))
     }
 
-    async fn launch(&self, beginning: Beginning, spec: &RunnerSpec) -> Result<StartedRunner, Error> {
-        let WorkerProgram { program, arguments, environment, .. } = self.program().await?;
+    async fn launch(
+        &self,
+        beginning: Beginning,
+        sdk: &Sdk,
+        spec: &RunnerSpec,
+    ) -> Result<StartedRunner, Error> {
+        let WorkerProgram { program, arguments, environment, .. } = self.program(sdk).await?;
         let launch = Launch { program, arguments, environment };
         let builder = spec.project.clone().map(|project| {
             let (search, builds) = (self.search.clone(), Arc::clone(&self.builds));
@@ -92,8 +98,8 @@ impl RunnerFactory for FsharpKernel {
         found.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?
     }
 
-    async fn prepare(&self) -> Result<(), Error> {
-        self.program().await.map(drop)
+    async fn prepare(&self, spec: &RunnerSpec) -> Result<(), Error> {
+        self.program(&self.selected(spec)?.sdk).await.map(drop)
     }
 
     async fn gather(&self, spec: &RunnerSpec) -> Result<Option<Gathered>, Error> {
@@ -103,15 +109,17 @@ impl RunnerFactory for FsharpKernel {
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
         let (report, script) = watched(spec.report.clone());
         let project = spec.gathered.as_ref().and_then(|gathered| gathered.downcast_ref::<Project>());
+        let Selected { sdk, note } = self.selected(&spec)?;
         let beginning = Beginning {
             working_directory: spec.working_directory.clone(),
+            notes: note.into_iter().collect(),
             project: project.cloned(),
             profiles: profiles(&self.home, spec.project.as_deref()),
             report,
             skipped: Vec::new(),
         };
         let what_it_did = tokio::select! {
-            launched = self.launch(beginning.clone(), &spec) => match launched {
+            launched = self.launch(beginning.clone(), &sdk, &spec) => match launched {
                 Err(Error::WorkerFailed { .. }) if script.borrow().is_some() => "it ended the worker".to_owned(),
                 launched => return launched,
             },
@@ -122,7 +130,7 @@ impl RunnerFactory for FsharpKernel {
         // A script of the user's must not cost him his session.
         let culprit = script.borrow().unwrap_or_default();
         tracing::warn!(culprit, what_it_did, "a worker is started without the scripts of its profile");
-        self.launch(beginning.without_profiles(culprit, &what_it_did), &spec).await
+        self.launch(beginning.without_profiles(culprit, &what_it_did), &sdk, &spec).await
     }
 
     async fn kept(&self) -> Vec<SessionId> {
@@ -163,6 +171,6 @@ async fn runs_for(mut script: watch::Receiver<Option<usize>>, limit: Duration) {
     }
 }
 
-fn unavailable(error: &PrepareError) -> Error {
-    Error::KernelUnavailable { reason: error.to_string() }
+fn unavailable(reason: impl ToString) -> Error {
+    Error::KernelUnavailable { reason: reason.to_string() }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
 use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
-use mainstay_kernel::fsharp::{Sdk, Search, choose};
+use mainstay_kernel::fsharp::{Sdk, Search, Selected, select};
 use mainstay_kernel::{Builder, Copied, Project};
 use mainstay_model::{
     BuildReport, ChosenProject, Diagnostic, Error, LoadedProject, ProjectChoice, ProjectRoad, Severity,
@@ -182,7 +182,7 @@ pub(super) fn profiles(home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
     std::iter::once(home.join(PROFILE)).chain(of_project).filter(|path| path.is_file()).collect()
 }
 
-/// Builds one project with the SDK that is preferred by then, once no other session builds it.
+/// Builds one project with the SDK that is its by then, once no other session builds it.
 pub(super) struct ProjectBuilder {
     pub(super) project: PathBuf,
     pub(super) search: Search,
@@ -192,8 +192,8 @@ pub(super) struct ProjectBuilder {
 #[async_trait]
 impl Builder for ProjectBuilder {
     async fn build(&self, say: &(dyn Fn(String) + Send + Sync)) -> BuildReport {
-        let sdk = match choose(&self.search) {
-            Ok(sdk) => sdk,
+        let sdk = match select(&self.search, self.project.parent().unwrap_or(&self.project)) {
+            Ok(Selected { sdk, .. }) => sdk,
             Err(none) => return failed(none.to_string()),
         };
         build(&self.project, &sdk, &self.builds, say).await
@@ -258,7 +258,10 @@ mod tests {
         resolved.sources = (0..1_000).map(|number| PathBuf::from(format!("/code/{number}.fs"))).collect();
         resolved.projects = vec![PathBuf::from("/code/Shop.fsproj")];
         let known = of("/code/Shop.fsproj".to_owned(), resolved.clone(), resolved).known;
-        let kept = Startup { project: Some(known), profiles: Vec::new() }.cut().project.unwrap();
+        let kept = Startup { project: Some(known), profiles: Vec::new(), ..Startup::default() }
+            .cut()
+            .project
+            .unwrap();
         assert!(kept.sources.contains(&"/code/Shop.fsproj".to_owned()));
     }
 

@@ -168,7 +168,7 @@ fn with_project() -> Startup {
     let sources = SOURCES.map(str::to_owned).to_vec();
     let project =
         LoadedProject { path: "/home/ada/demo/demo.fsproj".to_owned(), sources, ..LoadedProject::default() };
-    Startup { project: Some(project), profiles: Vec::new() }
+    Startup { project: Some(project), profiles: Vec::new(), ..Startup::default() }
 }
 
 fn any_report() -> impl Strategy<Value = JobReport> {

@@ -332,7 +332,7 @@ fn startup() -> Startup {
         output: "hello\n".to_owned(),
         duration_ms: 4,
     };
-    Startup { project: Some(project), profiles: vec![profile] }
+    Startup { notes: vec!["another SDK".to_owned()], project: Some(project), profiles: vec![profile] }
 }
 
 fn comm() -> CommMessage {
