@@ -21,6 +21,9 @@ open Mainstay.Worker.Turns
 /// The stack of a thread that parses, checks or runs client code, in bytes. Only what is used of it takes memory.
 let stackSize = 256 * 1024 * 1024
 
+/// How long the end of the process waits for what is to be told of the code that brought it about.
+let private leavingLimit = TimeSpan.FromSeconds 2.
+
 /// What every session has besides the language's own: the module `Mainstay`.
 let private preloaded = "-r:" + typeof<MainstayDisplay.Bounds>.Assembly.Location
 
@@ -53,6 +56,14 @@ let private nothingRan =
       Diagnostics = []
       Touched = Some []
       ChangesState = false }
+
+/// A submission whose code runs.
+type private UnderWay =
+    { Job: string
+      File: string option
+      Submission: Submission
+      /// What was said of those that the job ran before it.
+      Before: Diagnostic list }
 
 /// What is known of a submission from its text.
 type private Nature =
@@ -93,6 +104,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let thread = SubmissionThread.SubmissionThread stackSize
     let mutable isWithholding = false
     let mutable hasNamedInput = false // as a stream, which is costly to watch
+    let mutable underWay: UnderWay option = None
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
 
     let session =
@@ -223,14 +235,16 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Touched = touched
           ChangesState = changesState }
 
-    let rec runAll (job: string option) (file: string option) (submissions: Submission list) : Ran list =
+    let rec runAfter (before: Diagnostic list) (job: string option) (file: string option) (submissions: Submission list) : Ran list =
         match submissions with
         | [] -> []
         | _ when interruption.IsRequested -> [ { nothingRan with Outcome = Interrupted } ]
         | first :: rest ->
-            match runOne job file first with
-            | { Outcome = Completed } as ran -> ran :: runAll job file rest
-            | failed -> [ failed ]
+            underWay <- job |> Option.map (fun job -> { Job = job; File = file; Submission = first; Before = before })
+            let ran = try runOne job file first finally underWay <- None
+            if ran.Outcome = Completed then ran :: runAfter (before @ ran.Diagnostics) job file rest else [ ran ]
+
+    let runAll = runAfter []
 
     let changeDirectory (directory: string) =
         if not (String.IsNullOrEmpty directory) && not (directory.Contains "\"") then
@@ -312,6 +326,23 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     /// What the session's code rests on.
     member _.Rests : Reference list = surroundings.All
+
+    /// The job whose code runs while the process ends, which is what ends it, and what the compiler says of that code. It tells only of
+    /// code that has run, so the code is checked once more.
+    member _.Leaving() : (string * Diagnostic list) option =
+        underWay |> Option.map (fun run ->
+            let mutable warnings = []
+            let look () =
+                try
+                    let text = String('\n', run.Submission.Line - 1) + run.Submission.Text
+                    let said = diagnosticsIn run.File run.Submission (check session text).Messages
+                    warnings <- said |> List.filter (fun one -> one.Severity <> "error")
+                with _ -> ()
+            // The thread that calls has a small stack, and waits no longer than an end may take.
+            let thread = Thread(look, stackSize, IsBackground = true)
+            thread.Start()
+            thread.Join leavingLimit |> ignore
+            run.Job, run.Before @ warnings)
 
     /// Asks an eval to stop if it is the one under way.
     member _.Interrupt(eval: int64) = interruption.Interrupt eval

@@ -208,7 +208,14 @@ type private Worker(channel: Channel) =
         | Answer (ask, text) -> Input.answer ask text
         | Displayed mark -> Displays.arrived mark
 
+    /// Code that ends the process leaves no result; what is to be told of it is told now.
+    let tellLeaving () =
+        match evaluator |> Option.bind (fun session -> session.Leaving()) with
+        | Some (job, diagnostics) when not (List.isEmpty diagnostics) -> channel.Send(encodeLeaving job diagnostics)
+        | _ -> ()
+
     member _.Run() =
+        AppDomain.CurrentDomain.ProcessExit.Add(fun _ -> tellLeaving ())
         startThread "evaluations" (fun () -> work evaluations warmUp Timeout.InfiniteTimeSpan)
         startThread "checks" (fun () -> work checks ignore Timeout.InfiniteTimeSpan)
         let rec next () =

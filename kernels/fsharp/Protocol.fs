@@ -495,6 +495,10 @@ let encodeDisplay (mark: int64 option) (name: string option) (isValue: bool) (bu
 
 let encodeEnding (job: string) (reason: string) = message "ending" [ writeText "job" job; writeText "reason" (cut reason) ]
 
+/// Code of the job that runs ends the process by itself; what the compiler said of it goes along, since no result will tell.
+let encodeLeaving (job: string) (diagnostics: Diagnostic list) =
+    message "ending" [ writeText "job" job; writeObjects "diagnostics" (bounded (Room()) diagnostics) writeDiagnostic ]
+
 let encodeFailed (failure: Failure) =
     let code =
         match failure.Code with

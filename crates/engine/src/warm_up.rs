@@ -417,5 +417,6 @@ async fn end_of(
 fn suspected(job: JobId, exit: WorkerExit) -> Option<LastWords> {
     let is_known = exit != WorkerExit::Unknown && !exit.is_from_outside();
     let reason = "it was lost while a submission ran again".to_owned();
-    is_known.then_some(LastWords { blame: Blame { job, is_sure: false }, reason: Some(reason) })
+    let (blame, reason) = (Blame { job, is_sure: false }, Some(reason));
+    is_known.then_some(LastWords { blame, reason, diagnostics: Vec::new() })
 }

@@ -276,6 +276,11 @@ impl Opened {
         Ok(Self { path, kinds: notebook.kinds(), cells: notebook.cells() })
     }
 
+    /// Where it is, absolute.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether this session can run it, as far as that can be told.
     pub(crate) fn is_for(&self, session: &Session) -> bool {
         check_kind(&self.path, &self.kinds, &session.kind, session.language().as_ref()).is_ok()

@@ -506,6 +506,25 @@ impl CommandView {
 }
 
 impl EvalView {
+    /// With the lines of a file that the code is a part of, behind so many others, in place of the code's own. Of an error's frames only
+    /// that of the code itself is known to be in this part of the file.
+    pub fn in_lines_of(mut self, file: Option<&str>, lines_before: u32) -> Self {
+        for diagnostic in self.diagnostics.iter_mut().filter(|diagnostic| diagnostic.file.is_none()) {
+            diagnostic.start.line += lines_before;
+            diagnostic.end.line += lines_before;
+        }
+        if let (Some(file), Some(stack)) = (file, self.error.as_mut().and_then(|error| error.stack.as_mut()))
+        {
+            let own = format!("   at {file}:line ");
+            let moved = stack.lines().map(|frame| match frame.strip_prefix(&own).map(str::parse::<u32>) {
+                Some(Ok(line)) => format!("{own}{}", line + lines_before),
+                Some(Err(_)) | None => frame.to_owned(),
+            });
+            *stack = moved.collect::<Vec<_>>().join("\n");
+        }
+        self
+    }
+
     /// The view of an outcome; what the code printed is read from the log.
     ///
     /// # Errors
@@ -763,9 +782,7 @@ fn explain(ending: EvalEnding) -> Option<RaisedError> {
         }
         EvalEnding::WorkerExited { exit } => plain(
             "WorkerExited",
-            format!(
-                "the code ended its worker with {exit}; the session is rebuilt from its earlier definitions"
-            ),
+            format!("{}; the session is rebuilt from its earlier definitions", exit.of_code()),
         ),
     }
 }

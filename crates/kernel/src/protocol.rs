@@ -142,7 +142,13 @@ pub(crate) enum FromWorker {
     /// The interrupt was tried.
     Interrupted { id: u64 },
     /// Code of a job is about to end the process.
-    Ending { job: JobId, reason: Option<String> },
+    Ending {
+        job: JobId,
+        reason: Option<String>,
+        /// What the compiler said of code that ends the process by itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        diagnostics: Vec<Diagnostic>,
+    },
     /// A request could not be served.
     Failed { id: Option<u64>, code: FailureCode, message: String },
 }

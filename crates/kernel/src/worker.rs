@@ -364,8 +364,9 @@ impl Reader {
                 Some(job) => self.on_unserved(job, code, message).await,
                 None => self.calls.answer(id, FromWorker::Failed { id: Some(id), code, message }),
             },
-            Ok(FromWorker::Ending { job, reason }) => {
-                self.last_words = Some(LastWords { blame: Blame { job, is_sure: true }, reason });
+            Ok(FromWorker::Ending { job, reason, diagnostics }) => {
+                let blame = Blame { job, is_sure: true };
+                self.last_words = Some(LastWords { blame, reason, diagnostics });
             }
             Ok(FromWorker::Asks { ask, job, question, timeout_ms }) => {
                 // What was printed before it explains what is asked.

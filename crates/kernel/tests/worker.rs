@@ -452,7 +452,7 @@ async fn a_worker_that_is_ended_by_what_earlier_code_left_running_names_its_job(
         let reason = Some("System.Exception: too late".to_owned());
         assert_eq!(
             session.last_words().await,
-            Some(LastWords { blame: Blame { job: haunter, is_sure: true }, reason }),
+            Some(LastWords { blame: Blame { job: haunter, is_sure: true }, reason, diagnostics: Vec::new() }),
             "{haunts}"
         );
     }
@@ -467,7 +467,7 @@ async fn of_those_who_throw_the_same_exception_the_last_is_named() {
         session.submit("System.Threading.Thread(fun () -> printfn \"%d\" broken.Value).Start()").await;
     let reason = Some("System.Exception: too late".to_owned());
     let blame = Blame { job: haunter, is_sure: true };
-    assert_eq!(session.last_words().await, Some(LastWords { blame, reason }));
+    assert_eq!(session.last_words().await, Some(LastWords { blame, reason, diagnostics: Vec::new() }));
 }
 
 #[tokio::test]

@@ -326,7 +326,7 @@ fn code_that_exits_is_told_as_eval_tells_it() {
     let world = World::new();
     let terminal = open(&world);
     terminal.enter("exit 3");
-    terminal.wait_for("the code ended its worker with exit code 3; the session is rebuilt");
+    terminal.wait_for("the code ended with exit code 3; the session is rebuilt");
     assert!(!terminal.screen().contains("WorkerExited"), "{}", terminal.screen());
 }
 

@@ -149,9 +149,20 @@ fn code_comes_from_an_argument_from_stdin_from_a_pipe_and_from_a_file() {
 #[test]
 fn code_that_exits_gives_its_own_exit_code_and_for_json_that_it_did_not_run_to_its_end() {
     let world = World::new();
-    let script = world.run_with_input([] as [&str; 0], b"printfn \"done\"\nexit 0");
+    // What the compiler said of it, in this submission and the one before it, is not lost with its worker.
+    let code =
+        "let head = function x :: _ -> x;;\nlet rest = function _ :: xs -> xs\nprintfn \"done\"\nexit 0";
+    let script = world.run_with_input([] as [&str; 0], code.as_bytes());
     assert_eq!((script.code, script.stdout.as_str()), (0, "done\n"));
-    insta::assert_snapshot!(script.stderr, @"the code ended its worker with exit code 0; the session is rebuilt from its earlier definitions");
+    insta::assert_snapshot!(script.stderr, @"
+    warning FS0025 (1,12): Incomplete pattern matches on this expression. For example, the value '[]' may indicate a case not covered by the pattern(s).
+    1 | let head = function x :: _ -> x;;
+      |            ^^^^^^^^
+    warning FS0025 (2,12): Incomplete pattern matches on this expression. For example, the value '[]' may indicate a case not covered by the pattern(s).
+    2 | let rest = function _ :: xs -> xs
+      |            ^^^^^^^^
+    the code ended with exit code 0; the session is rebuilt from its earlier definitions
+    ");
     assert_eq!(world.run(["eval", "exit 3"]).code, 3);
     assert_eq!(world.run_with_input([] as [&str; 0], b"exit 3").code, 3);
     for code in ["exit 0", "exit 3"] {

@@ -216,13 +216,42 @@ fn a_script_in_python_has_its_arguments_and_one_in_another_language_takes_none()
     std::fs::write(world.work().join("a.py"), script).unwrap();
     std::fs::write(world.work().join("a.sh"), "echo $1\n").unwrap();
     let own = world.run(["eval", "--kind", "python3", "import sys; print(sys.argv)"]).stdout;
-    let run = world.run(["run", "a.py", "a", "b c", "--x"]);
+    let run = world.run(["run", "--kind", "python3", "a.py", "a", "b c", "--x"]);
     assert_eq!(run.stdout, "['a.py', 'a', 'b c', '--x']\n");
     assert_eq!(world.run(["eval", "--kind", "python3", "print(sys.argv)"]).stdout, own);
+    let mut events = world.follow(0);
     kill(world.worker_pid());
-    let given = world.run(["eval", "--kind", "python3", "print(given)"]).stdout;
-    assert_eq!(given, "['a.py', 'a', 'b c', '--x']\n");
-    insta::assert_snapshot!(world.run(["run", "a.sh", "a"]).stderr, @"");
+    events.wait_for("workerExited");
+    let given = world.run(["eval", "--kind", "python3", "print(given)"]);
+    assert_eq!((given.stdout.as_str(), given.stderr.as_str()), ("['a.py', 'a', 'b c', '--x']\n", ""));
+    insta::assert_snapshot!(world.run(["run", "a.sh", "a"]).stderr, @"
+    error: arguments is not valid: a session of kind `bash` takes none: only scripts in F# and Python do [invalid_argument]
+      Correct it and try again.
+    ");
+}
+
+#[test]
+fn a_script_that_calls_exit_0_has_come_to_its_end() {
+    let world = World::new();
+    let run = |script: &str| {
+        std::fs::write(world.work().join("a.fsx"), script).unwrap();
+        let run = world.run(["run", "a.fsx"]);
+        format!("{}\n{}", run.code, run.stderr)
+    };
+    insta::assert_snapshot!(run("let a = 1\n// %%\nexit 0\n"), @"
+    0
+    the code ended with exit code 0; the session is rebuilt from its earlier definitions
+    ");
+    insta::assert_snapshot!(run("let a = 1\n// %%\nexit 0\n// %%\nlet b = 2\n"), @"
+    0
+    the code ended with exit code 0; the session is rebuilt from its earlier definitions
+    cell 2 (line 3) ended the run; cell 3 was not run
+    ");
+    insta::assert_snapshot!(run("let a = 1\n// %%\nexit 2\n// %%\nlet b = 2\n"), @"
+    2
+    the code ended with exit code 2; the session is rebuilt from its earlier definitions
+    cell 2 (line 3) did not run to its end; cell 3 was not run
+    ");
 }
 
 #[test]

@@ -261,6 +261,8 @@ pub struct LastWords {
     pub blame: Blame,
     /// Why, where that is known.
     pub reason: Option<String>,
+    /// What the compiler said of the running job's code, where that ended the worker.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A runner that is ready.

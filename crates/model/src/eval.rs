@@ -125,6 +125,16 @@ impl WorkerExit {
     }
 }
 
+impl WorkerExit {
+    /// What code did that ended its worker so, for people.
+    pub fn of_code(self) -> String {
+        match self {
+            Self::Code(code) => format!("the code ended with exit code {code}"),
+            Self::Signal(_) | Self::Unknown => format!("the code ended its worker with {self}"),
+        }
+    }
+}
+
 impl std::fmt::Display for WorkerExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

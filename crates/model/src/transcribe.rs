@@ -330,7 +330,7 @@ impl Ending {
                 "raised"
             }
             Failure::WorkerExited { exit } => {
-                push_line(&mut text, &format!("the code ended its worker with {exit}"));
+                push_line(&mut text, &exit.of_code());
                 "workerExited"
             }
         };

@@ -382,8 +382,11 @@ impl Reader {
         self.shared.questions.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let job = self.shared.translation().job();
         // Which job it was at is known, and not whether that brought it about.
-        let last_words =
-            job.map(|job| LastWords { blame: Blame { job, is_sure: false }, reason: self.last_lines.text() });
+        let last_words = job.map(|job| LastWords {
+            blame: Blame { job, is_sure: false },
+            reason: self.last_lines.text(),
+            diagnostics: Vec::new(),
+        });
         self.tell(RunnerNotice::Exited { exit, last_words }).await;
     }
 

@@ -442,6 +442,7 @@ impl Process {
             let words = LastWords {
                 blame: Blame { job: haunter, is_sure: true },
                 reason: Some("Boom: too late".to_owned()),
+                diagnostics: Vec::new(),
             };
             return Err(Exit { exit: Some(WorkerExit::Signal(6)), last_words: Some(words) });
         }

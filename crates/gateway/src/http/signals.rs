@@ -485,9 +485,7 @@ pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
                 Failure::Raised { error } => {
                     (Ending::Raised, Some(format!("{}: {}", error.kind, error.message)))
                 }
-                Failure::WorkerExited { exit } => {
-                    (Ending::WorkerExited, Some(format!("the code ended its worker with {exit}")))
-                }
+                Failure::WorkerExited { exit } => (Ending::WorkerExited, Some(exit.of_code())),
             };
             ended_eval(event, ending, Some(result), error)
         }

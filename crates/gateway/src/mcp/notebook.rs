@@ -79,8 +79,9 @@ impl Tool for RunNotebook {
         let ready = call.bring_up(session).await?;
         let wanted = Wanted { from, cell, again, begun };
         let cells = Cells { call, session, ran: Vec::new() };
+        let file = opened.path().display().to_string();
         let ran = opened.run(call.client(), &ready, wanted, cells).await?;
-        Ok(NotebookAnswer::from(ran))
+        Ok(NotebookAnswer::of(ran, &file))
     }
 }
 
@@ -104,14 +105,16 @@ impl Evaluate for Cells<'_, '_> {
     }
 }
 
-impl From<NotebookView> for NotebookAnswer {
-    fn from(view: NotebookView) -> Self {
+impl NotebookAnswer {
+    /// What came of the cells of this file, with the places of errors as the file has them.
+    fn of(view: NotebookView, file: &str) -> Self {
         let NotebookView { session, success, cells, not_run } = view;
         let line = |CellView { cell, line, ran_before, eval }: CellView| CellLine {
             cell,
             line,
             ran_before,
-            eval: (!ran_before).then(|| EvalAnswer::from(eval)),
+            eval: (!ran_before)
+                .then(|| EvalAnswer::from(eval.in_lines_of(Some(file), line.saturating_sub(1)))),
         };
         Self { session_id: session.short(), success, cells: cells.into_iter().map(line).collect(), not_run }
     }

@@ -386,7 +386,7 @@ impl Reader {
         let exit = match ended_by {
             Some((job, Exit { code, .. })) => {
                 let blame = Blame { job, is_sure: true };
-                self.last_words = Some(LastWords { blame, reason: None });
+                self.last_words = Some(LastWords { blame, reason: None, diagnostics: Vec::new() });
                 // However the process ended then: that was its wish.
                 WorkerExit::Code(code)
             }

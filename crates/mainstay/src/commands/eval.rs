@@ -185,6 +185,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// Whether the code ended itself and said that all is well.
+    pub(super) fn is_own_end(&self) -> bool {
+        self.own_exit == Some(0)
+    }
+
     /// The code's own, where it has one. Who reads JSON is told of it there, and here only whether the code ran to its end.
     pub(super) fn exit_code(&self, is_json: bool) -> ExitCode {
         match self.own_exit.and_then(|code| u8::try_from(code).ok()) {
@@ -287,12 +292,9 @@ impl Run {
     }
 
     /// Shows what has not been shown of what came of it.
-    pub(super) async fn finish(&mut self, client: &Client, mut eval: EvalView) -> Result<Answer, Error> {
+    pub(super) async fn finish(&mut self, client: &Client, eval: EvalView) -> Result<Answer, Error> {
         let lines_before = self.source.lines_before;
-        for diagnostic in &mut eval.diagnostics {
-            diagnostic.start.line += lines_before;
-            diagnostic.end.line += lines_before;
-        }
+        let eval = eval.in_lines_of(self.source.file.as_deref(), lines_before);
         if !self.has_begun || eval.withheld {
             self.print(OutputStream::Stdout, &eval.put_out());
             self.print(OutputStream::Stderr, &eval.stderr);

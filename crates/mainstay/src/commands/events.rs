@@ -290,7 +290,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
                     .first()
                     .map_or_else(String::new, |first| format!("{} {}", first.code, first.message)),
                 Failure::Raised { error } => format!("{}: {}", error.kind, error.message),
-                Failure::WorkerExited { exit } => format!("the code ended its worker with {exit}"),
+                Failure::WorkerExited { exit } => exit.of_code(),
             };
             (Some(Tone::Error), format!("failed: {}", first_line(&why)))
         }

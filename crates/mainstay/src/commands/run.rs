@@ -87,6 +87,13 @@ struct CellLine {
     eval: Option<EvalView>,
 }
 
+/// The cell after which none runs.
+struct Stopped {
+    index: usize,
+    /// Whether its code called `exit 0`, which is an end and no failure.
+    is_own_end: bool,
+}
+
 /// The cells that were run, or had been, by the commands that did.
 type Ran = Vec<(usize, CommandId)>;
 
@@ -171,9 +178,10 @@ impl Run {
                 runs.ran_anew();
             }
             let (goes_on, exit) = (goes_on(cell, &answer.eval.ending), answer.exit_code(self.json));
+            let is_own_end = answer.is_own_end();
             self.print_line(index, cell, Some(answer.eval))?;
             if !goes_on {
-                self.tell_rest(session, opened, index, end)?;
+                self.tell_rest(session, opened, Stopped { index, is_own_end }, end)?;
                 return Ok(exit);
             }
         }
@@ -195,16 +203,16 @@ impl Run {
         super::print_json_line(&CellLine { cell: index + 1, line: cell.line, not_run, eval })
     }
 
-    /// Which cell failed, and which were not run for it.
+    /// Which cell was the last one, and which were not run for it.
     fn tell_rest(
         &self,
         session: &SessionView,
         opened: &Opened,
-        failed: usize,
+        Stopped { index: last, is_own_end }: Stopped,
         end: usize,
     ) -> Result<(), Error> {
         let mut rest = Vec::new();
-        for (index, cell) in opened.cells.iter().enumerate().take(end).skip(failed + 1) {
+        for (index, cell) in opened.cells.iter().enumerate().take(end).skip(last + 1) {
             if passed_over(cell, &session.kind, session.language.as_ref()).is_none() {
                 self.print_line(index, cell, None)?;
                 rest.push((index + 1).to_string());
@@ -216,11 +224,17 @@ impl Run {
             many => format!("; cells {} were not run", many.join(", ")),
         };
         let line = match opened.notebook {
-            Notebook::Script(..) | Notebook::Dib(_) => opened.cells.get(failed).map(|cell| cell.line),
+            Notebook::Script(..) | Notebook::Dib(_) => opened.cells.get(last).map(|cell| cell.line),
             Notebook::Ipynb(_) => None,
         };
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
-        terminal::note(&format!("cell {}{line} did not run to its end{not_run}", failed + 1));
+        match (is_own_end, rest.is_empty()) {
+            (true, true) => {}
+            (true, false) => terminal::note(&format!("cell {}{line} ended the run{not_run}", last + 1)),
+            (false, _) => {
+                terminal::note(&format!("cell {}{line} did not run to its end{not_run}", last + 1));
+            }
+        }
         Ok(())
     }
 }

@@ -258,7 +258,7 @@ impl Repl {
             .await?;
         self.settle().await?;
         note(match (self.tongue(), hard) {
-            (Tongue::Fsharp | Tongue::Foreign, true) => "the session starts afresh in a new worker",
+            (Tongue::Fsharp | Tongue::Foreign, true) => "the session starts afresh in a new process",
             (Tongue::Fsharp | Tongue::Foreign, false) => "the session starts afresh",
             (Tongue::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
         });

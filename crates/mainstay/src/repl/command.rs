@@ -328,7 +328,7 @@ const TABLE: &[Entry] = &[
         Some(Command::Reset)
     })
     .only(Known::ToAgents),
-    entry(":hard-reset", &[], "", "drop them, and the worker with them", |_| Some(Command::HardReset))
+    entry(":hard-reset", &[], "", "drop them, and begin in a new process", |_| Some(Command::HardReset))
         .only(Known::ToCode),
     entry(":hard-reset", &[], "", "the same, in a new process of the agent", |_| Some(Command::HardReset))
         .only(Known::ToAgents),

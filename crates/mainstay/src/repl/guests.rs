@@ -285,7 +285,7 @@ fn failure_words(failure: &Failure) -> Option<String> {
     match failure {
         Failure::Rejected => None,
         Failure::Raised { error } => Some(format!("{}: {}", error.kind, error.message)),
-        Failure::WorkerExited { exit } => Some(format!("the code ended its worker with {exit}")),
+        Failure::WorkerExited { exit } => Some(exit.of_code()),
     }
 }
 

@@ -81,7 +81,7 @@ mod tests {
           :answer ASK TEXT                          answer an ask: its id, or the end of it
           :cancel                                   stop the code that runs, whoever runs it
           :reset                                    drop the session's definitions
-          :hard-reset                               drop them, and the worker with them
+          :hard-reset                               drop them, and begin in a new process
           :rebuild                                  build the session's project, and begin afresh with it
           :refresh                                  run the definitions again where what they use has changed
           :transcript [FROM]                        show what was said in the session, numbered

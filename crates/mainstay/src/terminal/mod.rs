@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 
 use mainstay_gateway::view::{EvalView, SessionView};
-use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp};
+use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp, WorkerExit};
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
@@ -129,12 +129,19 @@ pub(crate) fn eval_summary(eval: &EvalView, own_exit: Option<i32>, code: &str, p
     }
     if let Some(error) = &eval.error {
         let (tone, head) = match own_exit {
+            // Python's message may be the code and nothing else.
+            Some(code)
+                if ["", "None"].contains(&error.message.trim())
+                    || error.message.trim() == code.to_string() =>
+            {
+                (Tone::Faint, WorkerExit::Code(code).of_code())
+            }
             Some(_) => (Tone::Faint, error.message.clone()),
             None => (Tone::Error, format!("{}: {}", error.kind, error.message)),
         };
         text.push_str(&paint.tone(tone, &printable(&head)));
         text.push('\n');
-        if let Some(stack) = &error.stack {
+        if let Some(stack) = error.stack.as_ref().filter(|_| own_exit.is_none()) {
             text.push_str(&paint.tone(Tone::Faint, &printable(stack.trim_end())));
             text.push('\n');
         }

@@ -2,6 +2,7 @@
 
 use super::{Draft, Effect, Identity, JobEnding, JobReport, milliseconds, of_job};
 use crate::agent::WorkEnding;
+use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::eval::{EvalResult, Failure, RaisedError, WorkerExit};
 use crate::event::{Blame, CancelEnding, Deadline, EventBody, Kept, Metadata, Source};
@@ -97,6 +98,7 @@ impl Draft<'_> {
         running: &RunningJob,
         exit: WorkerExit,
         blame: Option<Blame>,
+        diagnostics: Vec<Diagnostic>,
     ) {
         if running.cancel_requested {
             self.end_running_by_kill();
@@ -107,10 +109,11 @@ impl Draft<'_> {
             self.interrupt_running(running);
         } else {
             let duration_ms = elapsed_ms(running.requested_at, self.now);
+            let result = EvalResult { diagnostics, ..EvalResult::default() };
             let body = EventBody::EvalFailed {
                 job: running.job,
                 failure: Failure::WorkerExited { exit },
-                result: EvalResult::default(),
+                result: result.clone(),
                 changes_state: false,
                 duration_ms,
             };
@@ -119,7 +122,7 @@ impl Draft<'_> {
                 of_job(Source::System, running),
                 body,
                 EvalEnding::WorkerExited { exit },
-                EvalResult::default(),
+                result,
                 duration_ms,
             );
         }

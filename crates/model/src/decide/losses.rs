@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Draft, Effect, of};
+use crate::diagnostic::Diagnostic;
 use crate::eval::WorkerExit;
 use crate::event::{Blame, EventBody, Source, WarmUpReason};
 use crate::session::RunningJob;
@@ -14,6 +15,8 @@ pub(super) struct Loss {
     pub(super) exit: WorkerExit,
     pub(super) reason: Option<String>,
     pub(super) blame: Option<Blame>,
+    /// Of the running job's code.
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 impl Draft<'_> {
@@ -26,11 +29,12 @@ impl Draft<'_> {
             | SessionState::Waiting(_) => {}
         }
         let verdict = self.verdict(&loss);
-        let Loss { exit, reason, blame } = loss;
-        // It may quote the code.
-        let reason = reason.filter(|_| !self.session.running().is_some_and(|running| running.withheld));
+        let Loss { exit, reason, blame, diagnostics } = loss;
+        // They may quote the code.
+        let is_withheld = self.session.running().is_some_and(|running| running.withheld);
+        let (reason, diagnostics) = if is_withheld { (None, Vec::new()) } else { (reason, diagnostics) };
         if let Some(running) = self.session.running().cloned() {
-            self.end_running_by_exit(&running, exit, blame);
+            self.end_running_by_exit(&running, exit, blame, diagnostics);
         }
         match verdict {
             Verdict::Restart { attempt, after_ms } => {

@@ -53,7 +53,8 @@ impl Draft<'_> {
                 }
             }
             Notice::StartFailed { reason } => {
-                let loss = Loss { exit: WorkerExit::Unknown, reason: Some(reason), blame: None };
+                let (exit, reason, diagnostics) = (WorkerExit::Unknown, Some(reason), Vec::new());
+                let loss = Loss { exit, reason, blame: None, diagnostics };
                 self.worker_lost(loss);
             }
             Notice::Runner(notice) => self.runner_notice(notice),
@@ -144,11 +145,11 @@ impl Draft<'_> {
                 }
             }
             RunnerNotice::Exited { exit, last_words } => {
-                let (reason, blame) = match last_words {
-                    Some(LastWords { blame, reason }) => (reason, Some(blame)),
-                    None => (None, None),
+                let (reason, blame, diagnostics) = match last_words {
+                    Some(LastWords { blame, reason, diagnostics }) => (reason, Some(blame), diagnostics),
+                    None => (None, None, Vec::new()),
                 };
-                self.worker_lost(Loss { exit, reason, blame });
+                self.worker_lost(Loss { exit, reason, blame, diagnostics });
             }
         }
     }

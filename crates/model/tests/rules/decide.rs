@@ -144,7 +144,8 @@ impl Step {
                 Notice::Runner(RunnerNotice::CommTaken { job: job(of_running) })
             }
             Self::Exited { exit, blame } => {
-                let last_words = blame.map(|blame| LastWords { blame, reason: None });
+                let last_words =
+                    blame.map(|blame| LastWords { blame, reason: None, diagnostics: Vec::new() });
                 Notice::Runner(RunnerNotice::Exited { exit, last_words })
             }
             Self::GraceExpired { of_running } => Notice::GraceExpired { job: job(of_running) },

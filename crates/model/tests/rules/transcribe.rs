@@ -122,7 +122,7 @@ fn a_cell_that_failed_says_why() {
     f x
     Output #2–#4 1970-01-01T00:00:04Z {"ending":"workerExited","printedBytes":1}
     x
-    the code ended its worker with exit code 3
+    the code ended with exit code 3
     "#);
     let cut = EventBody::OutputCut { job: job_id(1), limit: 1 };
     let interrupted = EventBody::EvalInterrupted { job: job_id(1) };
