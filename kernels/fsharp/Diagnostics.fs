@@ -50,9 +50,17 @@ let private withWaitsExplained (messages: CompilerMessage list) : CompilerMessag
         | _ when List.isEmpty others -> messages
         | _ -> others
 
-/// The compiler's messages about a submission.
+/// How the compiler numbers an exception of its own code.
+let private failure = "FS0192"
+
+/// That the compiler stumbled over an error tells nothing where it says the error too.
+let private withoutFailures (diagnostics: Diagnostic list) : Diagnostic list =
+    let isError (diagnostic: Diagnostic) = diagnostic.Severity = "error" && diagnostic.Code <> failure
+    if List.exists isError diagnostics then diagnostics |> List.filter (fun diagnostic -> diagnostic.Code <> failure) else diagnostics
+
+/// The compiler's messages about a submission, each once.
 let diagnosticsIn (file: string option) (submission: Submission) (messages: CompilerMessage[]) : Diagnostic list =
-    messages |> List.ofArray |> withWaitsExplained |> List.map (diagnosticOf file submission)
+    messages |> List.ofArray |> withWaitsExplained |> List.map (diagnosticOf file submission) |> List.distinct |> withoutFailures
 
 /// The compiler's messages about code that was checked as a whole; each of the lines in `split` was checked as two.
 let diagnosticsOf (file: string option) (split: int list) (messages: CompilerMessage[]) : Diagnostic list =
