@@ -165,6 +165,27 @@ let private holderOf (symbol: Member) : Type option =
         |> Array.filter isInMemory
         |> Array.tryPick (fun assembly -> Option.ofObj (assembly.GetType entity.CompiledName)))
 
+#if FCS_NEW
+/// What stands in front of a type in the service's words: `val inline add<^a when ^a: (static member (+): ^a * ^a -> ^a)> : `. A function's
+/// type variables, and what they must be, are behind its name where it is inline, and else behind its type.
+let private signatureHead = Text.RegularExpressions.Regex(@"^val (?:inline |mutable )*.+?(?:<[^<>]*?(?: when (?<must>.*))?> :|:)\s+")
+
+/// A function's or value's type as the prompt prints it: with the names of its arguments, and what its type variables must be.
+let signatureOf (symbol: Member) (context: DisplayContext) : string =
+    match (if symbol.IsMember then None else symbol.GetValSignatureText(context, symbol.DeclarationLocation)) with
+    | Some text ->
+        let line = Text.RegularExpressions.Regex.Replace(text.Trim(), @"\s+", " ")
+        let head = signatureHead.Match line
+        let must = head.Groups.["must"]
+        let written = line.Substring head.Length
+        if not head.Success then symbol.FullType.Format context
+        elif must.Success then written + " when " + must.Value
+        else written
+    | None -> symbol.FullType.Format context
+#else
+let signatureOf (symbol: Member) (context: DisplayContext) : string = symbol.FullType.Format context
+#endif
+
 /// What an event of the session announces; None for what the compiler made up itself.
 let private definitionOf (event: EvaluationEventArgs) =
     match event.Symbol with
@@ -175,7 +196,7 @@ let private definitionOf (event: EvaluationEventArgs) =
             DefinedValue
                 { ShownName = event.Name
                   LogicalName = symbol.LogicalName
-                  TypeText = symbol.FullType.Format event.SymbolUse.DisplayContext
+                  TypeText = signatureOf symbol event.SymbolUse.DisplayContext
                   Line = place.StartLine
                   Column = place.StartColumn
                   Content = event.FsiValue |> Option.map (fun value -> value.ReflectionValue, value.ReflectionType)

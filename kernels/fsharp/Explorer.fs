@@ -31,7 +31,7 @@ let kindOfMember (m: Member) =
 let private memberItem (context: DisplayContext) (m: Member) : MemberItem =
     { Name = (if m.IsConstructor then "new" else Bound.nameInCode m.DisplayName)
       Kind = kindOfMember m
-      Signature = signatureOf (fun () -> m.FullType.Format context)
+      Signature = signatureOf (fun () -> Compat.signatureOf m context)
       Documentation = documented m }
 
 /// The type that an abbreviation such as `string` stands for.

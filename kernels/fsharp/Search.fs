@@ -48,7 +48,7 @@ let private namedMember (assembly: string option) (path: string) (m: Member) : N
             { Name = name
               FullName = fullName
               Kind = Explorer.kindOfMember m
-              Signature = Explorer.signatureOf (fun () -> m.FullType.Format(DisplayContext.Empty.WithShortTypeNames true))
+              Signature = Explorer.signatureOf (fun () -> Compat.signatureOf m (DisplayContext.Empty.WithShortTypeNames true))
               Documentation = Documentation.summary (symbolDocumentation m)
               Assembly = assembly } }
 

@@ -40,7 +40,7 @@ fn an_eval_tells_its_value_its_type_and_its_output() {
       "bindings": [
         {
           "name": "square",
-          "valueType": "int -> int"
+          "valueType": "x: int -> int"
         },
         {
           "name": "name",
