@@ -12,6 +12,7 @@ pub mod download;
 pub mod folder;
 pub mod fsharp;
 pub mod jupyter;
+mod overflow;
 mod pipe;
 pub mod process;
 mod protocol;

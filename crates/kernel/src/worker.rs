@@ -30,6 +30,7 @@ use crate::building::{Builder, Building};
 use crate::channel::{Door, HELLO_ID, Incoming, Outgoing, greet, kernel_name};
 use crate::fsharp::inspection::{CANDIDATES, members_text, name_at, symbol_text};
 use crate::fsharp::{indentation, needs_more};
+use crate::overflow::OverflowFilter;
 use crate::pipe::Pipe;
 use crate::process::{Group, Launch, Unready, died_early, exit_of, last_words, start};
 use crate::protocol::{
@@ -84,6 +85,7 @@ pub async fn launch(
         beginning: Arc::clone(&beginning),
         notices: notices_in,
         last_words: None,
+        overflows: OverflowFilter::default(),
     };
     tokio::spawn(reader.run());
     let worker = Worker { info, outgoing, calls, beginning, building, group };
@@ -340,6 +342,7 @@ struct Reader {
     beginning: Arc<Beginning>,
     notices: mpsc::Sender<RunnerNotice>,
     last_words: Option<LastWords>,
+    overflows: OverflowFilter,
 }
 
 impl Reader {
@@ -351,7 +354,10 @@ impl Reader {
                     Some(Err(_)) | None => break,
                 },
                 text = self.stdout.next(), if self.stdout.is_open => self.output(OutputStream::Stdout, text).await,
-                text = self.stderr.next(), if self.stderr.is_open => self.output(OutputStream::Stderr, text).await,
+                text = self.stderr.next(), if self.stderr.is_open => {
+                    let text = self.overflows.shorten(text);
+                    self.output(OutputStream::Stderr, text).await;
+                }
             }
         }
         self.end().await;
@@ -423,6 +429,7 @@ impl Reader {
             self.output(OutputStream::Stdout, text).await;
         }
         for text in stderr {
+            let text = self.overflows.shorten(text);
             self.output(OutputStream::Stderr, text).await;
         }
     }
@@ -445,6 +452,8 @@ impl Reader {
         };
         self.group.leader_is_gone();
         self.drain_pipes().await;
+        let last = self.overflows.finish();
+        self.output(OutputStream::Stderr, last).await;
         self.tell(RunnerNotice::Exited { exit, last_words: self.last_words.clone() }).await;
     }
 
