@@ -1,5 +1,6 @@
-// Tests of the project, for a session that has it: its names are open there. `NUnit` must be referred to before.
+// Tests of the project, for a session that has it: its namespace is open there. `NUnit` must be referred to before.
 open NUnit.Framework
+open Cart
 
 let items = [ { Name = "tea"; Price = 250 }; { Name = "cake"; Price = 750 } ]
 

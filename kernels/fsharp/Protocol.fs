@@ -95,7 +95,7 @@ type SymbolItem =
 
 /// The assemblies of a project, as paths.
 type Project =
-    { /// Its own, whose namespaces and modules are opened.
+    { /// Its own.
       Assemblies: string list
       /// What they need.
       References: string list
@@ -103,6 +103,10 @@ type Project =
       Frameworks: string list
       /// The folders in which native libraries are looked for.
       Natives: string list
+      /// The assemblies of which names are opened.
+      Opened: string list
+      /// Whether their modules are opened too, beside those that open themselves.
+      OpensModules: bool
       /// The folder in which their code looks for its own files.
       Folder: string option }
 
@@ -197,6 +201,8 @@ let private decodeProject (element: JsonElement) : Project option =
               References = texts "references" project
               Frameworks = texts "frameworks" project
               Natives = texts "natives" project
+              Opened = texts "opened" project
+              OpensModules = flag "opensModules" project
               Folder = tryText "folder" project }
     | _ -> None
 

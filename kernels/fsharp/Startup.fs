@@ -74,26 +74,37 @@ let private load (session: Evaluator) (paths: string list) : (string * string) l
     session.RestOn(sound |> List.filter (isFailed.Contains >> not))
     refused @ failed
 
+/// What the compiler opens by itself, and does not.
+type private Opening =
+    | Explicit
+    /// With the namespace or module it stands in.
+    | Automatic
+    | NeedsQualification
+
 /// Something that can be opened.
 type private Opened =
     { Name: string
-      NeedsQualification: bool }
+      IsModule: bool
+      Opening: Opening }
 
 let private inCode (name: string) =
     name.Split '.'
     |> Array.map (fun part -> if part |> Seq.forall (fun c -> Char.IsLetterOrDigit c || c = '_') then part else "``" + part + "``")
     |> String.concat "."
 
-let private needsQualification (entity: Entity) =
+let private openingOf (entity: Entity) =
     try
-        entity.Attributes |> Seq.exists (fun attribute -> attribute.AttributeType.CompiledName = "RequireQualifiedAccessAttribute")
-    with _ -> false
+        let has (name: string) = entity.Attributes |> Seq.exists (fun attribute -> attribute.AttributeType.CompiledName = name)
+        if has "RequireQualifiedAccessAttribute" then NeedsQualification
+        elif has "AutoOpenAttribute" then Automatic
+        else Explicit
+    with _ -> Explicit
 
 let rec private modulesIn (path: string) (entity: Entity) : seq<Opened> =
     seq {
         if entity.IsFSharpModule && entity.Accessibility.IsPublic then
             let name = if path = "" then entity.DisplayName else path + "." + entity.DisplayName
-            yield { Name = name; NeedsQualification = needsQualification entity }
+            yield { Name = name; IsModule = true; Opening = openingOf entity }
             for nested in entity.NestedEntities do
                 yield! modulesIn name nested
     }
@@ -110,7 +121,7 @@ let private openable (assembly: Referenced) : Opened list =
                     spaces.Add(String.Join(".", parts, 0, count)) |> ignore
             modules.AddRange(modulesIn path entity)
         with _ -> () // One that cannot be read hides no other.
-    let ofSpaces = spaces |> Seq.sort |> Seq.map (fun name -> { Name = name; NeedsQualification = false }) |> List.ofSeq
+    let ofSpaces = spaces |> Seq.sort |> Seq.map (fun name -> { Name = name; IsModule = false; Opening = Explicit }) |> List.ofSeq
     ofSpaces @ List.ofSeq modules |> List.distinctBy (fun one -> one.Name)
 
 /// The compiler's complaint that a module is not meant to be opened.
@@ -118,7 +129,7 @@ let private isMeant (complaint: Diagnostic option) = complaint |> Option.exists 
 
 /// Opens what is asked for, in rounds: what one of them opens may be what another needs. Gives what was opened, and what was not.
 let private openAll (session: Evaluator) (say: Say) (wanted: Opened list) : string list * Unopened list =
-    let qualified, rest = wanted |> List.partition (fun one -> one.NeedsQualification)
+    let qualified, rest = wanted |> List.partition (fun one -> one.Opening = NeedsQualification)
     let total = List.length rest
     let rec rounds (count: int) (items: string list) =
         say "namespaces" (total - List.length items) total
@@ -140,11 +151,14 @@ let private openAll (session: Evaluator) (say: Say) (wanted: Opened list) : stri
            let meant = isMeant complaint
            { Name = name; Reason = (if meant then qualifiedAccess else error); IsMeant = meant }))
 
-/// What these assemblies have to open, in their order.
-let private openableIn (session: Evaluator) (paths: string list) : Opened list =
+/// What these assemblies have to open, in their order; without modules where only what a file of theirs sees by itself is wanted. A module
+/// that opens itself is opened with what it stands in, and at the top by nothing.
+let private openableIn (session: Evaluator) (withModules: bool) (paths: string list) : Opened list =
     let assemblies = session.Check(fun () -> (Compat.check session.Session "").Assemblies())
     let at (path: string) = assemblies |> List.tryFind (fun assembly -> assembly.FileName = Some path)
-    paths |> List.choose at |> List.collect openable |> List.distinctBy (fun one -> one.Name)
+    let isWanted (one: Opened) =
+        withModules || not one.IsModule || (one.Opening = Automatic && not (one.Name.Contains "."))
+    paths |> List.choose at |> List.collect openable |> List.distinctBy (fun one -> one.Name) |> List.filter isWanted
 
 /// Keeps the beginning of what is written to it.
 type private Bounded() =
@@ -206,7 +220,7 @@ let private bringProject (session: Evaluator) (say: Say) (project: Project) =
     findNatives project.Natives
     let failed = load session references @ load session project.Assemblies
     say "assemblies" (total - List.length failed) total
-    let opened, unopened = openAll session say (openableIn session project.Assemblies)
+    let opened, unopened = openAll session say (openableIn session project.OpensModules project.Opened)
     failed, opened, unopened
 
 /// Brings in what a session is to begin with.

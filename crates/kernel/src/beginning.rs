@@ -45,6 +45,21 @@ pub struct Project {
     pub natives: Vec<PathBuf>,
     /// The folder of the copies, in which the project's code looks for its own files.
     pub folder: Option<PathBuf>,
+    /// Which of its names are opened.
+    pub opens: Opens,
+}
+
+/// Which names of a project are opened, so that code uses them without saying where they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opens {
+    /// The namespaces and modules of the project and of all projects that it refers to.
+    All,
+    /// What a file of the project sees without opening anything: the project's own namespaces, and those they stand in.
+    #[default]
+    Project,
+    /// None.
+    None,
 }
 
 /// An assembly of which a copy is loaded, so that a build may replace it meanwhile.
@@ -65,6 +80,10 @@ pub(crate) struct HelloProject {
     frameworks: Vec<String>,
     natives: Vec<String>,
     folder: Option<String>,
+    /// The assemblies of which names are opened.
+    opened: Vec<String>,
+    /// Whether their modules are opened too, beside those that open themselves.
+    opens_modules: bool,
 }
 
 /// What a worker says of what it brought in.
@@ -124,7 +143,7 @@ impl Beginning {
 
     /// What the worker is told of the project.
     pub(crate) fn hello_project(&self) -> Option<HelloProject> {
-        let Project { own, others, frameworks, natives, folder, .. } = self.project.as_ref()?;
+        let Project { known, own, others, frameworks, natives, folder, opens, .. } = self.project.as_ref()?;
         let copies = |all: &[Copied]| all.iter().map(|one| text(&one.copy)).collect();
         let texts = |all: &[PathBuf]| all.iter().map(|path| text(path)).collect();
         Some(HelloProject {
@@ -133,6 +152,14 @@ impl Beginning {
             frameworks: texts(frameworks),
             natives: texts(natives),
             folder: folder.as_deref().map(text),
+            opened: copies(match opens {
+                Opens::All => own,
+                // All projects of a solution are meant; of a single project the last is itself, behind those it refers to.
+                Opens::Project if known.path.ends_with(".fsproj") => &own[own.len().saturating_sub(1)..],
+                Opens::Project => own,
+                Opens::None => &[],
+            }),
+            opens_modules: *opens == Opens::All,
         })
     }
 

@@ -19,6 +19,6 @@ mod protocol;
 mod text;
 pub mod worker;
 
-pub use beginning::{Beginning, Copied, Project};
+pub use beginning::{Beginning, Copied, Opens, Project};
 pub use building::Builder;
 pub use process::Launch;

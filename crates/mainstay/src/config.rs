@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_kernel::Opens;
 use mainstay_kernel::fsharp::FEED;
 use mainstay_model::{Access, Error, Limits, NamePattern, Principal, Rights};
 use serde::{Deserialize, Serialize};
@@ -96,11 +97,13 @@ pub(crate) struct FsharpConfig {
     pub(crate) feed: String,
     /// What happens when a file changes that a session rests on.
     pub(crate) watch: Watch,
+    /// Which names of a session's project are opened.
+    pub(crate) opens: Opens,
 }
 
 impl Default for FsharpConfig {
     fn default() -> Self {
-        Self { dotnet: None, feed: FEED.to_owned(), watch: Watch::default() }
+        Self { dotnet: None, feed: FEED.to_owned(), watch: Watch::default(), opens: Opens::default() }
     }
 }
 

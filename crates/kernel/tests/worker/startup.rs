@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mainstay_engine::{Report, WarmUpPhase};
-use mainstay_kernel::{Beginning, Copied, Project};
+use mainstay_kernel::{Beginning, Copied, Opens, Project};
 use mainstay_model::{JobEnding, LoadedProject, Startup};
 
 use super::{Session, compile, compile_with};
@@ -57,13 +57,30 @@ impl Shop {
 
     fn beginning(&self) -> Beginning {
         let known = LoadedProject { path: "/code/Shop.fsproj".to_owned(), ..LoadedProject::default() };
-        let project = Project { known, own: self.own.clone(), ..Project::default() };
+        let project = Project { known, own: self.own.clone(), opens: Opens::All, ..Project::default() };
         Beginning { project: Some(project), ..Beginning::in_folder(self.folder.path()) }
     }
 }
 
 fn startup(session: &Session) -> Startup {
     *session.worker.runner.process().info().startup.unwrap()
+}
+
+#[tokio::test]
+async fn by_default_what_a_file_of_the_project_sees_is_open() {
+    let shop = Shop::build().await;
+    let opening = |opens| {
+        let mut beginning = shop.beginning();
+        beginning.project.as_mut().unwrap().opens = opens;
+        beginning
+    };
+    let mut session = Session::begin(opening(Opens::default()), Vec::new()).await;
+    assert_eq!(startup(&session).project.unwrap().opened, ["Shop", "Shop.Carts"]);
+    assert_eq!(session.value("Cart.total [ { Name = \"tea\"; Price = 250 } ]").await, "250");
+    assert_eq!(session.value("Money.euros 250").await, "\"2.50\"");
+    let mut session = Session::begin(opening(Opens::None), Vec::new()).await;
+    assert_eq!(startup(&session).project.unwrap().opened, Vec::<String>::new());
+    assert_eq!(session.value("Shop.Money.euros 250").await, "\"2.50\"");
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_engine::{Report, WarmUpPhase};
 use mainstay_kernel::fsharp::{Sdk, Search, Selected, WorkerProgram, build, select};
-use mainstay_kernel::{Beginning, Builder, Launch, Project, worker};
+use mainstay_kernel::{Beginning, Builder, Launch, Opens, Project, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
 
@@ -27,6 +27,8 @@ pub(super) struct FsharpKernel {
     /// The folder of the workers' sockets.
     sockets: PathBuf,
     builds: Arc<Builds>,
+    /// Which names of projects are opened.
+    opens: Opens,
     /// How long it may take to find out what a project is made of.
     project_limit: Duration,
     /// How long the scripts may take that run at a start.
@@ -36,6 +38,7 @@ pub(super) struct FsharpKernel {
 impl FsharpKernel {
     pub(super) fn new(home: &Home, config: FsharpConfig, sockets: PathBuf, limits: &Limits) -> Self {
         Self {
+            opens: config.opens,
             search: crate::kernels::search(home, config),
             home: home.folder().to_owned(),
             copies: home.copies(),
@@ -67,7 +70,8 @@ impl FsharpKernel {
         let copies = self.copies_of(spec.session);
         let sdk = self.selected(spec)?.sdk;
         let loading = Loading { file, sdk: &sdk, report: &spec.report, builds: &self.builds };
-        Ok(Some(loading.loadable(&copies, self.project_limit).await))
+        let project = loading.loadable(&copies, self.project_limit).await;
+        Ok(Some(Project { opens: self.opens, ..project }))
     }
 
     async fn launch(

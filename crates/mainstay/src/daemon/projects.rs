@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
 use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
 use mainstay_kernel::fsharp::{Sdk, Search, Selected, select};
-use mainstay_kernel::{Builder, Copied, Project};
+use mainstay_kernel::{Builder, Copied, Opens, Project};
 use mainstay_model::{
     BuildReport, ChosenProject, Diagnostic, Error, LoadedProject, ProjectChoice, ProjectRoad, Severity,
 };
@@ -156,7 +156,8 @@ fn of(path: String, resolved: Resolved, copied: Resolved) -> Project {
     let own = beside(&resolved.assemblies, &copied.assemblies);
     let others = beside(&resolved.references, &copied.references);
     let Resolved { arguments, frameworks, natives, folder, .. } = copied;
-    Project { known, own, others, arguments, frameworks, natives, folder }
+    let opens = Opens::default();
+    Project { known, own, others, arguments, frameworks, natives, folder, opens }
 }
 
 /// Those of the files that were written after the last of the assemblies was built. Where some of several projects were built since, some

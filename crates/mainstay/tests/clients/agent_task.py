@@ -30,13 +30,12 @@ async def main():
         # What is there?
         await call("get_available_projects", folder=FOLDER)
         created = await call("create_session", workingDirectory=FOLDER, project=str(SHOP / "Shop.fsproj"), name="shop")
-        await call("hard_reset_fsi_session", rebuild=True)
         await call("get_startup_profile")
         await call("explore_namespace", name="Shop")
         await call("explore_type", name="Shop.Item")
         await call("find_symbols", text="discount")
         # Does it do what it should?
-        await call("send_fsharp_code", code='[ { Name = "tea"; Price = 250 } ] |> discounted 10 |> euros')
+        await call("send_fsharp_code", code='[ { Name = "tea"; Price = 250 } ] |> Cart.discounted 10 |> Money.euros')
         await call("send_fsharp_code", code='#r "nunit.framework.dll"')
         await call("load_fsharp_script", path=str(SHOP / "tests.fsx"))
         await call("list_tests")
