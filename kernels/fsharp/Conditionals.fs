@@ -6,7 +6,13 @@ open System
 open System.Text
 
 /// The symbols of an interactive session.
-let private defined = Set.ofList [ "INTERACTIVE" ]
+let mutable private defined = Set.ofList [ "INTERACTIVE" ]
+
+/// Takes the symbols of a session from what its compiler is told.
+let takeFrom (arguments: string list) =
+    let symbol (argument: string) =
+        [ "--define:"; "-d:" ] |> List.tryPick (fun start -> if argument.StartsWith(start, StringComparison.Ordinal) then Some(argument.Substring start.Length) else None)
+    defined <- Set.ofList ("INTERACTIVE" :: List.choose symbol arguments)
 
 /// The words and operators of a condition.
 let private tokens (condition: string) : string list =

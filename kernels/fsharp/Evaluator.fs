@@ -108,6 +108,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
 
     let session =
+        Conditionals.takeFrom hello.Arguments
         let references = hello.References |> List.map (fun path -> "-r:" + path)
         createSession (preloaded :: references @ hello.Arguments) printed complaints definitions.Add
 

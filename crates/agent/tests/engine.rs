@@ -36,6 +36,7 @@ async fn create(world: &World, client: &Client) -> SessionId {
         kind: SessionKind::pi(),
         working_directory: world.folder.path().join("project").to_str().unwrap().to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: Some("a session".to_owned()),
         alias: None,
     };

@@ -90,6 +90,7 @@ impl Daemon {
             kind: SessionKind::fsharp(),
             working_directory: "/".to_owned(),
             project: Default::default(),
+            arguments: Vec::new(),
             name: Some(name.to_owned()),
             alias: None,
         };

@@ -196,7 +196,7 @@ impl Engine {
         if let Some(answered) = self.created_before(&identity).await? {
             return Ok(answered);
         }
-        let (create, with) = self.plan(beginning).await?;
+        let (mut create, with) = self.plan(beginning).await?;
         let must_run = must_run(&create, &with);
         self.check_creation(&create, must_run)?;
         if must_run {
@@ -204,6 +204,10 @@ impl Engine {
         }
         self.check_alias(&create, &source).await?;
         let project = self.shared.project_of(&create).await?;
+        // A fork has its parent's, whatever the settings say by now.
+        if !matches!(with, With::Entries(_)) {
+            create.arguments = self.shared.arguments_of(&create)?;
+        }
         let response = match &with {
             With::Nothing | With::Cells(_) => Response::Created { session },
             With::Entries(ForkPoint { entries, asked, .. }) => {
@@ -370,10 +374,10 @@ fn first_events(
 }
 
 fn created(create: CreateSession, project: ChosenProject) -> EventBody {
-    let CreateSession { kind, working_directory, project: _, name, alias } = create;
+    let CreateSession { kind, working_directory, project: _, arguments, name, alias } = create;
     let (project, passed_over) = project.into_parts();
     let name = name.unwrap_or_else(|| folder_name(&working_directory));
-    EventBody::SessionCreated { kind, name, working_directory, project, passed_over, alias }
+    EventBody::SessionCreated { kind, name, working_directory, project, passed_over, arguments, alias }
 }
 
 /// The name of a session that was given none: its folder's, as far as that can be a name.

@@ -43,6 +43,7 @@ impl Engine {
             kind: parent.kind,
             working_directory: parent.working_directory,
             project: ProjectChoice::exactly(parent.project),
+            arguments: parent.arguments,
             name: Some(name),
             alias: None,
         };

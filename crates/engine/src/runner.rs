@@ -42,6 +42,20 @@ pub trait RunnerFactory: Send + Sync + 'static {
         })
     }
 
+    /// What the compiler of a new session is told, for good, where its creator asks for this.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for what cannot be told it.
+    fn arguments(&self, asked: &[String]) -> Result<Vec<String>, Error> {
+        match asked {
+            [] => Ok(Vec::new()),
+            asked => Err(Error::InvalidArgument {
+                argument: "fsiArgs".to_owned(),
+                reason: format!("`{}`: only F# sessions take options of the compiler", asked.join(" ")),
+            }),
+        }
+    }
+
     /// Does what all such starts need and the first has to wait for, such as building the worker. Called before each start, and
     /// done at once where nothing is left to do.
     ///
@@ -92,6 +106,8 @@ pub struct RunnerSpec {
     pub working_directory: PathBuf,
     /// The project it is for.
     pub project: Option<PathBuf>,
+    /// What the compiler of its language is told.
+    pub arguments: Vec<String>,
     /// What an agent goes on from; a kernel is told what to run again instead.
     pub conversation: Option<Conversation>,
     /// What its factory has found out before.

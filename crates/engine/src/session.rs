@@ -193,6 +193,14 @@ impl Shared {
         }
     }
 
+    /// What the compiler of a session that is to be created is told.
+    pub(crate) fn arguments_of(&self, create: &CreateSession) -> Result<Vec<String>, Error> {
+        match self.factories.iter().find(|factory| factory.serves(&create.kind)) {
+            Some(factory) => factory.arguments(&create.arguments),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Notes that so many more outcomes are on their way to the disk.
     pub(crate) fn count_outcomes(&self, count: u64) {
         self.outcomes.fetch_add(count, Ordering::Relaxed);

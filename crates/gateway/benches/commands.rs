@@ -126,6 +126,7 @@ fn create(command: &str) -> CreateSession {
         working_directory: "/".to_owned(),
         project: None,
         no_project: false,
+        fsi_args: None,
         name: None,
     }
 }
@@ -137,7 +138,14 @@ async fn commands(folder: &Path, change: &str) {
     for number in 0..most {
         let command = CommandId::new(format!("create-{number}")).unwrap();
         let (kind, working_directory) = (SessionKind::fsharp(), "/".to_owned());
-        let create = Create { kind, working_directory, project: Default::default(), name: None, alias: None };
+        let create = Create {
+            kind,
+            working_directory,
+            project: Default::default(),
+            arguments: Vec::new(),
+            name: None,
+            alias: None,
+        };
         local.create(command, create).await.unwrap();
     }
     let sessions: Vec<String> = local
@@ -227,6 +235,7 @@ fn creation(number: usize) -> Append {
     let session = SessionId::from_uuid(Uuid::now_v7());
     let body = EventBody::SessionCreated {
         passed_over: Vec::new(),
+        arguments: Vec::new(),
         alias: None,
         kind: SessionKind::fsharp(),
         name: format!("session-{number}"),

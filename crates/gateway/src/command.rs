@@ -37,3 +37,8 @@ pub(crate) async fn answered_before(
         Err(error) => Err(error),
     }
 }
+
+/// The options of a compiler in what a client says: parted by spaces.
+pub(crate) fn arguments_in(said: Option<&str>) -> Vec<String> {
+    said.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}

@@ -20,6 +20,8 @@ pub struct Beginning {
     pub notes: Vec<String>,
     /// Its project, where it has one.
     pub project: Option<Project>,
+    /// What its compiler is told besides what the project says.
+    pub arguments: Vec<String>,
     /// The scripts, in order.
     pub profiles: Vec<PathBuf>,
     /// Where to say how far the start is.
@@ -165,7 +167,8 @@ impl Beginning {
 
     /// What the compiler of the session is told.
     pub(crate) fn hello_arguments(&self) -> Vec<String> {
-        self.project.as_ref().map(|project| project.arguments.clone()).unwrap_or_default()
+        let of_project = self.project.iter().flat_map(|project| &project.arguments);
+        of_project.chain(&self.arguments).cloned().collect()
     }
 
     /// What the worker is told of the scripts.

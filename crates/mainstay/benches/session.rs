@@ -176,6 +176,7 @@ async fn create(client: &Client, folder: &Path) -> Result<String, Failure> {
         working_directory: folder.display().to_string(),
         project: None,
         no_project: false,
+        fsi_args: None,
         name: None,
     };
     let session = client.call(create).await?.session.to_string();
@@ -280,6 +281,7 @@ async fn until_ready(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
                 working_directory: folder.display().to_string(),
                 project: project.map(|file| file.display().to_string()),
                 no_project: false,
+                fsi_args: None,
                 name: None,
             };
             let session = client.call(create).await?.session.to_string();

@@ -99,11 +99,19 @@ pub(crate) struct FsharpConfig {
     pub(crate) watch: Watch,
     /// Which names of a session's project are opened.
     pub(crate) opens: Opens,
+    /// What the compiler of each new session is told, parted by spaces.
+    pub(crate) fsi_args: String,
 }
 
 impl Default for FsharpConfig {
     fn default() -> Self {
-        Self { dotnet: None, feed: FEED.to_owned(), watch: Watch::default(), opens: Opens::default() }
+        Self {
+            dotnet: None,
+            feed: FEED.to_owned(),
+            watch: Watch::default(),
+            opens: Opens::default(),
+            fsi_args: String::new(),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn is_same(kernelspecs: &Kernelspecs, one: &SessionKind, other: &Sess
 
 /// Where F# SDKs are looked for, and had from.
 pub(crate) fn search(home: &Home, config: FsharpConfig) -> Search {
-    let FsharpConfig { dotnet, feed, watch: _ } = config;
+    let FsharpConfig { dotnet, feed, .. } = config;
     Search { configured: dotnet, feed, ..Search::from_env(home.folder()) }
 }
 

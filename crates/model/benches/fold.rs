@@ -46,6 +46,7 @@ fn body(seq: u64) -> EventBody {
             working_directory: "/work".to_owned(),
             project: None,
             passed_over: Vec::new(),
+            arguments: Vec::new(),
             alias: None,
         },
         (2, _) => EventBody::WarmUpStarted { reason: WarmUpReason::Started },

@@ -221,6 +221,9 @@ pub struct CreateSession {
     /// The project it is for.
     #[serde(default, skip_serializing_if = "ProjectChoice::is_of_folder")]
     pub project: ProjectChoice,
+    /// What the compiler of its language is told besides what the settings say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// What people call it; by default the folder's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

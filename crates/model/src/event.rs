@@ -178,6 +178,9 @@ pub enum EventBody {
         /// The projects that its folder had, where there were several and none was named.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         passed_over: Vec<String>,
+        /// What the compiler of its language is told, for good: that of each of its workers, and of its forks'.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        arguments: Vec<String>,
         /// What its creator calls it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alias: Option<String>,

@@ -84,6 +84,7 @@ mod tests {
                 kind: SessionKind::fsharp(),
                 working_directory: "/code".to_owned(),
                 project,
+                arguments: Vec::new(),
                 name: None,
                 alias: None,
             };

@@ -44,6 +44,9 @@ pub struct Session {
     /// The projects that its folder had, where there were several and none was named: it is for none of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<String>,
+    /// What the compiler of its language is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
     /// What its creator calls it, for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
@@ -341,8 +344,15 @@ fn is_local(owner: &Principal) -> bool {
 impl Session {
     /// The session that its first event begins; none where the event is not a creation.
     pub fn begin(event: &Event) -> Option<Self> {
-        let EventBody::SessionCreated { kind, name, working_directory, project, passed_over, alias } =
-            &event.body
+        let EventBody::SessionCreated {
+            kind,
+            name,
+            working_directory,
+            project,
+            passed_over,
+            arguments,
+            alias,
+        } = &event.body
         else {
             return None;
         };
@@ -355,6 +365,7 @@ impl Session {
             working_directory: working_directory.clone(),
             project: project.clone(),
             passed_over: passed_over.clone(),
+            arguments: arguments.clone(),
             alias: alias.clone(),
             created_at: event.at,
             last_activity: event.at,

@@ -102,6 +102,7 @@ impl World {
             project: None,
             conversation: Some(conversation),
             gathered: None,
+            arguments: Vec::new(),
             report: mainstay_engine::Report::default(),
         };
         let factory = PiAgents::new(self.settings.clone());

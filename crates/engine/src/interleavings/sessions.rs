@@ -250,6 +250,7 @@ impl Daemon {
             kind: SessionKind::fsharp(),
             working_directory: "/".to_owned(),
             project: ProjectChoice::Nothing,
+            arguments: Vec::new(),
             name: Some("session".to_owned()),
             alias: None,
         };

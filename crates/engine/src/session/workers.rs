@@ -37,6 +37,7 @@ impl SessionTask {
                 owner: self.session.owner.clone(),
                 working_directory: PathBuf::from(&self.session.working_directory),
                 project: self.session.project.as_ref().map(PathBuf::from),
+                arguments: self.session.arguments.clone(),
                 conversation: None,
                 gathered: None,
                 report: self.report(),

@@ -44,6 +44,7 @@ fn file(items: Vec<Item>) -> ImportSession {
         kind: SessionKind::agent(),
         working_directory: folder.to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: None,
         alias: None,
     };

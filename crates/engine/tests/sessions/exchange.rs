@@ -32,6 +32,7 @@ fn import(file: &str, folder: &str) -> ImportSession {
         kind,
         working_directory: folder.to_owned(),
         project: ProjectChoice::exactly(imported.header.project.clone()),
+        arguments: Vec::new(),
         name: Some(name),
         alias: None,
     };

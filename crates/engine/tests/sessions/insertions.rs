@@ -170,6 +170,7 @@ async fn what_was_put_somewhere_is_exported_in_its_place() {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: None,
         alias: None,
     };

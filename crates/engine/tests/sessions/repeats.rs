@@ -308,6 +308,7 @@ fn creation_with(answer: Answer) -> Append {
         working_directory: "/".to_owned(),
         project: None,
         passed_over: Vec::new(),
+        arguments: Vec::new(),
         alias: None,
     };
     let new = NewEvent { at, metadata: metadata.clone(), body: body.clone() };

@@ -283,6 +283,7 @@ pub(crate) fn create(name: &str) -> CreateSession {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: Some(name.to_owned()),
         alias: None,
     }

@@ -204,6 +204,7 @@ async fn create(client: &Client) -> SessionId {
         kind: SessionKind::fsharp(),
         working_directory: "/".to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: None,
         alias: None,
     };

@@ -16,7 +16,7 @@ use super::prefer::{Key, Prefer};
 use super::problem::Problem;
 use super::submitting::{Accepted, unexpected, waited};
 use super::wanted_kind::WantedKind;
-use crate::command::id_of;
+use crate::command::{arguments_in, id_of};
 use crate::view::SessionView;
 
 /// Creates a session.
@@ -34,6 +34,9 @@ pub(super) struct Create {
     /// For no project, whatever lies in its folder.
     #[serde(default)]
     no_project: bool,
+    /// Options of the F# compiler, parted by spaces.
+    #[serde(default)]
+    fsi_args: Option<String>,
     /// What people call it; by default the folder's name.
     #[serde(default)]
     name: Option<String>,
@@ -41,7 +44,7 @@ pub(super) struct Create {
     terms: Terms,
 }
 
-record!(Create { kind, working_directory, project, name | terms; without no_project });
+record!(Create { kind, working_directory, project, name | terms; without no_project, fsi_args });
 
 /// Under what name and conditions a session is brought.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -61,10 +64,11 @@ pub(super) async fn create(
     key: Key,
     Said(create): Said<Create>,
 ) -> Result<Response, Problem> {
-    let Create { kind, working_directory, project, no_project, name, terms } = create;
+    let Create { kind, working_directory, project, no_project, fsi_args, name, terms } = create;
     let project = ProjectChoice::of(project, no_project)?;
     let kind = kind.or(&caller.daemon.default_kind, &working_directory).await;
-    let create = CreateSession { kind, working_directory, project, name, alias: None };
+    let arguments = arguments_in(fsi_args.as_deref());
+    let create = CreateSession { kind, working_directory, project, arguments, name, alias: None };
     bring(&caller, Beginning::Empty(create), terms, key, prefer).await
 }
 

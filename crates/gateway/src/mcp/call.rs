@@ -193,9 +193,16 @@ impl<'a> Call<'a> {
                     return Err(Error::NotOfKind { action, kind });
                 }
                 let working_directory = meant.folder();
-                let project = ProjectChoice::OfFolder;
-                self.create(CreateSession { kind, working_directory, project, name: None, alias: None })
-                    .await?
+                let (project, arguments) = (ProjectChoice::OfFolder, Vec::new());
+                self.create(CreateSession {
+                    kind,
+                    working_directory,
+                    project,
+                    arguments,
+                    name: None,
+                    alias: None,
+                })
+                .await?
             }
         };
         self.server.use_session(session);

@@ -146,7 +146,8 @@ impl Tool for ImportSession {
         };
         let working_directory = if is_here { working_directory } else { call.meant().folder() };
         let project = ProjectChoice::exactly(project);
-        let create = CreateSession { kind, working_directory, project, name: self.name, alias: None };
+        let (name, arguments) = (self.name, Vec::new());
+        let create = CreateSession { kind, working_directory, project, arguments, name, alias: None };
         let import = mainstay_engine::ImportSession { create, imported };
         match call.client().import(anonymous(), import).await? {
             Outcome::Done { response: Response::Created { session } } => {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::names::Plain;
 use super::tool::{Answer, Effect, Tool};
+use crate::command::arguments_in;
 use crate::view::{StartupView, fault};
 
 /// The most sessions in one answer.
@@ -96,6 +97,8 @@ pub(super) struct CreateSession {
     project: Option<String>,
     #[serde(default)]
     no_project: bool,
+    /// Of the compiler: `--define:X --nowarn:25`.
+    fsi_args: Option<String>,
     name: Option<String>,
     /// By default that of the folder's project.
     kind: Option<String>,
@@ -119,6 +122,7 @@ impl Tool for CreateSession {
                 None => meant.default_kind.of(&working_directory).await,
             },
             project: ProjectChoice::of(self.project.map(in_folder), self.no_project)?,
+            arguments: arguments_in(self.fsi_args.as_deref()),
             working_directory,
             name: self.name,
             alias: None,

@@ -84,6 +84,7 @@ impl Call<'_> {
             kind: SessionKind::pi(),
             working_directory,
             project: ProjectChoice::Nothing,
+            arguments: Vec::new(),
             name: alias.clone(),
             alias,
         }

@@ -125,6 +125,9 @@ methods! {
         /// For no project, whatever lies in its folder.
         #[serde(default)]
         no_project: bool,
+        /// Options of the F# compiler, parted by spaces.
+        #[serde(default)]
+        fsi_args: Option<String>,
         /// What people call it.
         #[serde(default)]
         name: Option<String>,

@@ -16,7 +16,7 @@ use super::api::{
 use super::codec::Request;
 use super::server::Daemon;
 use crate::browser;
-use crate::command::{answered_before, id_of};
+use crate::command::{answered_before, arguments_in, id_of};
 use crate::scaffold::{Asked, scaffolded};
 use crate::view::agent::WorkView;
 use crate::view::{
@@ -362,9 +362,11 @@ impl Call<'_> {
     }
 
     async fn create(&self, create: CreateSession) -> Result<SessionView, Error> {
-        let CreateSession { command, kind, working_directory, project, no_project, name } = create;
+        let CreateSession { command, kind, working_directory, project, no_project, fsi_args, name } = create;
         let project = ProjectChoice::of(project, no_project)?;
-        let create = mainstay_model::CreateSession { kind, working_directory, project, name, alias: None };
+        let arguments = arguments_in(fsi_args.as_deref());
+        let create =
+            mainstay_model::CreateSession { kind, working_directory, project, arguments, name, alias: None };
         let command = id_of(command)?;
         match self.client.create(command, create).await? {
             Outcome::Done { response: Response::Created { session } } => self.view(session).await,
@@ -437,6 +439,7 @@ impl Call<'_> {
             kind,
             working_directory: working_directory.unwrap_or(ran_in),
             project: ProjectChoice::exactly(project),
+            arguments: Vec::new(),
             name,
             alias: None,
         };

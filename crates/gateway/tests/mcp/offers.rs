@@ -55,6 +55,7 @@ impl Stage {
             kind: mainstay_model::SessionKind::fsharp(),
             working_directory: home.folder(folder),
             project: Default::default(),
+            arguments: Vec::new(),
             name: Some("stage".to_owned()),
             alias: None,
         };

@@ -352,6 +352,7 @@ async fn sessions_that_others_bring_are_heard_of_by_who_may_see_them() {
         kind: SessionKind::pi(),
         working_directory: "/".to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: Some("of the cli".to_owned()),
         alias: None,
     };

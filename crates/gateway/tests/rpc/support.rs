@@ -57,6 +57,7 @@ impl Home {
             working_directory: folder.path().display().to_string(),
             project: None,
             no_project: false,
+            fsi_args: None,
             name: None,
         };
         let talk = client.call(new).await.unwrap().session.to_string();

@@ -111,6 +111,7 @@ pub async fn sessions_are_found_by_a_folder_that_theirs_lies_in(store: &dyn Stor
         working_directory: "/elsewhere".to_owned(),
         project: Some(project.to_owned()),
         passed_over: Vec::new(),
+        arguments: Vec::new(),
         alias: None,
     };
     for (number, file) in [(6, "/lab/src/A.fsproj"), (7, "/lab2/A.fsproj")] {

@@ -103,6 +103,7 @@ pub fn created(name: &str, folder: &str) -> EventBody {
         working_directory: folder.to_owned(),
         project: None,
         passed_over: Vec::new(),
+        arguments: Vec::new(),
         alias: None,
     }
 }

@@ -88,6 +88,9 @@ enum SessionCommand {
         /// For no project, whatever lies in its folder
         #[arg(long, conflicts_with = "project")]
         no_project: bool,
+        /// Options of the F# compiler, parted by spaces, besides those of the settings: "--define:X --nowarn:25"
+        #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+        fsi_args: Option<String>,
         /// A name of your own for this command: given again, it gets the same session and creates no other
         #[arg(long, value_name = "ID", value_parser = |text: &str| CommandId::new(text))]
         id: Option<CommandId>,
@@ -161,7 +164,7 @@ impl SessionArgs {
                 let (working_directory, within) = (folder.as_deref().map(path), within.map(path));
                 list(client, ListSessions { working_directory, within, live, limit: None }, json).await?;
             }
-            SessionCommand::New { name, kind, directory, project, no_project, id, json } => {
+            SessionCommand::New { name, kind, directory, project, no_project, fsi_args, id, json } => {
                 let folder = match directory {
                     Some(folder) => existing(&folder, "directory")?,
                     None => working_directory()?,
@@ -169,7 +172,15 @@ impl SessionArgs {
                 let project = project.as_deref().map(project_at).transpose()?;
                 let kind = mainstay_model::SessionKind::new(kind)?;
                 let working_directory = folder.display().to_string();
-                let new = CreateSession { command: id, kind, working_directory, project, no_project, name };
+                let new = CreateSession {
+                    command: id,
+                    kind,
+                    working_directory,
+                    project,
+                    no_project,
+                    fsi_args,
+                    name,
+                };
                 let session = create(home, client, new).await?;
                 let session = settle(client, session).await?;
                 show_new(&session, json)?;

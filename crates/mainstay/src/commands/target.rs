@@ -132,7 +132,15 @@ impl Target {
         let (kind, project) = (self.kind(default)?, self.project()?);
         let working_directory = working_directory()?.display().to_string();
         let no_project = self.no_project;
-        let new = CreateSession { command: None, kind, working_directory, project, no_project, name: None };
+        let new = CreateSession {
+            command: None,
+            kind,
+            working_directory,
+            project,
+            no_project,
+            fsi_args: None,
+            name: None,
+        };
         create(home, client, new).await
     }
 

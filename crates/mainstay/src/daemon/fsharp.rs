@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_engine::{Report, WarmUpPhase};
-use mainstay_kernel::fsharp::{Sdk, Search, Selected, WorkerProgram, build, select};
+use mainstay_kernel::fsharp::{Sdk, Search, Selected, WorkerProgram, build, check_options, select};
 use mainstay_kernel::{Beginning, Builder, Launch, Opens, Project, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
@@ -29,6 +29,8 @@ pub(super) struct FsharpKernel {
     builds: Arc<Builds>,
     /// Which names of projects are opened.
     opens: Opens,
+    /// What the compiler of each session is told.
+    arguments: Vec<String>,
     /// How long it may take to find out what a project is made of.
     project_limit: Duration,
     /// How long the scripts may take that run at a start.
@@ -37,6 +39,7 @@ pub(super) struct FsharpKernel {
 
 impl FsharpKernel {
     pub(super) fn new(home: &Home, config: FsharpConfig, sockets: PathBuf, limits: &Limits) -> Self {
+        let arguments = config.fsi_args.split_whitespace().map(str::to_owned).collect();
         Self {
             opens: config.opens,
             search: crate::kernels::search(home, config),
@@ -44,6 +47,7 @@ impl FsharpKernel {
             copies: home.copies(),
             sockets,
             builds: Arc::default(),
+            arguments,
             project_limit: Duration::from_millis(limits.project_ms),
             // Time for two starts is left.
             profile_limit: Duration::from_millis(limits.profile_ms.min(limits.worker_start_ms / 3)),
@@ -102,6 +106,12 @@ impl RunnerFactory for FsharpKernel {
         found.map_err(|error| Error::KernelUnavailable { reason: error.to_string() })?
     }
 
+    fn arguments(&self, asked: &[String]) -> Result<Vec<String>, Error> {
+        let all: Vec<String> = self.arguments.iter().chain(asked).cloned().collect();
+        check_options(&all)?;
+        Ok(all)
+    }
+
     async fn prepare(&self, spec: &RunnerSpec) -> Result<(), Error> {
         self.program(&self.selected(spec)?.sdk).await.map(drop)
     }
@@ -118,6 +128,7 @@ impl RunnerFactory for FsharpKernel {
             working_directory: spec.working_directory.clone(),
             notes: note.into_iter().collect(),
             project: project.cloned(),
+            arguments: spec.arguments.clone(),
             profiles: profiles(&self.home, spec.project.as_deref()),
             report,
             skipped: Vec::new(),

@@ -180,6 +180,7 @@ async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Resu
                 working_directory,
                 project: None,
                 no_project: false,
+                fsi_args: None,
                 name,
             };
             create(home, client, new).await

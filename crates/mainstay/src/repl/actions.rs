@@ -125,8 +125,15 @@ impl Repl {
         // It may have to ask whether to install an SDK.
         self.quiet = None;
         let working_directory = working_directory()?.display().to_string();
-        let new =
-            CreateSession { command: None, kind, working_directory, project: None, no_project: false, name };
+        let new = CreateSession {
+            command: None,
+            kind,
+            working_directory,
+            project: None,
+            no_project: false,
+            fsi_args: None,
+            name,
+        };
         let session = create(&self.home, &self.link.client, new).await;
         self.quiet = Quiet::begin();
         let session = session?;

@@ -301,6 +301,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
             working_directory,
             project,
             passed_over: Vec::new(),
+            arguments: Vec::new(),
             alias: None,
         },
     );
@@ -504,6 +505,7 @@ pub(crate) fn creation_of(kind: SessionKind) -> Event {
         working_directory: "/home/ada/demo".to_owned(),
         project: Some("/home/ada/demo/demo.fsproj".to_owned()),
         passed_over: Vec::new(),
+        arguments: Vec::new(),
         alias: None,
     };
     let metadata = Metadata { source: client(), correlation: None, causation: None, environment: None };
@@ -807,6 +809,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             working_directory,
             project,
             passed_over: Vec::new(),
+            arguments: Vec::new(),
             alias: None,
             created_at,
             last_activity,
@@ -879,6 +882,7 @@ pub(crate) fn any_create() -> impl Strategy<Value = CreateSession> {
             kind,
             working_directory,
             project,
+            arguments: Vec::new(),
             name,
             alias: None,
         },

@@ -206,6 +206,7 @@ fn the_shape_of_every_command() {
         kind: SessionKind::fsharp(),
         working_directory: "/home/ada/demo".to_owned(),
         project: Default::default(),
+        arguments: Vec::new(),
         name: None,
         alias: None,
     };
@@ -388,6 +389,7 @@ fn event_examples() -> Vec<EventBody> {
             working_directory: text("/home/ada/demo"),
             project: Some(text("/home/ada/demo/demo.fsproj")),
             passed_over: Vec::new(),
+            arguments: Vec::new(),
             alias: None,
         },
         EventBody::EntriesMerged(Box::new(merge_point())),
