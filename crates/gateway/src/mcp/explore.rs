@@ -3,7 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, SYMBOLS, Symbol};
-use mainstay_model::{Action, Binding, Error, SessionId};
+use mainstay_model::{Action, Binding, Error, SessionId, SessionState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,14 +17,26 @@ const ITEMS: usize = 200;
 /// The most of what an author says of one of many.
 const REMARK_BYTES: usize = 160;
 
-async fn ask(
-    call: &Call<'_>,
-    session: Option<&str>,
-    query: KernelQuery,
-) -> Result<(SessionId, KernelAnswer), Error> {
+/// What is said where a session has been waited for long enough, and is not done.
+const UNFINISHED: &str = "the session is still warming up: what its code defines may be missing yet";
+
+/// What a session answered.
+struct Asked {
+    session: SessionId,
+    answer: KernelAnswer,
+    /// What is to be known of the answer besides.
+    note: Option<&'static str>,
+}
+
+/// Asks a session. One that still warms up does not say that it has not what may yet come.
+async fn ask(call: &Call<'_>, session: Option<&str>, query: KernelQuery) -> Result<Asked, Error> {
     let session = call.workplace(session, Action::Explore).await?;
-    call.bring_up(session).await?;
-    Ok((session, call.client().query(session, query).await?))
+    let ready = call.bring_up(session).await?;
+    let is_warming_up = ready.state() == SessionState::WarmingUp;
+    match call.client().query(session, query).await {
+        Err(Error::InvalidArgument { .. }) if is_warming_up => Err(ready.refusal(Action::Explore)),
+        answer => Ok(Asked { session, answer: answer?, note: is_warming_up.then_some(UNFINISHED) }),
+    }
 }
 
 /// Lists what a namespace or module holds.
@@ -35,6 +47,8 @@ pub(super) struct ExploreNamespace {
     name: String,
     /// Only names with this in them.
     filter: Option<String>,
+    /// The first member to list, from 1: to go on where an answer was cut.
+    from: Option<Within<1, { u32::MAX }>>,
 }
 
 /// Lists the members of a type.
@@ -45,6 +59,8 @@ pub(super) struct ExploreType {
     name: String,
     /// Only names with this in them.
     filter: Option<String>,
+    /// The first member to list, from 1: to go on where an answer was cut.
+    from: Option<Within<1, { u32::MAX }>>,
 }
 
 /// What a name stands for.
@@ -62,9 +78,14 @@ pub(super) struct ExploreAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     interfaces: Vec<String>,
     members: Vec<MemberLine>,
-    /// How many more there are.
+    /// How many more there are behind these.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<usize>,
+    /// The `from` that lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
 /// One member.
@@ -87,7 +108,7 @@ impl Tool for ExploreNamespace {
     type Answer = ExploreAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
-        explore(call, self.session_id.as_deref(), self.name, self.filter.as_deref()).await
+        explore(call, self.session_id.as_deref(), self.name, self.filter.as_deref(), self.from).await
     }
 }
 
@@ -100,7 +121,7 @@ impl Tool for ExploreType {
     type Answer = ExploreAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
-        explore(call, self.session_id.as_deref(), self.name, self.filter.as_deref()).await
+        explore(call, self.session_id.as_deref(), self.name, self.filter.as_deref(), self.from).await
     }
 }
 
@@ -109,13 +130,15 @@ async fn explore(
     session: Option<&str>,
     name: String,
     filter: Option<&str>,
+    from: Option<Within<1, { u32::MAX }>>,
 ) -> Result<ExploreAnswer, Error> {
-    let (session, answer) = ask(call, session, KernelQuery::Members { name }).await?;
+    let first = Within::given(from, "from", 1)? as usize;
+    let Asked { session, answer, note } = ask(call, session, KernelQuery::Members { name }).await?;
     let Members { name, kind, documentation, bases, interfaces, mut members } = answer.members()?;
     let filter = filter.map(str::to_lowercase);
     members.retain(|member| filter.as_ref().is_none_or(|part| member.name.to_lowercase().contains(part)));
-    let left_out = left_out(members.len());
-    let members = members.into_iter().take(ITEMS).map(MemberLine::from).collect();
+    let (members, left_out) = page(members, first);
+    let members = members.into_iter().map(MemberLine::from).collect();
     Ok(ExploreAnswer {
         session_id: session.short(),
         name,
@@ -125,7 +148,16 @@ async fn explore(
         interfaces,
         members,
         left_out,
+        next: left_out.map(|_| first + ITEMS),
+        note,
     })
+}
+
+/// So many as an answer has, from the one with this number, and how many there are behind them.
+fn page<T>(all: Vec<T>, first: usize) -> (Vec<T>, Option<usize>) {
+    let skipped = first.saturating_sub(1);
+    let left_out = left_out(all.len().saturating_sub(skipped));
+    (all.into_iter().skip(skipped).take(ITEMS).collect(), left_out)
 }
 
 fn left_out(all: usize) -> Option<usize> {
@@ -159,7 +191,10 @@ impl Display for ExploreAnswer {
         for MemberLine { name, kind, signature, documentation } in &self.members {
             named(f, name, kind, signature.as_deref(), documentation.as_deref())?;
         }
-        more(f, self.left_out)?;
+        if let (Some(count), Some(next)) = (self.left_out, self.next) {
+            writeln!(f, "… {count} more: from {next}")?;
+        }
+        noted(f, self.note)?;
         write!(f, "members: {} [session {}]", self.members.len(), self.session_id)
     }
 }
@@ -181,6 +216,10 @@ fn named(
         Some(text) => writeln!(f, " // {text}"),
         None => writeln!(f),
     }
+}
+
+fn noted(f: &mut Formatter<'_>, note: Option<&str>) -> std::fmt::Result {
+    note.map_or(Ok(()), |note| writeln!(f, "note: {note}"))
 }
 
 fn more(f: &mut Formatter<'_>, left_out: Option<usize>) -> std::fmt::Result {
@@ -208,6 +247,8 @@ pub(super) struct SymbolsAnswer {
     symbols: Vec<SymbolLine>,
     /// How many there are in all.
     found: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
 /// Something that has a name.
@@ -243,11 +284,11 @@ impl Tool for FindSymbols {
     async fn carry_out(self, call: &Call<'_>) -> Result<SymbolsAnswer, Error> {
         let Self { session_id, text, limit } = self;
         let limit = Within::given(limit, "limit", SYMBOLS)?;
-        let (session, answer) =
-            ask(call, session_id.as_deref(), KernelQuery::Symbols { text, limit }).await?;
+        let query = KernelQuery::Symbols { text, limit };
+        let Asked { session, answer, note } = ask(call, session_id.as_deref(), query).await?;
         let found = answer.symbols()?;
         let symbols = found.items.into_iter().map(SymbolLine::from).collect();
-        Ok(SymbolsAnswer { session_id: session.short(), symbols, found: found.found })
+        Ok(SymbolsAnswer { session_id: session.short(), symbols, found: found.found, note })
     }
 }
 
@@ -262,6 +303,7 @@ impl Display for SymbolsAnswer {
             };
             named(f, full_name, &kind, signature.as_deref(), documentation.as_deref())?;
         }
+        noted(f, self.note)?;
         write!(f, "found: {} of {} [session {}]", self.symbols.len(), self.found, self.session_id)
     }
 }
@@ -284,6 +326,8 @@ pub(super) struct ValuesAnswer {
     /// How many more there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
 }
 
 /// One name.
@@ -308,13 +352,13 @@ impl Tool for GetValues {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ValuesAnswer, Error> {
         let Self { session_id, filter } = self;
-        let (session, answer) = ask(call, session_id.as_deref(), KernelQuery::Values).await?;
+        let Asked { session, answer, note } = ask(call, session_id.as_deref(), KernelQuery::Values).await?;
         let mut values = answer.values()?;
         values.retain(|binding| filter.as_ref().is_none_or(|part| binding.name.contains(part)));
         let left_out = left_out(values.len());
         let line = |Binding { name, value_type, value }| ValueLine { name, value_type, value };
         let values = values.into_iter().take(ITEMS).map(line).collect();
-        Ok(ValuesAnswer { session_id: session.short(), values, left_out })
+        Ok(ValuesAnswer { session_id: session.short(), values, left_out, note })
     }
 }
 
@@ -329,6 +373,57 @@ impl Display for ValuesAnswer {
             }
         }
         more(f, self.left_out)?;
+        noted(f, self.note)?;
         write!(f, "values: {} [session {}]", self.values.len(), self.session_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_goes_on_where_an_answer_was_cut_sees_each_member_once() {
+        let all: Vec<usize> = (1..=ITEMS * 2 + 50).collect();
+        let (mut first, mut seen, mut left) = (1, Vec::new(), Vec::new());
+        loop {
+            let (members, left_out) = page(all.clone(), first);
+            (first, seen) = (first + ITEMS, [seen, members].concat());
+            left.extend(left_out);
+            if left_out.is_none() {
+                break;
+            }
+        }
+        assert_eq!((seen, left), (all, vec![ITEMS + 50, 50]));
+        assert_eq!(page(vec![1, 2], 3), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_cut_answer_says_how_to_go_on() {
+        let member = MemberLine {
+            name: "Append".to_owned(),
+            kind: "method".to_owned(),
+            signature: Some("string -> unit".to_owned()),
+            documentation: None,
+        };
+        let answer = ExploreAnswer {
+            session_id: "1a2b3c4d".to_owned(),
+            name: "Text".to_owned(),
+            kind: "type".to_owned(),
+            documentation: None,
+            bases: Vec::new(),
+            interfaces: Vec::new(),
+            members: vec![member],
+            left_out: Some(57),
+            next: Some(201),
+            note: Some(UNFINISHED),
+        };
+        insta::assert_snapshot!(answer, @"
+        type Text
+        Append : string -> unit (method)
+        … 57 more: from 201
+        note: the session is still warming up: what its code defines may be missing yet
+        members: 1 [session 1a2b3c4d]
+        ");
     }
 }

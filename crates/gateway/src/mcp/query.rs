@@ -69,9 +69,49 @@ impl Display for CheckAnswer {
 pub(super) struct GetCompletions {
     session_id: Option<String>,
     code: String,
-    line: u32,
+    line: Option<u32>,
     /// In UTF-16 units.
-    column: u32,
+    column: Option<u32>,
+    /// In place of line and column: how many UTF-16 units stand before the cursor.
+    offset: Option<u32>,
+}
+
+/// The place in the code that a client names in one way or the other.
+fn cursor(
+    code: &str,
+    line: Option<u32>,
+    column: Option<u32>,
+    offset: Option<u32>,
+) -> Result<TextPosition, Error> {
+    match (line, column, offset) {
+        (Some(line), Some(column), None) => Ok(TextPosition { line, column }),
+        (None, None, Some(offset)) => position_at(code, offset),
+        _ => Err(invalid_offset("the cursor is either `line` and `column`, or `offset`".to_owned())),
+    }
+}
+
+/// Where so many UTF-16 units of the code end.
+fn position_at(code: &str, offset: u32) -> Result<TextPosition, Error> {
+    let (mut units, mut position) = (0, TextPosition { line: 1, column: 1 });
+    for c in code.chars() {
+        if units >= offset {
+            break;
+        }
+        let width = u32::from(c.len_utf16() > 1) + 1;
+        units += width;
+        position = match c {
+            '\n' => TextPosition { line: position.line + 1, column: 1 },
+            _ => TextPosition { column: position.column + width, ..position },
+        };
+    }
+    if units < offset {
+        return Err(invalid_offset(format!("it is {offset}, and the code has {units} UTF-16 units")));
+    }
+    Ok(position)
+}
+
+fn invalid_offset(reason: String) -> Error {
+    Error::InvalidArgument { argument: "offset".to_owned(), reason }
 }
 
 /// What could stand there.
@@ -112,10 +152,11 @@ impl Tool for GetCompletions {
     type Answer = CompletionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CompletionAnswer, Error> {
-        let session = call.workplace(self.session_id.as_deref(), Action::Complete).await?;
+        let Self { session_id, code, line, column, offset } = self;
+        let cursor = cursor(&code, line, column, offset)?;
+        let session = call.workplace(session_id.as_deref(), Action::Complete).await?;
         call.bring_up(session).await?;
-        let cursor = TextPosition { line: self.line, column: self.column };
-        let completions = call.client().complete(session, self.code, cursor).await?;
+        let completions = call.client().complete(session, code, cursor).await?;
         let left_out = completions.items.len().checked_sub(ITEMS).filter(|count| *count > 0);
         Ok(CompletionAnswer {
             session_id: session.short(),
@@ -147,5 +188,22 @@ impl Display for CompletionAnswer {
             writeln!(f, "… {count} more")?;
         }
         write!(f, "completions: {} [session {}]", self.items.len(), self.session_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_a_place() {
+        let place = |offset| cursor("a𝄞b\r\nList.", None, None, Some(offset)).map(|at| (at.line, at.column));
+        assert_eq!(place(0), Ok((1, 1)));
+        assert_eq!(place(3), Ok((1, 4)));
+        assert_eq!(place(6), Ok((2, 1)));
+        assert_eq!(place(11), Ok((2, 6)));
+        assert!(place(12).is_err());
+        assert!(cursor("a", Some(1), None, None).is_err());
+        assert!(cursor("a", Some(1), Some(1), Some(0)).is_err());
     }
 }

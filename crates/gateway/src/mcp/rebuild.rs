@@ -30,6 +30,8 @@ pub(super) struct HardResetFsiSession {
     session_id: Option<String>,
     /// Build its project first, in a session that runs nothing and is not Faulted; a build that fails changes nothing.
     rebuild: Option<bool>,
+    /// Keep the definitions: the new worker runs them again.
+    keep: Option<bool>,
 }
 
 /// The session afterwards, and what became of the build.
@@ -83,17 +85,23 @@ impl Tool for HardResetFsiSession {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ResetAnswer, Error> {
         let reference = self.session_id.as_deref();
+        let keep = self.keep == Some(true);
         if self.rebuild == Some(true) {
             let session = call.existing(reference, Action::Rebuild).await?;
             let ready = call.bring_up(session).await?;
-            let command = call.command(SessionCommand::Work(Work::Rebuild));
+            let work = if keep { Work::Build } else { Work::Rebuild };
+            let command = call.command(SessionCommand::Work(work));
             return match carried_out(call, &ready, command).await? {
                 Response::Worked(outcome) => ResetAnswer::of_build(call, session, outcome).await,
                 response => Err(unexpected(&response)),
             };
         }
-        let session = call.existing(reference, Action::HardReset).await?;
-        call.submit(session, SessionCommand::HardReset).await?;
+        let (action, body) = match keep {
+            true => (Action::Refresh, SessionCommand::Refresh),
+            false => (Action::HardReset, SessionCommand::HardReset),
+        };
+        let session = call.existing(reference, action).await?;
+        call.submit(session, body).await?;
         Ok(ResetAnswer::of(&*call.settled(session).await?))
     }
 }

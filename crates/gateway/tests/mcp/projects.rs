@@ -42,6 +42,21 @@ async fn a_rebuild_tells_what_was_loaded() {
 }
 
 #[tokio::test]
+async fn a_hard_reset_keeps_the_definitions_where_that_is_asked() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    session_of(&agent, &home, "/code/Shop.fsproj").await;
+    agent.send("let a = 3").await;
+    for arguments in [json!({ "keep": true }), json!({ "keep": true, "rebuild": true })] {
+        let reset = agent.call("hard_reset_fsi_session", arguments).await;
+        assert!(!reset.is_error, "{reset:?}");
+        assert_eq!(agent.send("names").await.structured["value"], json!("\"a\""));
+    }
+    agent.call("hard_reset_fsi_session", json!({ "keep": false })).await;
+    assert_eq!(agent.send("names").await.structured["value"], json!("\"\""));
+}
+
+#[tokio::test]
 async fn a_build_that_fails_is_told_with_its_diagnostics_and_leaves_the_session() {
     let home = Home::new().await;
     let agent = home.agent().await;

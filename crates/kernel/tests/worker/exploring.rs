@@ -133,7 +133,7 @@ async fn what_is_bound_is_told_as_it_is_now() {
     [
         "answer: string = \"forty-two\"",
         "cells: int array = [|9; 2|]",
-        "double: y: int -> int = ",
+        "double: x: int -> int = ",
         "count: int = 5",
     ]
     "#);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{ArgGroup, Args};
 use mainstay_engine::query::{Members, SYMBOLS, Symbols};
 use mainstay_gateway::rpc::api::{Explore as ListMembers, FindSymbols, ListValues};
-use mainstay_model::{Binding, Error};
+use mainstay_model::{Action, Binding, Error, SessionState};
 
 use super::target::{Target, bring_into_use};
 use crate::connect::connect_or_start;
@@ -49,11 +49,23 @@ impl Explore {
         let connection = connect_or_start(home, "explore").await?;
         let client = &connection.client;
         let session = target.find_or_create(home, client).await?;
-        let session = bring_into_use(client, session).await?.session.to_string();
+        let view = bring_into_use(client, session).await?;
+        let is_warming_up = view.state == SessionState::WarmingUp.name();
+        if is_warming_up {
+            note(&format!("{} is still warming up: what its code defines may be missing yet", view.name));
+        }
+        let session = view.session.to_string();
         let paint = Paint::stdout();
         let is_empty = match (name, find) {
             (Some(name), _) => {
-                let members = client.call(ListMembers { session, name }).await?;
+                let members = match client.call(ListMembers { session, name }).await {
+                    // It is not known yet that nothing has the name.
+                    Err(Error::InvalidArgument { .. }) if is_warming_up => {
+                        let (action, state) = (Action::Explore, SessionState::WarmingUp);
+                        return Err(Error::NotOffered { action, state, kind: view.kind });
+                    }
+                    members => members?,
+                };
                 show(&members, json, || members_text(&members, paint))?;
                 false
             }
