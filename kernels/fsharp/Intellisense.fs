@@ -19,9 +19,11 @@ let check (evaluator: Evaluator) (code: string) (file: string option) : Diagnost
         | Some path when not (path.Contains "\"") -> "#I @\"" + IO.Path.GetDirectoryName path + "\"\n"
         | _ -> ""
     let added = if directive = "" then 0 else 1
+    // The service checks against what the session refers to already; a framework is there once its directive has run.
+    let framed = Splitter.withFrameworks code
     let moveUp (message: CompilerMessage) =
         { message with StartLine = message.StartLine - added; EndLine = message.EndLine - added }
-    let awaiting = Splitter.awaiting 1 code
+    let awaiting = Splitter.awaiting 1 framed.Code
     (evaluator.Check(fun () -> Compat.check evaluator.Session (directive + awaiting.Code))).Messages |> Array.map moveUp |> diagnosticsOf file awaiting.Split
 
 /// One line, without the blanks that align it.

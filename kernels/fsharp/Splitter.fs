@@ -100,6 +100,9 @@ let private skipBlanks (code: string) (start: int) (stop: int) =
 /// Code that begins in a line, with the waits that `let!` and the like stand for.
 let awaiting (line: int) (code: string) : Awaits.Resolved = Awaits.resolve afterToken line code
 
+/// Code without its `#r "framework: …"`, and the lines that refer to what these stand for.
+let withFrameworks (code: string) : Frameworks.Resolved = Frameworks.resolve afterToken code
+
 /// The submissions of the code, those that hold nothing but blanks left out.
 let split (client: string) : Submission list =
     let code = if List.isEmpty (separators client) then client else Conditionals.resolve afterToken client
@@ -116,7 +119,10 @@ let split (client: string) : Submission list =
     let add start stop next =
         let start = if start = 0 then 0 else skipBlanks code start stop
         advanceTo start
-        let text = code.Substring(start, stop - start)
+        let framed = withFrameworks (code.Substring(start, stop - start))
+        let text = framed.Code
+        if not (List.isEmpty framed.References) then
+            submissions.Add { Text = String.concat "\n" framed.References; Line = 1; Column = 0; Stop = start; Split = [] }
         if not (String.IsNullOrWhiteSpace text) then
             let resolved = awaiting line text
             submissions.Add { Text = resolved.Code; Line = line; Column = start - lineStart; Stop = next; Split = resolved.Split }

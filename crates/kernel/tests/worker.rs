@@ -25,6 +25,8 @@ mod reviewing;
 #[path = "worker/displays.rs"]
 mod displays;
 
+#[path = "worker/shared_frameworks.rs"]
+mod shared_frameworks;
 #[path = "worker/smoke.rs"]
 mod smoke;
 

@@ -71,6 +71,7 @@ const WORKER: &[SourceFile] = sources!["":
     "UserOutput.fs"
     "Conditionals.fs"
     "Awaits.fs"
+    "Frameworks.fs"
     "Splitter.fs"
     "Printed.fs"
     "Syntax.fs"
