@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use mainstay_kernel::fsharp::{Progress, Sdk, Search, Selected, Source, build, install, select};
+use mainstay_kernel::fsharp::{Code, Progress, Sdk, Search, Selected, Source, build, install, select};
 use mainstay_kernel::jupyter::install::is_installable;
 use mainstay_kernel::jupyter::{self, Kernelspec, Kernelspecs, Places, environment_of};
 use mainstay_model::exchange::{Header, Kernel};
@@ -119,7 +119,7 @@ fn is_at_terminal() -> bool {
 /// Gets F# ready: installs an SDK where there is none, after asking, and builds the worker.
 async fn ready_fsharp(home: &Home, folder: &Path) -> Result<(), Error> {
     let search = search(home, Config::load(home)?.fsharp);
-    let sdk = match select(&search, folder) {
+    let sdk = match select(&search, Code::In(folder)) {
         Ok(Selected { sdk, .. }) => sdk,
         Err(none) if !is_at_terminal() => {
             return Err(Error::KernelUnavailable { reason: none.to_string() });

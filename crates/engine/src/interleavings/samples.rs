@@ -40,6 +40,8 @@ fn body() -> EventBody {
         name,
         working_directory,
         project: None,
+        passed_over: Vec::new(),
+        arguments: Vec::new(),
         alias: None,
     }
 }

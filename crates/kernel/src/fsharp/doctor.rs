@@ -9,7 +9,7 @@ use super::cache::{Cache, WorkerState};
 use super::discover::{Found, NoSdk, Search, discover};
 use super::recipe::Recipe;
 use super::sdk::Sdk;
-use super::selection::{Selected, select_among};
+use super::selection::{Code, Selected, select_among};
 use super::sources;
 
 /// The programs an installation can need.
@@ -56,7 +56,7 @@ pub struct Problem {
 /// Examines this machine, for code in `folder`.
 pub fn examine(search: &Search, folder: &Path) -> Report {
     let sdks = discover(search);
-    let choice = select_among(search, folder, &sdks);
+    let choice = select_among(search, Code::In(folder), &sdks);
     let tools: Vec<_> = TOOLS.map(|name| Tool { name, path: search.program(name) }).into();
     let problems = choice.as_ref().err().map(|error| problems(error, &tools)).unwrap_or_default();
     let (chosen, note) = choice.map_or((None, None), |Selected { sdk, note }| (Some(sdk), note));

@@ -40,7 +40,7 @@ pub use install::{Attempt, Failure, InstallError, install};
 pub use options::check_options;
 pub use progress::{OnProgress, Progress, Source};
 pub use sdk::{CompilerLibrary, Origin, Parts, Runtime, Sdk, Unusable};
-pub use selection::{Selected, select};
+pub use selection::{Code, Selected, select};
 pub use version::{InvalidVersion, SdkVersion};
 
 /// No worker can be started.

@@ -7,31 +7,43 @@ use super::discover::{Found, NoSdk, Search, discover, pick, sdks_at};
 use super::global_json::{FILE, GlobalJson, Place};
 use super::sdk::{Origin, Sdk};
 
-/// An SDK for a folder.
+/// Whose code an SDK is to serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code<'a> {
+    /// That of whoever works in this folder. Nothing that lies there runs only because of that, so the SDKs that its `global.json` names by
+    /// their place (`paths`) are left out.
+    In(&'a Path),
+    /// The project of this file, which is trusted with its build.
+    Of(&'a Path),
+}
+
+/// An SDK for code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
     /// The SDK.
     pub sdk: Sdk,
-    /// Why it is not the one that the folder's `global.json` asks for, for people; absent where it is, or there is no such file.
+    /// Why it is not the one that `global.json` asks for, for people; absent where it is, or there is no such file.
     pub note: Option<String>,
 }
 
-/// The SDK for code in `folder`. Where the SDK that a `global.json` asks for is not there, it is the preferred one, with a note.
+/// The SDK for this code. Where the SDK that a `global.json` asks for is not there, it is the preferred one, with a note.
 ///
 /// # Errors
 /// [`NoSdk`] when there is none; its text says what to do.
-pub fn select(search: &Search, folder: &Path) -> Result<Selected, NoSdk> {
-    select_among(search, folder, &discover(search))
+pub fn select(search: &Search, code: Code<'_>) -> Result<Selected, NoSdk> {
+    select_among(search, code, &discover(search))
 }
 
 /// [`select`] among what [`discover`] found.
-pub(super) fn select_among(search: &Search, folder: &Path, found: &[Found]) -> Result<Selected, NoSdk> {
-    let Some(file) = nearest(folder) else { return Ok(Selected { sdk: pick(search, found)?, note: None }) };
+pub(super) fn select_among(search: &Search, code: Code<'_>, found: &[Found]) -> Result<Selected, NoSdk> {
+    let Some(file) = nearest(code.folder()) else {
+        return Ok(Selected { sdk: pick(search, found)?, note: None });
+    };
     let parsed = fs::read_to_string(&file)
         .map_err(|error| error.to_string())
         .and_then(|text| GlobalJson::parse(&text).map_err(|invalid| invalid.to_string()));
     let problem = match parsed {
-        Ok(wanted) => match chosen(search, &wanted, &file, found) {
+        Ok(wanted) => match chosen(search, code, &wanted, &file, found) {
             Ok(sdk) => return Ok(Selected { sdk, note: None }),
             Err(problem) => problem,
         },
@@ -43,16 +55,32 @@ pub(super) fn select_among(search: &Search, folder: &Path, found: &[Found]) -> R
     Ok(Selected { sdk, note: Some(note) })
 }
 
+impl Code<'_> {
+    fn folder(&self) -> &Path {
+        match self {
+            Self::In(folder) => folder,
+            Self::Of(project) => project.parent().unwrap_or(project),
+        }
+    }
+}
+
 /// The `global.json` that counts in a folder.
 fn nearest(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().map(|folder| folder.join(FILE)).find(|file| file.is_file())
 }
 
 /// The SDK that the file means, of those that can run F# kernels; else what is missing, for people.
-fn chosen(search: &Search, wanted: &GlobalJson, file: &Path, found: &[Found]) -> Result<Sdk, String> {
-    let places = wanted.places.iter().flat_map(|place| match place {
-        Place::Usual => usual(search, found),
-        Place::At(path) => vec![at(file, path)],
+fn chosen(
+    search: &Search,
+    code: Code<'_>,
+    wanted: &GlobalJson,
+    file: &Path,
+    found: &[Found],
+) -> Result<Sdk, String> {
+    let places = wanted.places.iter().flat_map(|place| match (place, code) {
+        (Place::Usual, _) => usual(search, found),
+        (Place::At(path), Code::Of(_)) => vec![at(file, path)],
+        (Place::At(_), Code::In(_)) => Vec::new(),
     });
     let places: Vec<Vec<Found>> = places.collect();
     let of_place = |place: &Vec<Found>, is_meant: fn(&Found) -> bool| {
@@ -66,6 +94,9 @@ fn chosen(search: &Search, wanted: &GlobalJson, file: &Path, found: &[Found]) ->
     let why = match places.iter().find_map(|place| of_place(place, |_| true)) {
         Some(Found { sdk, unusable: Some(reason) }) => {
             format!("but {} in {} cannot run F# kernels: {reason}", sdk.version, sdk.root.display())
+        }
+        _ if matches!(code, Code::In(_)) && wanted.places != [Place::Usual] => {
+            "which count only for sessions of a project, since programs there would run".to_owned()
         }
         _ => "which is not installed".to_owned(),
     };
@@ -105,7 +136,7 @@ mod tests {
 
     /// The version that is selected for the project, and the note, with the tree's folder as `ROOT`.
     fn selected(tree: &Tree, search: &Search) -> (String, String) {
-        let Selected { sdk, note } = select(search, &tree.path("code/src")).unwrap();
+        let Selected { sdk, note } = select(search, Code::In(&tree.path("code/src"))).unwrap();
         let note = note.unwrap_or_default().replace(&tree.root().display().to_string(), "ROOT");
         (sdk.version.to_string(), note)
     }
@@ -162,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_sdk_is_found_where_the_file_says() {
+    fn an_sdk_is_found_where_the_file_says_for_a_project_alone() {
         let (tree, search) = machine();
         let local = NET_8.replace("    ", "    code/local/").replace("8.0.404", "8.0.405");
         local.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|file| tree.write(file, ""));
@@ -170,7 +201,10 @@ mod tests {
             "code/global.json",
             r#"{ "sdk": { "version": "8.0.405", "paths": ["local", "$host$"] } }"#,
         );
-        let Selected { sdk, .. } = select(&search, &tree.path("code/src")).unwrap();
+        let Selected { sdk, .. } = select(&search, Code::Of(&tree.path("code/src/App.fsproj"))).unwrap();
         assert_eq!((sdk.root, sdk.origin), (tree.path("code/local"), Origin::GlobalJson));
+        let (version, note) = selected(&tree, &search);
+        assert_eq!(version, "8.0.404");
+        insta::assert_snapshot!(note, @"ROOT/code/global.json asks for the .NET SDK 8.0.405 (rollForward patch) in its `paths`, which count only for sessions of a project, since programs there would run. Until that is mended, the SDK 8.0.404 in ROOT/new is used");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::runner::{Gathered, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_engine::{Report, WarmUpPhase};
-use mainstay_kernel::fsharp::{Sdk, Search, Selected, WorkerProgram, build, check_options, select};
+use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, WorkerProgram, build, check_options, select};
 use mainstay_kernel::{Beginning, Builder, Launch, Opens, Project, worker};
 use mainstay_model::{ChosenProject, Error, Limits, ProjectChoice, SessionId, SessionKind};
 use tokio::sync::watch;
@@ -56,8 +56,8 @@ impl FsharpKernel {
 
     /// The SDK of a session as it is started now: one may have come or gone since the last time.
     fn selected(&self, spec: &RunnerSpec) -> Result<Selected, Error> {
-        let project = spec.project.as_deref().and_then(Path::parent);
-        select(&self.search, project.unwrap_or(&spec.working_directory)).map_err(unavailable)
+        let code = spec.project.as_deref().map_or(Code::In(&spec.working_directory), Code::Of);
+        select(&self.search, code).map_err(unavailable)
     }
 
     async fn program(&self, sdk: &Sdk) -> Result<WorkerProgram, Error> {

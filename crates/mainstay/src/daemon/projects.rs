@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use mainstay_engine::{Report, WarmUpPhase, WarmUpProgress};
 use mainstay_kernel::fsharp::project::{self, Built, InFolder, OnStep, Resolved, Road};
-use mainstay_kernel::fsharp::{Sdk, Search, Selected, select};
+use mainstay_kernel::fsharp::{Code, Sdk, Search, Selected, select};
 use mainstay_kernel::{Builder, Copied, Opens, Project};
 use mainstay_model::{
     BuildReport, ChosenProject, Diagnostic, Error, LoadedProject, ProjectChoice, ProjectRoad, Severity,
@@ -193,7 +193,7 @@ pub(super) struct ProjectBuilder {
 #[async_trait]
 impl Builder for ProjectBuilder {
     async fn build(&self, say: &(dyn Fn(String) + Send + Sync)) -> BuildReport {
-        let sdk = match select(&self.search, self.project.parent().unwrap_or(&self.project)) {
+        let sdk = match select(&self.search, Code::Of(&self.project)) {
             Ok(Selected { sdk, .. }) => sdk,
             Err(none) => return failed(none.to_string()),
         };
