@@ -175,13 +175,17 @@ async fn what_is_withheld_is_told_to_nobody() {
 #[tokio::test]
 async fn functions_operators_and_values_are_told_with_their_signatures() {
     let mut session = Session::start().await;
-    session.has_run("let xs = [1; 2]\nlet (|>>) x f = f x\n").await;
+    session
+        .has_run("let xs = [1; 2]\nlet (|>>) x f = f x\nlet inline sum x y = x + y\nlet most x y = max x y\n")
+        .await;
     for (name, kind, signature) in [
-        ("List.map", "function", "('T -> 'U) -> 'T list -> 'U list"),
+        ("List.map", "function", "mapping: ('T -> 'U) -> list: 'T list -> 'U list"),
         ("xs", "value", "int list"),
-        ("(|>>)", "function", "'a -> ('a -> 'b) -> 'b"),
-        ("|>>", "function", "'a -> ('a -> 'b) -> 'b"),
-        ("( |>> )", "function", "'a -> ('a -> 'b) -> 'b"),
+        ("(|>>)", "function", "x: 'a -> f: ('a -> 'b) -> 'b"),
+        ("|>>", "function", "x: 'a -> f: ('a -> 'b) -> 'b"),
+        ("( |>> )", "function", "x: 'a -> f: ('a -> 'b) -> 'b"),
+        ("most", "function", "x: 'a -> y: 'a -> 'a when 'a: comparison"),
+        ("sum", "function", "x: ^a -> y: ^b -> 'c when (^a or ^b) : (static member (+) : ^a * ^b -> 'c)"),
     ] {
         let told = session.members(name).await.unwrap();
         let item = &told.members[0];
@@ -191,7 +195,8 @@ async fn functions_operators_and_values_are_told_with_their_signatures() {
     assert!(told.kind == "method" && told.members.len() > 3, "every overload: {told:?}");
     let found = session.symbols("(|>>)", 10).await;
     assert_eq!(found.items[0].name, "(|>>)", "as `explore` takes it");
-    assert_eq!(session.values().await[0].name, "(|>>)");
+    assert_eq!(session.values().await.last().unwrap().name, "xs");
+    assert!(session.values().await.iter().any(|value| value.name == "(|>>)"));
     for nothing in ["List.nothing", "nothing", "(+++)", ".", "a.", ""] {
         assert!(session.members(nothing).await.is_err(), "{nothing:?}");
     }
