@@ -163,7 +163,7 @@ fn where_there_are_no_tests_that_is_a_failure_with_a_next_step() {
     let world = World::new();
     let none = world.run(["test"]);
     assert_eq!(none.code, 1);
-    insta::assert_snapshot!(none.stdout, @"no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest or Expecto, and define tests with its attributes");
+    insta::assert_snapshot!(none.stdout, @"no test was found, and nothing the session refers to knows a test framework: `#r` the assembly of your tests, or that of NUnit, xUnit, MSTest, TUnit or Expecto, and define tests with its attributes");
     let wrong = world.run(["test", "--timeout", "0s"]);
     assert_eq!(wrong.code, 2, "{wrong:?}");
 }

@@ -59,7 +59,7 @@ fn open_shop(world: &World) {
   <ItemGroup><Compile Include="Shop.fs" /></ItemGroup>
 </Project>"#,
     );
-    write(world, "Shop.fs", "module Shop\nlet price = 1\n");
+    write(world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 1\n");
     ok(world.run(["session", "new", "--project", "Shop.fsproj"]));
     ok(world.run(["session", "rebuild"]));
 }
@@ -69,7 +69,7 @@ fn who_has_a_project_open_hears_that_a_source_is_not_built_until_it_is() {
     let world = World::new();
     open_shop(&world);
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
-    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     let changed = follower.wait_for("sourcesChanged");
     let shop = world.work().join("Shop.fs");
     assert_eq!(changed["body"]["changed"], serde_json::json!([shop]));
@@ -90,7 +90,7 @@ fn what_was_written_before_a_session_began_is_told_too() {
     let world = World::new();
     open_shop(&world);
     ok(world.run(["session", "stop"]));
-    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     ok(world.run(["session", "new", "--project", "Shop.fsproj", "--name", "later"]));
     let said = ok(world.run(["session", "show", "later"])).stdout;
     assert!(said.contains("changed and not built yet: Shop.fs"), "{said}");
@@ -103,7 +103,7 @@ fn a_project_is_built_and_reloaded_where_settings_say_so() {
     open_shop(&world);
     assert_eq!(world.eval("let twice = 2 * price")["success"], true);
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
-    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     let built = follower.wait_for("jobRequested");
     assert_eq!(built["body"]["work"]["work"], "build", "{built}");
     follower.wait_for("warmUpCompleted");
@@ -116,9 +116,9 @@ fn what_is_saved_while_a_project_is_built_is_built_after_it() {
     configure(&world, "[fsharp]\nwatch = \"reload\"\n[limits]\nwatch-quiet-ms = 20\n");
     open_shop(&world);
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
-    write(&world, "Shop.fs", "module Shop\nlet price = 3\n");
+    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 3\n");
     follower.wait_for("outputProduced");
-    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     follower.wait_for("sourcesChanged");
     follower.wait_for("jobEnded");
     let built = follower.wait_for("jobRequested");
@@ -142,7 +142,7 @@ fn one_command_waits_however_often_files_are_saved_while_code_runs() {
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
     let running = run_until_released(&world);
     follower.wait_for("outputProduced");
-    write(&world, "Shop.fs", "module Shop\nlet price = 2\n");
+    write(&world, "Shop.fs", "[<AutoOpen>]\nmodule Shop\nlet price = 2\n");
     follower.wait_for("commandQueued");
     let project = std::fs::read_to_string(world.work().join("Shop.fsproj")).unwrap();
     write(&world, "Shop.fsproj", &project);
