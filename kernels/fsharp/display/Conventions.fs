@@ -43,7 +43,7 @@ let private kindOf (cells: obj list) : Type =
 /// A table of columns with all their cells, the keys of its rows first.
 let private keyed (bounds: Bounds) (looking: Looking) (keys: obj list) (total: int) (columns: (string * (obj -> obj)) list) : Bundle =
     let shown = List.truncate bounds.Columns columns
-    let cells = (fun key -> key) :: List.map snd shown |> List.map (fun cellOf -> List.map cellOf keys)
+    let cells = id :: List.map snd shown |> List.map (fun cellOf -> List.map cellOf keys)
     let columnOf (name: string) (cells: obj list) : Table.Column = { Name = name; Kind = kindOf cells }
     let table: Table.Table =
         { Columns = List.map2 columnOf ("Key" :: List.map fst shown) cells

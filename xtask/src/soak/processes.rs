@@ -122,6 +122,9 @@ fn of(pid: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
@@ -136,12 +139,16 @@ mod tests {
     fn a_process_is_there_until_it_is_killed() {
         let home = tempfile::tempdir().unwrap();
         let start = |worker: bool| {
-            let mut command = std::process::Command::new("sleep");
-            command.arg("600").env("MAINSTAY_HOME", home.path());
+            let mut command = std::process::Command::new("cat");
+            command.env("MAINSTAY_HOME", home.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
             if worker {
                 command.env("MAINSTAY_WORKER_ADDRESS", "x");
             }
-            command.spawn().unwrap()
+            let mut child = command.spawn().unwrap();
+            // `/proc` knows its variables once it has begun.
+            child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+            child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+            child
         };
         let (mut worker, mut other) = (start(true), start(false));
         let own = usage(std::process::id()).unwrap();
