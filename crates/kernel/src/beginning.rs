@@ -60,7 +60,7 @@ pub enum Opens {
     /// What a file of the project sees without opening anything: the project's own namespaces, and those they stand in.
     #[default]
     Project,
-    /// None.
+    /// No names: code says where each one is.
     None,
 }
 

@@ -44,13 +44,13 @@ pub enum FeedError {
     NoSdk {
         /// Where the releases were read.
         address: String,
-        /// The SDK.
+        /// The version of the SDK that the feed names.
         version: SdkVersion,
     },
     /// There is no archive for this machine.
     #[error("the SDK {version} has no archive for {rid}, which this machine is")]
     NoArchive {
-        /// The SDK.
+        /// The version of the SDK that the feed names.
         version: SdkVersion,
         /// The machine, as .NET names it.
         rid: String,
@@ -70,7 +70,7 @@ pub(super) struct Archive {
     pub(super) version: SdkVersion,
     pub(super) name: String,
     pub(super) address: String,
-    /// Its SHA-512.
+    /// The SHA-512 that the archive must have.
     pub(super) hash: [u8; HASH_DIGITS / 2],
 }
 

@@ -20,7 +20,7 @@ pub enum Code<'a> {
 /// An SDK for code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
-    /// The SDK.
+    /// The SDK that is taken.
     pub sdk: Sdk,
     /// Why it is not the one that `global.json` asks for, for people; absent where it is, or there is no such file.
     pub note: Option<String>,

@@ -12,7 +12,7 @@ use super::solution::{self, Form, is_fsharp};
 /// What a folder has of projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InFolder {
-    /// None.
+    /// The folder has no project and no solution that names F# projects.
     Nothing,
     /// This one: the only F# project, else the only solution that names F# projects.
     One(PathBuf),
