@@ -2,9 +2,6 @@
 //! of a channel its SDKs and their archives. Pure; `microsoft` fetches both, and what they name.
 
 use std::array;
-use std::env;
-use std::fs;
-use std::path::Path;
 
 use serde::Deserialize;
 
@@ -180,38 +177,9 @@ fn bytes_of(digits: &str) -> Option<[u8; HASH_DIGITS / 2]> {
     Some(array::from_fn(|at| (values[2 * at] << 4) | values[2 * at + 1]))
 }
 
-/// What .NET calls machines like this one.
-pub(super) fn this_machine() -> String {
-    rid(env::consts::OS, env::consts::ARCH, is_musl(Path::new("/")))
-}
-
-fn rid(os: &str, architecture: &str, is_musl: bool) -> String {
-    let system = match os {
-        "macos" => "osx",
-        "linux" if is_musl => "linux-musl",
-        other => other,
-    };
-    let architecture = match architecture {
-        "x86_64" => "x64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    format!("{system}-{architecture}")
-}
-
-/// Whether programs of the system whose files begin at `root` are loaded by musl. Some have its loader beside that of glibc.
-fn is_musl(root: &Path) -> bool {
-    let has = |folder: &str, loader: &str| {
-        let entries = fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with(loader))
-    };
-    has("lib", "ld-musl-") && !["lib", "lib64"].iter().any(|folder| has(folder, "ld-linux-"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fsharp::testing::Tree;
 
     const INDEX: &str = r#"{ "$schema": "https://json.schemastore.org/dotnet-releases-index.json", "releases-index": [
         { "channel-version": "11.0", "latest-sdk": "11.0.100-rc.1.25451.107", "support-phase": "go-live", "release-type": "lts", "releases.json": "https://feed/11.0/releases.json" },
@@ -286,25 +254,5 @@ mod tests {
         );
         let elsewhere = releases().replace("dotnet-sdk-linux", "../dotnet-sdk-linux");
         assert!(message(elsewhere, "linux-x64").ends_with("is no name of a file"));
-    }
-
-    #[test]
-    fn a_machine_is_named_as_dotnet_names_it() {
-        let names = [
-            (("linux", "x86_64", false), "linux-x64"),
-            (("linux", "aarch64", true), "linux-musl-arm64"),
-            (("macos", "aarch64", false), "osx-arm64"),
-        ];
-        for ((os, architecture, is_musl), name) in names {
-            assert_eq!(rid(os, architecture, is_musl), name);
-        }
-    }
-
-    #[test]
-    fn the_loader_of_musl_beside_that_of_glibc_says_nothing() {
-        let tree = Tree::of("lib/ld-musl-x86_64.so.1");
-        assert!(is_musl(&tree.root()));
-        tree.write("lib64/ld-linux-x86-64.so.2", "");
-        assert!(!is_musl(&tree.root()));
     }
 }

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
-use super::feed::this_machine;
+use super::rid::this_machine;
 use super::testing::{NET_8, Tree};
 
 const INDEX: &str = "/releases-index.json";

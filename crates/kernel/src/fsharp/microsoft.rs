@@ -11,9 +11,10 @@ use sha2::{Digest, Sha512};
 use tokio::process::Command;
 use tokio::task::spawn_blocking;
 
-use super::feed::{Archive, Channel, index_of, this_machine};
+use super::feed::{Archive, Channel, index_of};
 use super::install::{Failure, Fetch};
 use super::progress::{Progress, Source};
+use super::rid::this_machine;
 use crate::command::{self, CommandError};
 use crate::download::{Download, DownloadError};
 use crate::folder::{FileError, failed, remove};

@@ -21,6 +21,7 @@ mod options;
 mod progress;
 pub mod project;
 mod recipe;
+mod rid;
 mod sdk;
 mod sdk_3_1;
 mod selection;
