@@ -6,7 +6,7 @@ open System.Collections
 open System.Collections.Generic
 open System.Reflection
 open System.Reflection.Emit
-open System.Threading.Tasks
+open System.Threading
 
 let private everyMember = BindingFlags.Public ||| BindingFlags.NonPublic ||| BindingFlags.Instance ||| BindingFlags.Static
 
@@ -82,13 +82,7 @@ let make (kind: Type) (arguments: obj list) : obj =
     | None -> failwithf "a %s is not made of these %d arguments" kind.FullName arguments.Length
 
 /// Waits for what a task or a value task gives; null where it gives nothing.
-let waitFor (work: obj) : obj =
-    let task =
-        match work with
-        | :? Task as task -> task
-        | other -> call other "AsTask" [] :?> Task
-    task.GetAwaiter().GetResult()
-    get task "Result"
+let waitFor (work: obj) : obj = TestsReflection.settled CancellationToken.None work
 
 /// Whether an object is of an interface with this name.
 let isA (name: string) (value: obj) : bool = value.GetType().GetInterfaces() |> Array.exists (fun face -> face.Name = name)

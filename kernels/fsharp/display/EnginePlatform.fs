@@ -22,7 +22,6 @@ let private nameOf (node: obj) (all: obj list) : string =
     | null -> shown
     | place ->
         let owner = [ text place "Namespace"; text place "TypeName" ] |> List.filter ((<>) "") |> String.concat "."
-        let owner = if owner.StartsWith(text place "Namespace" + "." + text place "Namespace" + ".", StringComparison.Ordinal) then text place "TypeName" else owner
         if shown.StartsWith(owner, StringComparison.Ordinal) then shown else owner + "." + shown
 
 let private categoriesOf (all: obj list) : string list =

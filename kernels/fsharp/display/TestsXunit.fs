@@ -6,6 +6,7 @@ open System.Collections.Generic
 open System.Reflection
 open System.Threading
 open System.Threading.Tasks
+open MainstayDisplay.EngineCalls
 open MainstayDisplay.TestsModel
 open MainstayDisplay.TestsReflection
 
@@ -13,8 +14,19 @@ let private fact = [ "Xunit.FactAttribute" ]
 let private trait' = [ "Xunit.TraitAttribute" ]
 let private data = [ "Xunit.Sdk.DataAttribute"; "Xunit.v3.DataAttribute"; "Xunit.InlineDataAttribute"; "Xunit.MemberDataAttribute"; "Xunit.ClassDataAttribute" ]
 
+/// What a test writes with the helper it was given is printed.
 let private helper (face: Type) : obj =
-    typeof<DispatchProxy>.GetMethod("Create", [||]).MakeGenericMethod(face, typeof<TestOutput>).Invoke(null, [||])
+    implementing face (fun m arguments ->
+        let text =
+            match arguments with
+            | [| text |] -> string text
+            | [| format; (:? (obj[]) as values) |] -> String.Format(string format, values)
+            | _ -> ""
+        match m.Name with
+        | "WriteLine" -> Console.WriteLine text
+        | "Write" -> Console.Write text
+        | _ -> ()
+        if m.ReturnType = typeof<string> then box "" else null)
 
 let private isHelper (kind: Type) = kind.IsInterface && (kind.FullName = "Xunit.Abstractions.ITestOutputHelper" || kind.FullName = "Xunit.ITestOutputHelper")
 
