@@ -93,8 +93,8 @@ impl Report {
     fn end(self) -> String {
         match self.left_out {
             0 => self.begun,
-            1 => format!("   … and 1 frame that is not the code's own\n{}", self.begun),
-            count => format!("   … and {count} frames that are not the code's own\n{}", self.begun),
+            1 => format!("   … and 1 more frame\n{}", self.begun),
+            count => format!("   … and {count} more frames\n{}", self.begun),
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         --------------------------------
            at it@3-2.Invoke(Int32)
            at Shop.Order.total(Int32)
-           … and 3 frames that are not the code's own
+           … and 3 more frames
         ");
     }
 
