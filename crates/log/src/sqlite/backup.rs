@@ -137,10 +137,7 @@ fn must_be_sound(from: &Path, copy: &Path) -> Result<(), Error> {
 /// Puts the copy in the store's place, and the store in the copy's, in one step. From then on nothing is removed: the copy has the name
 /// under which the store is to be found by then.
 fn exchange(copy: &Path, store: &Path, now: Timestamp) -> Result<PathBuf, Error> {
-    let aside = beside(store, &format!("before-{}", now.strftime("%Y%m%d-%H%M%S")));
-    if aside.exists() {
-        return Err(failed(format!("{} is there already; try again in a second", aside.display())));
-    }
+    let aside = free_aside(store, now);
     #[cfg(feature = "failpoints")]
     Failpoint::DuringRestore.pass();
     rename(copy, &aside)?;
@@ -154,6 +151,18 @@ fn exchange(copy: &Path, store: &Path, now: Timestamp) -> Result<PathBuf, Error>
     Failpoint::DuringRestore.pass();
     store.parent().map_or(Ok(()), files::sync_folder)?;
     Ok(aside)
+}
+
+/// Where a store that is replaced now is set aside: a name of its own, also for the second one of a second.
+fn free_aside(store: &Path, now: Timestamp) -> PathBuf {
+    let name = format!("before-{}", now.strftime("%Y%m%d-%H%M%S"));
+    let mut aside = beside(store, &name);
+    let mut number = 2;
+    while aside.exists() {
+        aside = beside(store, &format!("{name}-{number}"));
+        number += 1;
+    }
+    aside
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), Error> {
