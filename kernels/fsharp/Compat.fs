@@ -247,12 +247,14 @@ let endSession (session: Session) =
     | _ -> ()
 
 #if FCS_NEW
+let private anyAccess = BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic
+
+let private fieldOf (name: string) (owner: obj) = owner.GetType().GetField(name, anyAccess).GetValue owner
+
 /// Asks the runtime to abort the submission that runs. The service does this itself only inside `Run`, which reads standard input and
 /// ends the process with it; so it is called by reflection, and where that fails code that does not wait goes on.
 let abortSubmission (session: Session) =
     try
-        let anyAccess = BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic
-        let fieldOf (name: string) (owner: obj) = owner.GetType().GetField(name, anyAccess).GetValue owner
         let execution = fieldOf "fsiInterruptController" session |> fieldOf "controlledExecution"
         execution.GetType().GetMethod("TryAbort", anyAccess).Invoke(execution, [||]) |> ignore
     with _ -> ()
@@ -435,4 +437,81 @@ let check (session: Session) (text: string) : Checked =
             |> List.concat
             |> List.map (fun used -> used.Symbol, used.DisplayContext)
       Assemblies = fun () -> results.ProjectContext.GetReferencedAssemblies() }
+#endif
+
+#if FCS_NEW
+/// Runs `work` with a session that refers to these assemblies too, and no longer than that: afterwards the session is as it was, and takes
+/// another version of one of them as if it had never seen this. The service can refer to something in a submission only, so the steps of one
+/// are called by reflection; where that fails, `work` runs without them. No submission may run meanwhile.
+let referring (session: Session) (assemblies: string list) (work: unit -> 'T) : 'T =
+    let invoke (name: string) (owner: obj) (arguments: obj list) =
+        owner.GetType().GetMethod(name, anyAccess).Invoke(owner, List.toArray arguments)
+    let kept (owner: obj) =
+        [ for field in owner.GetType().GetFields(anyAccess) do
+            if not (field.FieldType.IsSubclassOf typeof<Delegate>) then yield (fun value -> field.SetValue(owner, value)), field.GetValue owner ]
+    let refer () =
+        let processor, compiler = fieldOf "fsiInteractionProcessor" session, fieldOf "fsiDynamicCompiler" session
+        let token, place = fieldOf "ctokStartup" session, fieldOf "rangeStdin0" compiler
+        let state = processor.GetType().GetField("currState", anyAccess)
+        let before = [ processor; fieldOf "tcImports" session; fieldOf "tcConfigB" session ] |> List.collect kept
+        let restore () =
+            (fieldOf "delayedReferences" compiler :?> Collections.IList).Clear()
+            for set, value in before do set value
+        try
+            for path in assemblies do
+                invoke "AddDelayedReference" compiler [ token; path; false; place ] |> ignore
+            state.SetValue(processor, invoke "ProcessDelayedReferences" compiler [ token; state.GetValue processor ])
+        with _ ->
+            restore ()
+            reraise ()
+        restore
+    let restore = if List.isEmpty assemblies then ignore else (try refer () with _ -> ignore)
+    try work () finally restore ()
+
+/// What asking for packages gave: the assemblies they have, and the lines that were said about it.
+type Packages = { Assemblies: string list; Lines: string list }
+
+/// How long a restore may take that nothing but a check waits for.
+let private restoreLimit = TimeSpan.FromSeconds 25.
+
+let private packageManagers = lazy (new FSharp.Compiler.DependencyManager.DependencyProvider())
+
+/// Has packages restored that are named as in `#r "nuget: …"`, with scripts' paths relative to a folder. None where the service has no
+/// manager for them.
+let restorePackages (folder: string) (packages: string list) : Packages option =
+    let provider = packageManagers.Value
+    let errors = ResizeArray<string>()
+    let report = FSharp.Compiler.DependencyManager.ResolvingErrorReport(fun _ _ text -> errors.Add text)
+    // What the methods take besides differs between services.
+    let call (name: string) (known: (string * obj) list) =
+        let method = provider.GetType().GetMethod(name, anyAccess)
+        let valueFor (parameter: ParameterInfo) = known |> List.tryFind (fun (name, _) -> name = parameter.Name) |> Option.map snd |> Option.toObj
+        method.Invoke(provider, method.GetParameters() |> Array.map valueFor)
+    let manager =
+        call "TryFindDependencyManagerByKey" [ "compilerTools", box Seq.empty<string>; "outputDir", box ""; "reportError", box report; "key", box "nuget" ]
+    if isNull manager then None
+    else
+        let known =
+            [ "packageManager", manager
+              "scriptExt", box ".fsx"
+              "packageManagerTextLines", box (packages |> Seq.map (fun package -> "r", package))
+              "reportError", box report
+              "executionTfm", box (sprintf "net%d.%d" Environment.Version.Major Environment.Version.Minor)
+              "executionRid", box Runtime.InteropServices.RuntimeInformation.RuntimeIdentifier
+              "implicitIncludeDir", box folder
+              "mainScriptName", box "stdin.fsx"
+              "fileName", box "stdin.fsx"
+              "timeout", box (int restoreLimit.TotalMilliseconds) ]
+        match call "Resolve" known with
+        | :? FSharp.Compiler.DependencyManager.IResolveDependenciesResult as found ->
+            let lines = Seq.concat [ Seq.ofArray found.StdOut; Seq.ofArray found.StdError; Seq.cast errors ]
+            Some { Assemblies = (if found.Success then List.ofSeq found.Resolutions else []); Lines = List.ofSeq lines }
+        | _ -> Some { Assemblies = []; Lines = List.ofSeq errors }
+#else
+/// The service of SDK 3.1 has other insides, and no packages.
+let referring (_: Session) (_: string list) (work: unit -> 'T) : 'T = work ()
+
+type Packages = { Assemblies: string list; Lines: string list }
+
+let restorePackages (_: string) (_: string list) : Packages option = None
 #endif

@@ -11,6 +11,8 @@ open Mainstay.Worker.Splitter
 let private isSameFile (one: string) (other: string) =
     one = other || (try Path.GetFullPath one = Path.GetFullPath other with _ -> false)
 
+let private startOf (submission: Submission) = { Line = submission.Line; Column = submission.Column + 1 }
+
 /// The compiler's message at its place in the client's code. One about another file (a loaded script) is placed at the submission's
 /// start and says where it belongs.
 let diagnosticOf (file: string option) (submission: Submission) (message: CompilerMessage) : Diagnostic =
@@ -31,7 +33,7 @@ let diagnosticOf (file: string option) (submission: Submission) (message: Compil
           Start = place message.StartLine message.StartColumn
           End = place message.EndLine message.EndColumn }
     else
-        let start = { Line = submission.Line; Column = submission.Column + 1 }
+        let start = startOf submission
         let where = if message.StartLine > 0 then sprintf "%s(%d,%d): " message.File message.StartLine (message.StartColumn + 1) else ""
         { Severity = message.Severity
           Code = message.Code
@@ -66,9 +68,21 @@ let diagnosticsIn (file: string option) (submission: Submission) (messages: Comp
 let diagnosticsOf (file: string option) (split: int list) (messages: CompilerMessage[]) : Diagnostic list =
     diagnosticsIn file { Text = ""; Line = 1; Column = 0; Stop = 0; Split = split } messages
 
+/// What a restore of packages said, at the first line of the submission that wants one.
+let restored (submission: Submission) (said: Restores.Said) : Diagnostic =
+    let lines = submission.Text.Split '\n'
+    let start, stop =
+        match lines |> Array.tryFindIndex Restores.mayRestore with
+        | Some 0 | None -> startOf submission, { startOf submission with Column = submission.Column + 1 + lines.[0].TrimEnd().Length }
+        | Some index ->
+            let line = lines.[index].TrimEnd()
+            let place column = { Line = submission.Line + index; Column = column + 1 }
+            place (line.Length - line.TrimStart().Length), place line.Length
+    { Severity = said.Severity; Code = said.Code; Message = said.Text; Start = start; End = stop }
+
 /// A rejection for which the compiler gave no message of its own.
 let unexplained (submission: Submission) (complaint: string) : Diagnostic =
-    let start = { Line = submission.Line; Column = submission.Column + 1 }
+    let start = startOf submission
     { Severity = "error"
       Code = "FS0193"
       Message = (if complaint = "" then "The compiler gave up without a message." else complaint)

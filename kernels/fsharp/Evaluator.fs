@@ -114,6 +114,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let interruption = Interruption.Interruption(fun () -> abortSubmission session)
     let surroundings = Surroundings session
+    let restores = Restores.Told()
     let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
     /// What the service prints of the script that it makes for packages (`#r "nuget: …"`) is nothing of the client's.
@@ -184,19 +185,32 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         finally
             if interruption.IsRequested then thread.Replace()
 
+    /// Runs a submission; gives what came of it without what a restore of packages said, and that as diagnostics.
+    let restoring (submission: Submission) (run: unit -> 'T * CompilerMessage[]) =
+        if not (Restores.mayRestore submission.Text) then run (), []
+        else
+            let said = ResizeArray<Restores.Said>()
+            let takes (text: string) = match Restores.read text with Some one -> said.Add one; true | None -> false
+            let result, messages = UserOutput.withholding takes run
+            let isRestore (message: CompilerMessage) = takes message.Text
+            let others = messages |> Array.filter (isRestore >> not)
+            let news = List.ofSeq said |> Restores.joined |> restores.News |> List.map (restored submission)
+            (result, others), news
+
     let runOne (job: string option) (file: string option) (submission: Submission) : Ran =
         definitions.Clear()
         let before = if own.HasOthers then surroundings.Before submission.Text else None
         let analysis = analyse own session submission.Text
         MainstayDisplay.Sink.hasRunCode <- false
         if submission.Text.Contains "Tests.run" then (try learnReferences () with _ -> ())
-        let result, messages = runInterruptibly job file submission
+        let (result, messages), restored = restoring submission (fun () -> runInterruptibly job file submission)
         UserOutput.flush ()
         let display = take printed
         let complaint = take complaints
         let nature = analysis.Value
         own.Learn submission.Text
-        let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error"))
+        let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error")
+                        || restored |> List.exists (fun said -> said.Severity = "error"))
         // What a failed submission printed as defined is not: the session goes back to where it was before.
         let valued = if outcome = Completed then valuesIn display else []
         let value, valueType, content =
@@ -229,7 +243,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Content = content
           Bindings = bindings
           Diagnostics =
-            (match diagnosticsIn file submission messages with
+            (match restored @ diagnosticsIn file submission messages with
              | _ when outcome = Interrupted -> []
              | [] when outcome = Rejected -> [ unexplained submission complaint ]
              | diagnostics -> diagnostics)
@@ -287,7 +301,15 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     member _.Bound = bound
 
     /// Runs a check of this session's compiler when it is safe to.
-    member _.Check(work: unit -> 'T) : 'T = turns.Check work
+    member _.Check(work: unit -> 'T) : 'T = turns.Check(fun _ -> work ())
+
+    /// Runs a check of a file's code, or the session's, with what its directives will bring in.
+    member _.CheckAhead(file: string option, code: string, work: Ahead.Seen -> (string -> Checked) -> 'T) : 'T =
+        let folder = match file with Some path -> Path.GetDirectoryName path | None -> hello.WorkingDirectory
+        let seen = Ahead.look folder code
+        turns.Check(fun isEvaluating ->
+            let seen = if isEvaluating then Ahead.withoutReferences seen else seen
+            referring session seen.References (fun () -> work seen (check session)))
 
     /// The tests that a filter selects, how many there are, and what is to be said besides.
     member internal evaluator.Tests(filter: MainstayDisplay.TestsModel.Filter) =

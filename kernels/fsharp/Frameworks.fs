@@ -29,7 +29,7 @@ let private isManaged (path: string) =
     with _ -> false
 
 /// The assemblies of the newest version that this runtime loads; None where there is none of that name.
-let private assembliesOf (name: string) : string list option =
+let assembliesOf (name: string) : string list option =
     let folder = Path.Combine(shared, name)
     let isName = name <> "" && name |> Seq.forall (fun c -> Char.IsLetterOrDigit c || c = '.') && not (name.StartsWith ".")
     let own = versionOf runtime

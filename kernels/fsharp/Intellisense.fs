@@ -13,18 +13,9 @@ let private describedLimit = 100
 
 /// The diagnostics of the code.
 let check (evaluator: Evaluator) (code: string) (file: string option) : Diagnostic list =
-    // A directive on a line of its own in front makes relative paths mean what they mean in the file.
-    let directive =
-        match file with
-        | Some path when not (path.Contains "\"") -> "#I @\"" + IO.Path.GetDirectoryName path + "\"\n"
-        | _ -> ""
-    let added = if directive = "" then 0 else 1
-    // The service checks against what the session refers to already; a framework is there once its directive has run.
-    let framed = Splitter.withFrameworks code
-    let moveUp (message: CompilerMessage) =
-        { message with StartLine = message.StartLine - added; EndLine = message.EndLine - added }
-    let awaiting = Splitter.awaiting 1 framed.Code
-    (evaluator.Check(fun () -> Compat.check evaluator.Session (directive + awaiting.Code))).Messages |> Array.map moveUp |> diagnosticsOf file awaiting.Split
+    let awaiting = Splitter.awaiting 1 code
+    evaluator.CheckAhead(file, awaiting.Code, fun seen check -> (check seen.Text).Messages |> Ahead.inCode seen)
+    |> diagnosticsOf file awaiting.Split
 
 /// One line, without the blanks that align it.
 let private squeezed (text: string) = Regex.Replace(text.Trim(), @"\s+", " ")
@@ -72,8 +63,8 @@ let complete (evaluator: Evaluator) (code: string) (cursor: Position) : Completi
     let start = { cursor with Column = beforeCursor.Length - prefix.Length + 1 }
     // The service proposes nothing in a text that holds nothing.
     let text, line = if String.IsNullOrWhiteSpace code then "\n\n", 2 else code, cursor.Line
-    evaluator.Check(fun () ->
-        let proposals = (Compat.check evaluator.Session text).Propose line beforeCursor
+    evaluator.CheckAhead(None, text, fun seen check ->
+        let proposals = (check seen.Text).Propose (line + seen.Origins.Length) beforeCursor
         let fitting = proposals |> Array.filter (hasPrefix prefix)
         let items = fitting |> Seq.mapi (fun index proposal -> if index < describedLimit then described proposal else undescribed proposal)
         List.ofSeq items, start)

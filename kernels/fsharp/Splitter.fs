@@ -67,7 +67,7 @@ let rec private afterName (code: string) index =
     if index < code.Length && isNamePart code.[index] then afterName code (index + 1) else index
 
 /// The index after the token at `index`, a token being whatever must be passed as one.
-let private afterToken (code: string) index =
+let afterToken (code: string) index =
     match code.[index] with
     | '/' when startsWith code index "//" -> after code "\n" index
     | '(' when startsWith code index "(*)" -> index + 3

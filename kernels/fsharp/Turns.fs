@@ -37,13 +37,16 @@ type Turns() =
                 evaluation <- None
                 Monitor.PulseAll gate)
 
-    /// Runs a check, once no evaluation is compiling. Only one thread may call this.
-    member _.Check(work: unit -> 'T) : 'T =
-        lock gate (fun () ->
-            waitForCompilation ()
-            checking <- true)
+    /// Runs a check, once no evaluation is compiling, and tells it whether one is under way; if not, none begins before the check has
+    /// ended. Only one thread may call this.
+    member _.Check(work: bool -> 'T) : 'T =
+        let isEvaluating =
+            lock gate (fun () ->
+                waitForCompilation ()
+                checking <- true
+                evaluation.IsSome)
         try
-            work ()
+            work isEvaluating
         finally
             lock gate (fun () ->
                 checking <- false

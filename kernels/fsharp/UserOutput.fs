@@ -12,10 +12,13 @@ let private bufferSize = 16384
 /// How many bytes of a line that has no end yet are remembered: its last ones.
 let private begunLimit = 400
 
-/// A stream that remembers the line that was begun last.
+/// A stream that remembers the line that was begun last, and keeps back the writes that `takes` takes.
 type private Watched(inner: Stream) =
     inherit Stream()
     let begun = new MemoryStream()
+    let mutable takes: (string -> bool) option = None
+
+    member _.Takes with set value = takes <- value
 
     member _.TakeBegun() : string =
         lock begun (fun () ->
@@ -35,8 +38,13 @@ type private Watched(inner: Stream) =
                 begun.Write(last, last.Length - begunLimit, begunLimit))
 
     override watched.Write(buffer: byte[], offset: int, count: int) =
-        if count > 0 then watched.Note(buffer, offset, count)
-        inner.Write(buffer, offset, count)
+        let isTaken =
+            match takes with
+            | Some takes -> count > 0 && takes (Encoding.UTF8.GetString(buffer, offset, count))
+            | None -> false
+        if not isTaken then
+            if count > 0 then watched.Note(buffer, offset, count)
+            inner.Write(buffer, offset, count)
 
     override _.Flush() = inner.Flush()
     override _.CanWrite = true
@@ -61,6 +69,11 @@ let install () =
 
 /// The line that was begun on standard output and has no end yet, once; its end where it is long.
 let takeBegunLine () : string = output.TakeBegun().Trim()
+
+/// Keeps back what is written to standard output while `work` runs, where `takes` takes it. Each call of `WriteLine` is one write.
+let withholding (takes: string -> bool) (work: unit -> 'T) : 'T =
+    output.Takes <- Some takes
+    try work () finally output.Takes <- None
 
 /// Flushes writers that client code may have put in place.
 let flush () =

@@ -10,6 +10,9 @@
 
 mod support;
 
+#[path = "worker/ahead.rs"]
+mod ahead;
+
 #[path = "worker/awaits.rs"]
 mod awaits;
 
