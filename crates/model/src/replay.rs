@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::ask::{Ask, AskEnding, Raiser};
 use crate::command_line::CommandLine;
 use crate::decide::{JobEnding, JobReport};
+use crate::diagnostic::Severity;
 use crate::error::Error;
 use crate::eval::EvalResult;
 use crate::event::{Blame, Event, EventBody, Kept};
@@ -91,7 +92,7 @@ impl From<WrittenDivergence> for Divergence {
     fn from(written: WrittenDivergence) -> Self {
         match written {
             WrittenDivergence::Request(requested) => {
-                Self { requested, session: None, kind: DivergenceKind::Ending }
+                Self { requested, session: None, kind: DivergenceKind::Ending { error: None } }
             }
             WrittenDivergence::Whole { requested, session, kind } => Self { requested, session, kind },
         }
@@ -110,7 +111,11 @@ impl Divergence {
 #[serde(tag = "divergence", rename_all = "camelCase")]
 pub enum DivergenceKind {
     /// It ended otherwise: it failed where it had run to its end, or the reverse.
-    Ending,
+    Ending {
+        /// What it failed with, how that begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
     /// It gave other values, or values of other types.
     Values {
         /// Their names; `it` is the last expression's. At most [`NAMES_KEPT`].
@@ -135,7 +140,8 @@ impl std::fmt::Display for Divergence {
             None => format!("#{}", self.requested),
         };
         match &self.kind {
-            DivergenceKind::Ending => write!(f, "{requested} ended otherwise"),
+            DivergenceKind::Ending { error: None } => write!(f, "{requested} ended otherwise"),
+            DivergenceKind::Ending { error: Some(error) } => write!(f, "{requested} failed: {error}"),
             DivergenceKind::Values { names, now } => {
                 for (index, name) in names.iter().enumerate() {
                     let before =
@@ -162,7 +168,7 @@ impl ReplayItem {
             let now = values_of(&names, &result);
             (!names.is_empty()).then_some(DivergenceKind::Values { names, now })
         } else {
-            Some(DivergenceKind::Ending)
+            Some(DivergenceKind::Ending { error: error_of(&report.ending, &result) })
         };
         kind.map(|kind| Divergence::of(session, self.session, self.requested, kind))
     }
@@ -171,21 +177,43 @@ impl ReplayItem {
 /// How many characters of a value a divergence has at most.
 const VALUE_CHARACTERS: usize = 80;
 
+/// How many characters of an error a divergence has at most.
+const ERROR_CHARACTERS: usize = 200;
+
+/// How what a submission failed with begins, on one line.
+fn error_of(ending: &JobEnding, result: &EvalResult) -> Option<String> {
+    match ending {
+        JobEnding::Raised(raised) => {
+            Some(beginning(&format!("{}: {}", raised.kind, raised.message), ERROR_CHARACTERS))
+        }
+        JobEnding::Rejected => {
+            let error = result.diagnostics.iter().find(|one| one.severity == Severity::Error)?;
+            Some(beginning(&format!("{} {}", error.code, error.message), ERROR_CHARACTERS))
+        }
+        _ => None,
+    }
+}
+
+/// How a text begins, on one line.
+fn beginning(text: &str, characters: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut short: String = line.chars().take(characters).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
 /// What these names have in a result, on one line.
 fn values_of(names: &[String], result: &EvalResult) -> BTreeMap<String, String> {
     let value_of = |name: &String| match name.as_str() {
         "it" => result.value.as_ref(),
         _ => result.bindings.iter().rfind(|binding| binding.name == *name)?.value.as_ref(),
     };
-    let short = |value: &String| {
-        let line = value.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut short: String = line.chars().take(VALUE_CHARACTERS).collect();
-        if short.len() < line.len() {
-            short.push('…');
-        }
-        short
-    };
-    names.iter().filter_map(|name| Some((name.clone(), short(value_of(name)?)))).collect()
+    names
+        .iter()
+        .filter_map(|name| Some((name.clone(), beginning(value_of(name)?, VALUE_CHARACTERS))))
+        .collect()
 }
 
 /// What a submission gave, by name, reduced to what it is compared by. Nothing here leaves the process.
@@ -416,6 +444,8 @@ impl ReplayList {
 
 #[cfg(test)]
 mod tests {
+    use crate::diagnostic::{Diagnostic, TextPosition};
+    use crate::eval::RaisedError;
     use std::time::Duration;
 
     use super::*;
@@ -639,13 +669,46 @@ mod tests {
             ..EvalResult::default()
         };
         assert_eq!(divergence(last("1"), completed, last("2\n")), Some(values(&["it"], &[("it", "2")])));
-        assert_eq!(divergence(result("1"), JobEnding::Rejected, result("1")), Some(DivergenceKind::Ending));
+    }
+
+    #[test]
+    fn what_fails_now_is_told_with_what_it_failed_with() {
+        let fails = |ending, result| divergence(EvalResult::default(), ending, result).unwrap();
+        let because = |error: &str| DivergenceKind::Ending { error: Some(error.to_owned()) };
+        let raised = JobEnding::Raised(RaisedError {
+            kind: "Oops".to_owned(),
+            message: "no\n  more".to_owned(),
+            stack: None,
+        });
+        assert_eq!(fails(raised, EvalResult::default()), because("Oops: no more"));
+        let place = TextPosition { line: 1, column: 1 };
+        let diagnostic = |severity, code: &str, message: &str| Diagnostic {
+            severity,
+            code: code.to_owned(),
+            message: message.to_owned(),
+            start: place,
+            end: place,
+            file: None,
+        };
+        let diagnostics = vec![
+            diagnostic(Severity::Warning, "W1", "old"),
+            diagnostic(Severity::Error, "NU1101", "no such package"),
+        ];
+        let rejected = EvalResult { diagnostics, ..EvalResult::default() };
+        let failed = fails(JobEnding::Rejected, rejected);
+        assert_eq!(failed, because("NU1101 no such package"));
+        let told = Divergence { requested: Seq(3), session: None, kind: failed }.to_string();
+        assert_eq!(told, "#3 failed: NU1101 no such package");
+        assert_eq!(fails(JobEnding::Rejected, EvalResult::default()), DivergenceKind::Ending { error: None });
     }
 
     #[test]
     fn a_divergence_that_was_written_as_a_bare_request_is_read() {
         let read: Divergence = serde_json::from_str("4").unwrap();
-        assert_eq!(read, Divergence { requested: Seq(4), session: None, kind: DivergenceKind::Ending });
+        assert_eq!(
+            read,
+            Divergence { requested: Seq(4), session: None, kind: DivergenceKind::Ending { error: None } }
+        );
     }
 
     #[test]

@@ -249,7 +249,9 @@ impl Records {
             match diverged.get(&record.requested) {
                 None if record.is_replayed => (record.said, record.live) = (ground, ground),
                 // The session has nothing of what only looked.
-                None | Some(DivergenceKind::Ending | DivergenceKind::Values { .. }) => record.live = ground,
+                None | Some(DivergenceKind::Ending { .. } | DivergenceKind::Values { .. }) => {
+                    record.live = ground
+                }
                 // It was not run.
                 Some(DivergenceKind::LeftOut | DivergenceKind::Withheld) => {}
             }
@@ -458,7 +460,7 @@ mod tests {
         assert_eq!(story.with("2", same), (Some(Validity::Stale), 3));
         assert_eq!(story.with("2", unrelated).0, Some(Validity::Valid));
         story.loads("2");
-        let kind = DivergenceKind::Ending;
+        let kind = DivergenceKind::Ending { error: None };
         story.warm_up(3, vec![Divergence { requested: other_requested, session: None, kind }]);
         assert_eq!(story.with("2", same), (Some(Validity::Valid), 0));
         assert_eq!(story.with("2", other), (Some(Validity::Stale), 0));

@@ -197,7 +197,11 @@ async fn what_ends_otherwise_when_it_is_replayed_is_named() {
     session.eval("define a").await;
     session.eval("exit 1").await;
     session.until_count("warmUpCompleted", 2).await;
-    let expected = Divergence { requested: strange.requested, session: None, kind: DivergenceKind::Ending };
+    let expected = Divergence {
+        requested: strange.requested,
+        session: None,
+        kind: DivergenceKind::Ending { error: Some("Boom: boom".to_owned()) },
+    };
     assert_eq!(diverged(&session).await, [expected]);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("a"));
 }

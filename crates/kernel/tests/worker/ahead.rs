@@ -30,8 +30,14 @@ async fn a_check_sees_what_scripts_define_that_have_not_run() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("plain.fsx", "#load \"deep/inner.fsx\"\nlet twice x = 2 * Shapes.Inner.one + x\n"),
-        ("deep/inner.fsx", "// first\n[<AutoOpen>]\nmodule Shapes.Inner\n\nlet one = 1\nlet opened = \"a\"\n"),
-        ("types.fs", "namespace Shop\n\ntype Item = { Price: int }\n\nmodule Items =\n    let free = { Price = 0 }\n"),
+        (
+            "deep/inner.fsx",
+            "// first\n[<AutoOpen>]\nmodule Shapes.Inner\n\nlet one = 1\nlet opened = \"a\"\n",
+        ),
+        (
+            "types.fs",
+            "namespace Shop\n\ntype Item = { Price: int }\n\nmodule Items =\n    let free = { Price = 0 }\n",
+        ),
         ("2nd one.fsx", "#if INTERACTIVE\nlet second =\n    \"\"\"a\nb\"\"\"\n#endif\n"),
     ] {
         let path = folder.path().join(name);
@@ -94,7 +100,10 @@ async fn a_completion_sees_packages_and_scripts() {
     fs::write(folder.path().join("tools.fsx"), "let hammer = 1\nlet saw = 2\n").unwrap();
     let session = Session::begin(Beginning::in_folder(folder.path()), Vec::new()).await;
     let kernel = session.worker.runner.kernel().unwrap().clone();
-    for (code, wanted) in [("#load \"tools.fsx\"\nTools.ha", "hammer"), ("#r \"nuget: FParsec\"\nFParsec.CharParsers.pint3", "pint32")] {
+    for (code, wanted) in [
+        ("#load \"tools.fsx\"\nTools.ha", "hammer"),
+        ("#r \"nuget: FParsec\"\nFParsec.CharParsers.pint3", "pint32"),
+    ] {
         let column = u32::try_from(code.lines().last().unwrap().len()).unwrap() + 1;
         let cursor = mainstay_model::TextPosition { line: 2, column };
         let proposed = soon(kernel.complete(code.to_owned(), cursor)).await.unwrap();
@@ -140,7 +149,9 @@ async fn what_a_restore_warns_of_is_told_once_and_not_printed() {
 #[tokio::test]
 async fn packages_without_a_version_are_all_that_the_session_rests_on() {
     let mut session = Session::start().await;
-    session.eval("#r \"nuget: Newtonsoft.Json\"\nlet text = Newtonsoft.Json.JsonConvert.SerializeObject [ 1 ]").await;
+    session
+        .eval("#r \"nuget: Newtonsoft.Json\"\nlet text = Newtonsoft.Json.JsonConvert.SerializeObject [ 1 ]")
+        .await;
     let ran = session.eval("#r \"nuget: FParsec\"\nFParsec.CharParsers.pint32").await;
     let rests = ran.report.references.expect("there is more than before");
     let names: Vec<_> = rests.keys().collect();

@@ -280,7 +280,11 @@ fn warmed_up() -> EventBody {
         language: Some(Language::named("fsharp")),
         pid: 4711,
         replayed: 3,
-        diverged: vec![Divergence { requested: Seq(2), session: None, kind: DivergenceKind::Ending }],
+        diverged: vec![Divergence {
+            requested: Seq(2),
+            session: None,
+            kind: DivergenceKind::Ending { error: Some("NU1101 no such package".to_owned()) },
+        }],
         startup: None,
         duration_ms: 700,
     }

@@ -449,7 +449,7 @@ mod tests {
                     .map(|seq| Divergence {
                         requested: Seq(seq),
                         session: None,
-                        kind: DivergenceKind::Ending,
+                        kind: DivergenceKind::Ending { error: None },
                     })
                     .collect(),
                 startup: None,

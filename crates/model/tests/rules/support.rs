@@ -264,7 +264,7 @@ fn any_ask_ending() -> impl Strategy<Value = AskEnding> {
 
 fn any_divergence() -> impl Strategy<Value = Divergence> {
     let kind = prop_oneof![
-        Just(DivergenceKind::Ending),
+        option::of(".{0,8}").prop_map(|error| DivergenceKind::Ending { error }),
         (vec(any_text(), 0..3), btree_map(any_text(), any_text(), 0..2))
             .prop_map(|(names, now)| DivergenceKind::Values { names, now }),
         Just(DivergenceKind::LeftOut),

@@ -411,7 +411,11 @@ fn event_examples() -> Vec<EventBody> {
             pid: 4242,
             replayed: 2,
             diverged: vec![
-                Divergence { requested: Seq(4), session: None, kind: DivergenceKind::Ending },
+                Divergence {
+                    requested: Seq(4),
+                    session: None,
+                    kind: DivergenceKind::Ending { error: Some("NU1101 no such package".to_owned()) },
+                },
                 Divergence {
                     session: Some(session_id()),
                     requested: Seq(7),
