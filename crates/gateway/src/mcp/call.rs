@@ -10,8 +10,8 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use mainstay_engine::Client;
 use mainstay_model::{
-    Action, AskId, Command, CreateSession, Error, Limits, Outcome, ProjectChoice, Response, Session,
-    SessionCommand, SessionId, SessionKind, SessionState,
+    Action, Admission, AskId, Command, CreateSession, Error, Limits, Outcome, ProjectChoice, Response,
+    Session, SessionCommand, SessionId, SessionKind, SessionState,
 };
 use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam};
 use rmcp::service::RequestContext;
@@ -301,6 +301,16 @@ impl<'a> Call<'a> {
     /// A new command of this client.
     pub(super) fn command(&self, body: SessionCommand) -> Command {
         Command::new(anonymous(), self.client.source(), body)
+    }
+
+    /// A new command that runs code. While other code runs, it waits for its turn; while that waits for an answer, it is refused, since the
+    /// answer may be this client's to give.
+    pub(super) fn code(&self, session: &Session, body: SessionCommand) -> Command {
+        let admission = match session.state() {
+            SessionState::Waiting(_) => Admission::Now,
+            _ => Admission::Queue,
+        };
+        Command { admission, ..self.command(body) }
     }
 
     /// Waits until the client cancels the call. It does not when it only goes: what it began then goes on.

@@ -88,13 +88,12 @@ const STACK_LINES: usize = 10;
 
 impl Tool for SendFsharpCode {
     const NAME: &'static str = "send_fsharp_code";
-    const DESCRIPTION: &'static str =
-        "Run F# code in a session and wait for its end. Cancelling the request stops it.";
+    const DESCRIPTION: &'static str = "Run F# code in a session and wait for its end, after other code that runs. Cancelling the request stops it.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
     const PLAIN: Option<Plain> = Some(Plain {
         name: "send_code",
-        description: "Run code in a session and wait for its end. Cancelling the request stops it.",
+        description: "Run code in a session and wait for its end, after other code that runs. Cancelling the request stops it.",
     });
     type Answer = EvalAnswer;
 
@@ -124,7 +123,7 @@ pub(super) async fn run(call: &Call<'_>, reference: Option<&str>, code: Code) ->
     let news = ready.rebuilt.as_ref().filter(|rebuilt| rebuilt.is_news).map(ToString::to_string);
     let Code { text, file, key } = code;
     let eval = SessionCommand::Eval { code: text, file, command_line: None, origin: None, withheld: false };
-    let command = Command { key, ..call.command(eval) };
+    let command = Command { key, ..call.code(&ready, eval) };
     let view = evaluated(call, &ready, command).await?;
     Ok(EvalAnswer { rebuilt: news, ..EvalAnswer::from(view) })
 }

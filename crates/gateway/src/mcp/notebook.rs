@@ -99,7 +99,7 @@ impl Evaluate for Cells<'_, '_> {
         let id = run.command.clone();
         ran.push(run);
         let now = call.client().status(*session).await?.session;
-        let command = Command { id: id.clone(), ..call.command(body) };
+        let command = Command { id: id.clone(), ..call.code(&now, body) };
         let response = carried_out_among(call, &now, command, Some(ran.clone())).await?;
         view_of(call, &now, id, response).await
     }

@@ -11,8 +11,8 @@ use futures::stream::FuturesUnordered;
 use mainstay_engine::{CommandStatus, Followed};
 use mainstay_log::StoredOutcome;
 use mainstay_model::{
-    AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq, Session,
-    SessionCommand, SessionId,
+    Admission, AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq,
+    Session, SessionCommand, SessionId, SessionState,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -55,7 +55,11 @@ pub(super) async fn carried_out_among(
     let running = Running { session: session.id, command: command.id.clone(), cells };
     // Before it is handed over, so that nothing it asks or prints is missed.
     let heard = Heard::begin(call, &running, session.last_seq).await?;
+    let may_wait = command.admission == Admission::Queue && session.state() == SessionState::Evaluating;
     let begun = call.client().begin(session.id, command).await?;
+    if may_wait {
+        call.say("other code runs; this waits for its turn").await;
+    }
     let answered = until_ended(call, &running, heard, begun.ended()).await??;
     match answered.outcome {
         Outcome::Done { response } => Ok(response),

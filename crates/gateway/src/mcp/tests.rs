@@ -110,13 +110,16 @@ impl Tool for RunTests {
         let timeout_ms = timeout_ms.map(timeout).transpose()?;
         let session = call.workplace(session_id.as_deref(), Action::Test).await?;
         let ready = call.bring_up(session).await?;
-        let command = call.command(SessionCommand::Eval {
-            code: TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code(),
-            file: None,
-            command_line: None,
-            origin: None,
-            withheld: false,
-        });
+        let command = call.code(
+            &ready,
+            SessionCommand::Eval {
+                code: TestSelection { pattern, category, timeout_ms, ..TestSelection::default() }.code(),
+                file: None,
+                command_line: None,
+                origin: None,
+                withheld: false,
+            },
+        );
         let old_build = ready.unbuilt_words().map(|what| {
             let rebuild = Names::of_kind(&ready.kind).of::<HardResetFsiSession>();
             format!(

@@ -29,7 +29,7 @@ struct Stage {
     home: Home,
     agent: Agent,
     /// Who runs what keeps it busy.
-    _other: Agent,
+    other: Agent,
     folder: &'static str,
 }
 
@@ -72,7 +72,7 @@ impl Stage {
             (_, None) => {}
         }
         home.reaches(state.name()).await;
-        Self { home, agent, _other: other, folder }
+        Self { home, agent, other, folder }
     }
 
     /// What a tool takes here.
@@ -97,7 +97,7 @@ impl Stage {
         }
     }
 
-    /// The answer to a call. Where that waits for the worker, the worker comes.
+    /// The answer to a call. Where that waits for the worker, the worker comes; where it waits for its turn, what runs is cancelled.
     async fn answer(&self, tool: &'static str) -> Reply {
         let session = self.home.local().resolve("stage").await.unwrap();
         let mut events = self.home.local().subscribe(session, Seq(0)).await.unwrap();
@@ -113,6 +113,9 @@ impl Stage {
             answered = &mut answered => answered,
             () = async { tokio::select! { () = self.agent.hears_progress() => {}, () = starts_anew => {} } } => {
                 release(Path::new(&self.home.folder(self.folder)));
+                if self.home.local().status(session).await.unwrap().session.state() == SessionState::Evaluating {
+                    self.other.call("cancel_eval", json!({})).await;
+                }
                 answered.await
             }
         };

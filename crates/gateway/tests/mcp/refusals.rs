@@ -1,31 +1,31 @@
 //! What does not work, and what an agent is told then.
 
 use mainstay_model::Limits;
-use rmcp::model::ErrorCode;
+use rmcp::model::{ErrorCode, ServerResult};
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
-use crate::support::{Agent, Home};
+use crate::support::{Agent, Home, Reply};
 
 #[tokio::test]
-async fn code_sent_while_other_code_runs_is_refused_with_what_is_offered() {
+async fn what_cannot_be_done_while_code_runs_is_refused_with_what_is_offered() {
     let home = Home::new().await;
     let (ann, bob) = (home.agent().await, home.agent().await);
     ann.send("1 + 1").await;
-    let waiting = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    let refused = bob.send("1 + 1").await;
+    let refused = bob.call("reset_fsi_session", json!({})).await;
     assert!(refused.is_error);
     assert_eq!(
         refused.structured,
         json!({
             "sessionId": home.session().await.short(),
             "code": "not_offered",
-            "message": "cannot eval: the session is Evaluating",
+            "message": "cannot reset: the session is Evaluating",
             "offered": ["cancel_eval", "check_fsharp_code", "get_completions", "get_recent_fsi_events", "get_fsi_status"],
             "remedy": {
-                "action": "eval",
-                "states": ["Ready"],
+                "action": "reset",
+                "states": ["Ready", "Faulted"],
                 "how": "Wait for the running job to end, or cancel it.",
             },
             "nextStep": "Call get_fsi_status with waitSeconds until the code has ended, or cancel_eval.",
@@ -34,7 +34,24 @@ async fn code_sent_while_other_code_runs_is_refused_with_what_is_offered() {
     let status = bob.call("get_fsi_status", json!({})).await;
     assert_eq!(status.structured["running"]["by"], json!("mcp:tester"));
     bob.call("cancel_eval", json!({})).await;
-    waiting.await_response().await.unwrap();
+    running.await_response().await.unwrap();
+}
+
+#[tokio::test]
+async fn code_sent_while_other_code_runs_waits_for_its_turn() {
+    let home = Home::new().await;
+    let (ann, bob) = (home.agent().await, home.agent().await);
+    ann.send("1 + 1").await;
+    let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    let second = bob.begin("send_fsharp_code", json!({ "code": "1 + 1" })).await;
+    bob.hears_progress().await;
+    assert_eq!(bob.progress()[0].1, "other code runs; this waits for its turn");
+    ann.call("cancel_eval", json!({})).await;
+    running.await_response().await.unwrap();
+    let ServerResult::CallToolResult(result) = second.await_response().await.unwrap() else { panic!() };
+    let reply = Reply::from(result);
+    assert_eq!((reply.is_error, &reply.structured["value"]), (false, &json!("2")), "{reply:?}");
 }
 
 #[tokio::test]
