@@ -99,6 +99,8 @@ pub const TABLE: &str = "application/vnd.dataresource+json";
 pub const METADATA: &str = "application/vnd.mainstay.metadata+json";
 /// What came of tests ([`TestRun`](crate::TestRun)).
 pub const TESTS: &str = "application/vnd.mainstay.tests+json";
+/// How far a run of tests has come ([`TestProgress`](crate::TestProgress)).
+pub const TEST_PROGRESS: &str = "application/vnd.mainstay.test-progress+json";
 
 impl Bundle {
     /// Text alone.

@@ -86,7 +86,9 @@ pub use replay::{Divergence, DivergenceKind};
 pub use session::{Life, RunningJob, Session};
 pub use startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 pub use state::{SessionState, Transition, WaitReason, transition};
-pub use testing::{TestFailure, TestOutcome, TestResult, TestRun, TestSelection, TestTimeout};
+pub use testing::{
+    TestFailure, TestNews, TestOutcome, TestProgress, TestResult, TestRun, TestSelection, TestTimeout,
+};
 pub use transcript::{Bond, Segment, Transcript};
 pub use validity::{Validity, ValidityCounts};
 

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
-use crate::display::{Display, Form, TESTS};
+use crate::display::{Display, Form, TEST_PROGRESS, TESTS};
 use crate::error::Error;
-use crate::id::SessionKind;
+use crate::id::{DisplayId, SessionKind};
 
 /// Which tests to run, and how long each may take.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,13 +198,77 @@ pub struct TestFailure {
     pub line: Option<u32>,
 }
 
+/// How far a run of tests has come. A later display under the same name replaces it, the report of the run in the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TestProgress {
+    /// Which of the displays of this run it is, counted from one.
+    pub nth: u64,
+    /// How many have passed so far.
+    pub passed: u64,
+    /// How many have failed so far.
+    pub failed: u64,
+    /// How many have run longer than they may.
+    pub timed_out: u64,
+    /// How many were not run.
+    pub skipped: u64,
+    /// The results that no earlier display of the run has told, in the order in which the tests ran.
+    pub tests: Vec<TestResult>,
+    /// How many more of them there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+    /// What people have not been told by an earlier display.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub lines: String,
+    /// Whether the lines of this display and those before it are all that people are told, so that the report adds nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_told_all: bool,
+}
+
+impl TestProgress {
+    /// How far a display says that a run of tests is; none where it is of something else.
+    pub fn shown(display: &Display) -> Option<Self> {
+        read(display, TEST_PROGRESS)
+    }
+}
+
+fn read<T: DeserializeOwned>(display: &Display, kind: &str) -> Option<T> {
+    match display.data.form(kind) {
+        Some(Form::Json(value)) => T::deserialize(value).ok(),
+        Some(Form::Text(_) | Form::Binary(_)) | None => None,
+    }
+}
+
+/// What a reader is told of runs of tests who sees one display after the other, and none replaced: each result once.
+#[derive(Clone, Debug, Default)]
+pub struct TestNews {
+    /// The run that goes on, and how many of its displays were seen from the first on.
+    seen: Option<(DisplayId, u64)>,
+    /// The run whose results were all told.
+    told: Option<DisplayId>,
+}
+
+impl TestNews {
+    /// What is new in a display of a run of tests, which may be nothing. None where the display is to be shown as any other.
+    pub fn of(&mut self, display: &Display) -> Option<String> {
+        let id = display.id.as_ref()?;
+        if let Some(TestProgress { nth, lines, has_told_all, .. }) = TestProgress::shown(display) {
+            let before = self.seen.as_ref().filter(|(of, _)| of == id).map_or(0, |(_, seen)| *seen);
+            // Who has missed one is told all by the report.
+            let seen = if nth == before + 1 { nth } else { before };
+            self.told = (has_told_all && seen == nth).then(|| id.clone());
+            self.seen = Some((id.clone(), seen));
+            return Some(lines);
+        }
+        let was_told = self.told.as_ref() == Some(id) && TestRun::shown(display).is_some();
+        was_told.then(String::new)
+    }
+}
+
 impl TestRun {
     /// What a display tells of tests; none where it is of something else.
     pub fn shown(display: &Display) -> Option<Self> {
-        match display.data.form(TESTS) {
-            Some(Form::Json(run)) => Self::deserialize(run).ok(),
-            Some(Form::Text(_) | Form::Binary(_)) | None => None,
-        }
+        read(display, TESTS)
     }
 
     /// Whether there were tests, and none failed.
@@ -259,6 +324,40 @@ mod tests {
         let read = TestRun::shown(&display(TESTS)).unwrap();
         assert_eq!((read.passed, read.tests.len(), read.succeeded()), (1, 1, true));
         assert_eq!(TestRun::shown(&display("application/json")), None);
+    }
+
+    fn shown(id: &str, kind: &str, form: serde_json::Value) -> Display {
+        let data = serde_json::json!({ "text/plain": "in place", kind: form });
+        Display {
+            id: Some(DisplayId::new(id).unwrap()),
+            is_value: false,
+            is_update: false,
+            data: serde_json::from_value(data).unwrap(),
+        }
+    }
+
+    #[test]
+    fn results_are_told_once_to_who_reads_one_display_after_the_other() {
+        let progress = |nth, lines: &str, has_told_all| {
+            let lines = lines.to_owned();
+            let progress = TestProgress { nth, lines, has_told_all, ..TestProgress::default() };
+            shown("a", TEST_PROGRESS, serde_json::to_value(progress).unwrap())
+        };
+        let report = |id| shown(id, TESTS, serde_json::to_value(TestRun::default()).unwrap());
+        let mut news = TestNews::default();
+        let mut told = |display| news.of(&display);
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(told(progress(1, "passed   adds", false)), text("passed   adds"));
+        assert_eq!(told(progress(2, "", false)), text(""));
+        assert_eq!(told(report("a")), None, "not all of it was told");
+        assert_eq!(told(progress(3, "2 passed", true)), text("2 passed"));
+        assert_eq!(told(report("b")), None, "it is of another run");
+        assert_eq!(told(shown("a", "text/markdown", "x".into())), None);
+        assert_eq!(told(report("a")), text(""));
+        let mut late = TestNews::default();
+        assert_eq!(late.of(&progress(2, "", false)), text(""));
+        assert_eq!(late.of(&progress(3, "2 passed", true)), text("2 passed"));
+        assert_eq!(late.of(&report("a")), None, "the first was missed");
     }
 
     #[test]

@@ -154,13 +154,25 @@ let scatter (xs: seq<'x>) (ys: seq<'y>) : Chart = chartOf Scatter xs ys
 type Tests private () =
     /// Runs them one after the other and shows what comes of them. A pattern is a part of a name, or with `*` the whole of it; a category
     /// is named whole, a trait as `name=value`. A test has 60 seconds unless it is said otherwise, or its author said less. Those of
-    /// assemblies that are as an earlier run said, `name=fingerprint;name=fingerprint`, are not run.
-    static member run(?pattern: string, ?category: string, ?timeoutMs: int, ?changedSince: string) : unit =
+    /// assemblies that are as an earlier run said, `name=fingerprint;name=fingerprint`, are not run. While the run goes on, results are shown
+    /// together that come within `progressMs` (100 unless it is said otherwise); with 0 all of them are shown in the end.
+    static member run(?pattern: string, ?category: string, ?timeoutMs: int, ?changedSince: string, ?progressMs: int) : unit =
         let limit = defaultArg timeoutMs 60000
         if limit <= 0 then invalidArg "timeoutMs" "a test needs a time of one millisecond at least"
+        let interval =
+            match progressMs with
+            | None -> TestsProgress.usualInterval
+            | Some 0 -> Limited.forever
+            | Some milliseconds when milliseconds > 0 -> TimeSpan.FromMilliseconds(float milliseconds)
+            | Some _ -> invalidArg "progressMs" "it must be 0 or more"
         let filter: TestsModel.Filter = { Pattern = pattern; Category = category }
         let known =
             (defaultArg changedSince "").Split ';'
             |> Array.choose (fun part -> match part.LastIndexOf '=' with -1 -> None | at -> Some(part.Substring(0, at), part.Substring(at + 1)))
             |> Map.ofArray
-        TestsRunning.run filter known (TimeSpan.FromMilliseconds(float limit)) |> TestsReport.bundle |> Sink.show None
+        let name = "tests-" + Guid.NewGuid().ToString "N"
+        let live = TestsProgress.LiveResults(interval, Sink.show (Some name))
+        let run = TestsRunning.run live filter known (TimeSpan.FromMilliseconds(float limit))
+        live.End(TestsReport.summary run)
+        // The report has a name only where it replaces what was shown while the run went on.
+        Sink.show (if live.IsShown then Some name else None) (TestsReport.bundle run)

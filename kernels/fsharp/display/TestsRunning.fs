@@ -8,6 +8,7 @@ open System.Diagnostics
 open System.Threading
 open MainstayDisplay.TestsModel
 open MainstayDisplay.TestsFinding
+open MainstayDisplay.TestsProgress
 
 /// What came of all of them.
 type Run =
@@ -31,25 +32,25 @@ let private outcomeOf (limit: TimeSpan) (ending: Limited.Ending<unit>) : Outcome
     | Limited.Ended (Error e) -> TestsFailure.outcomeOf e, false
     | Limited.OutOfTime goesOn -> TimedOut limit, goesOn
 
-let private runCase (limit: TimeSpan) (declared: Declared, case: Case) : Ran * bool =
+let private runCase (live: LiveResults) (limit: TimeSpan) (declared: Declared, case: Case) : Ran * bool =
     let ran = ranOf case.Name declared case.Categories
     match case.Skipped with
     | Some reason -> ran (Skipped reason) TimeSpan.Zero, false
     | None ->
         let limit = match case.TimeLimit with Some own when own < limit -> own | Some _ | None -> limit
         let watch = Stopwatch.StartNew()
-        let outcome, goesOn = outcomeOf limit (Limited.run limit case.Run)
+        let outcome, goesOn = outcomeOf limit (Limited.runBeside live.Look limit case.Run)
         ran outcome watch.Elapsed, goesOn
 
 /// The cases of a test; what comes of finding them out where that fails.
-let private expanded (limit: TimeSpan) (declared: Declared) : Result<Case list, Ran * bool> =
-    match Limited.run limit (fun _ -> declared.Expand()) with
+let private expanded (live: LiveResults) (limit: TimeSpan) (declared: Declared) : Result<Case list, Ran * bool> =
+    match Limited.runBeside live.Look limit (fun _ -> declared.Expand()) with
     | Limited.Ended (Ok cases) -> Ok cases
     | Limited.Ended (Error e) -> Error(ranOf declared.Name declared declared.Categories (TestsFailure.outcomeOf e) TimeSpan.Zero, false)
     | Limited.OutOfTime goesOn -> Error(ranOf declared.Name declared declared.Categories (TimedOut limit) limit, goesOn)
 
-let private closed (limit: TimeSpan) (suite: Suite) (framework: string) : (Ran * bool) list =
-    match outcomeOf limit (Limited.run limit (fun _ -> suite.Close())) with
+let private closed (live: LiveResults) (limit: TimeSpan) (suite: Suite) (framework: string) : (Ran * bool) list =
+    match outcomeOf limit (Limited.runBeside live.Look limit (fun _ -> suite.Close())) with
     | Passed, _
     | Skipped _, _ -> []
     | (Failed _ | TimedOut _) as outcome, goesOn ->
@@ -63,18 +64,24 @@ type private SuiteRun =
       /// Whether something of it goes on, be it meant or not.
       GoesOn: bool }
 
-let private runSuite (filter: Filter) (limit: TimeSpan) (suite: Suite) : SuiteRun =
+let private runSuite (live: LiveResults) (filter: Filter) (limit: TimeSpan) (suite: Suite) : SuiteRun =
     let meant, others = suite.Declared |> List.partition (mayHoldMeant filter)
-    let all = meant |> List.map (fun declared -> declared, expanded limit declared)
+    let all = meant |> List.map (fun declared -> declared, expanded live limit declared)
     let count = all |> List.sumBy (function _, Ok cases -> List.length cases | _, Error _ -> 1)
+    let told (ran: Ran, goesOn: bool) =
+        live.Tell ran
+        ran, goesOn
     let run (declared: Declared, cases: Result<Case list, Ran * bool>) =
         match cases with
-        | Ok cases -> cases |> List.filter (fun case -> selects filter case.Name case.Categories) |> List.map (fun case -> runCase limit (declared, case))
-        | Error (ran, goesOn) -> if selects filter ran.Name ran.Categories then [ (ran, goesOn) ] else []
+        | Ok cases ->
+            cases
+            |> List.filter (fun case -> selects filter case.Name case.Categories)
+            |> List.map (fun case -> runCase live limit (declared, case) |> told)
+        | Error (ran, goesOn) -> if selects filter ran.Name ran.Categories then [ told (ran, goesOn) ] else []
     let goesOn = all |> List.exists (function _, Error (_, goesOn) -> goesOn | _, Ok _ -> false)
     let ran = all |> List.collect run
     let framework = match suite.Declared with first :: _ -> first.Framework | [] -> "xUnit"
-    let results = ran @ closed limit suite framework
+    let results = ran @ (closed live limit suite framework |> List.map told)
     { Results = List.map fst results
       Count = count + (others |> List.sumBy (fun declared -> defaultArg declared.Cases 1))
       GoesOn = goesOn || List.exists snd results }
@@ -91,7 +98,7 @@ type private Attempt =
 /// How long an engine may prepare a run, or end it, at least: no test runs meanwhile.
 let private preparing = TimeSpan.FromSeconds 60.
 
-let private attempt (limit: TimeSpan) (engine: Engine) (cases: EngineCase list option) : Attempt =
+let private attempt (live: LiveResults) (limit: TimeSpan) (engine: Engine) (cases: EngineCase list option) : Attempt =
     use told = new BlockingCollection<Progress>()
     let cancel = new CancellationTokenSource()
     let tell (progress: Progress) = try told.Add progress with :? InvalidOperationException | :? ObjectDisposedException -> ()
@@ -107,17 +114,26 @@ let private attempt (limit: TimeSpan) (engine: Engine) (cases: EngineCase list o
         thread.Interrupt()
     let ranOf (name, categories, outcome, took, output) : Ran =
         { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = categories; Outcome = outcome; Output = output; Took = took }
+    let heard = Stopwatch()
     let rec follow (ran: Ran list) (under: string list) =
         let next = ref Unchecked.defaultof<Progress>
-        if told.TryTake(next, (if List.isEmpty under then max limit preparing else limit)) then
+        let patience = if List.isEmpty under then max limit preparing else limit
+        let wait = min (patience - heard.Elapsed) (live.Look())
+        if told.TryTake(next, max TimeSpan.Zero wait) then
+            heard.Restart()
             match next.Value with
             | Began name -> follow ran (under @ [ name ])
-            | Ended (name, categories, outcome, took, output) -> follow (ranOf (name, categories, outcome, took, output) :: ran) (under |> List.filter ((<>) name))
+            | Ended (name, categories, outcome, took, output) ->
+                let one = ranOf (name, categories, outcome, took, output)
+                live.Tell one
+                follow (one :: ran) (under |> List.filter ((<>) name))
         elif told.IsCompleted then { Told = List.rev ran; Hung = None; MayGoOn = false }
+        elif heard.Elapsed < patience then follow ran under
         else
             stop ()
             { Told = List.rev ran; Hung = Some under; MayGoOn = not (thread.Join Limited.grace) }
     thread.Start()
+    heard.Start()
     try
         follow [] []
     with _ ->
@@ -127,8 +143,8 @@ let private attempt (limit: TimeSpan) (engine: Engine) (cases: EngineCase list o
         reraise ()
 
 /// Runs cases; where one hangs, those that had not begun run anew without it.
-let rec private runCases (limit: TimeSpan) (engine: Engine) (all: EngineCase list) (cases: EngineCase list option) : (Ran * bool) list =
-    let attempted = attempt limit engine cases
+let rec private runCases (live: LiveResults) (limit: TimeSpan) (engine: Engine) (all: EngineCase list) (cases: EngineCase list option) : (Ran * bool) list =
+    let attempted = attempt live limit engine cases
     let ended = attempted.Told |> List.map (fun ran -> ran, false)
     match attempted.Hung with
     | None -> ended
@@ -137,19 +153,22 @@ let rec private runCases (limit: TimeSpan) (engine: Engine) (all: EngineCase lis
         let hung: (Ran * bool) list =
             names |> List.map (fun name ->
                 { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = []; Outcome = TimedOut limit; Output = ""; Took = limit }, attempted.MayGoOn)
+        hung |> List.iter (fst >> live.Tell)
         let over = set (names @ (attempted.Told |> List.map (fun ran -> ran.Name)))
         let isOver (case: EngineCase) = over.Contains case.Name || over |> Set.exists (fun name -> name.StartsWith(case.Name + "(", StringComparison.Ordinal))
         match defaultArg cases all |> List.filter (isOver >> not) with
         | [] -> ended @ hung
         | _ when List.isEmpty under -> ended @ hung
-        | left -> ended @ hung @ runCases limit engine all (Some left)
+        | left -> ended @ hung @ runCases live limit engine all (Some left)
 
-let private runEngine (filter: Filter) (limit: TimeSpan) (engine: Engine) : SuiteRun =
+let private runEngine (live: LiveResults) (filter: Filter) (limit: TimeSpan) (engine: Engine) : SuiteRun =
     let ranAs (name: string) (outcome: Outcome) (took: TimeSpan) : Ran =
         { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = []; Outcome = outcome; Output = ""; Took = took }
     let finding (outcome: Outcome) (goesOn: bool) =
-        { Results = [ ranAs (engine.Assembly + " (finding its tests)") outcome TimeSpan.Zero ]; Count = 0; GoesOn = goesOn }
-    match Limited.run limit (fun _ -> engine.Find()) with
+        let ran = ranAs (engine.Assembly + " (finding its tests)") outcome TimeSpan.Zero
+        live.Tell ran
+        { Results = [ ran ]; Count = 0; GoesOn = goesOn }
+    match Limited.runBeside live.Look limit (fun _ -> engine.Find()) with
     | Limited.Ended (Error e) -> finding (TestsFailure.outcomeOf e) false
     | Limited.OutOfTime goesOn -> finding (TimedOut limit) goesOn
     | Limited.Ended (Ok []) -> { Results = []; Count = 0; GoesOn = false }
@@ -158,11 +177,12 @@ let private runEngine (filter: Filter) (limit: TimeSpan) (engine: Engine) : Suit
         // As their author wants them where all are meant; else one that is explicit runs where its whole name is given.
         let isLeft (case: EngineCase) = case.IsExplicit && not (isNamed case.Name filter)
         let results =
-            if meant.Length = all.Length && filter = everyTest then runCases limit engine all None
+            if meant.Length = all.Length && filter = everyTest then runCases live limit engine all None
             else
                 let left, run = meant |> List.partition isLeft
                 let skipped = left |> List.map (fun case -> { ranAs case.Name (Skipped "explicit: it runs where its whole name is given") TimeSpan.Zero with Categories = case.Categories }, false)
-                skipped @ (if List.isEmpty run then [] else runCases limit engine all (Some run))
+                skipped |> List.iter (fst >> live.Tell)
+                skipped @ (if List.isEmpty run then [] else runCases live limit engine all (Some run))
         { Results = List.map fst results; Count = all.Length; GoesOn = List.exists snd results }
 
 /// Frameworks put their own writers in the place of the console's, and some leave them there.
@@ -174,11 +194,11 @@ let private withConsole (work: unit -> 'T) : 'T =
         Console.SetOut output
         Console.SetError error
 
-/// Runs the tests that a filter selects, except those in assemblies that are as is said.
-let run (filter: Filter) (known: Map<string, string>) (limit: TimeSpan) : Run =
+/// Runs the tests that a filter selects, except those in assemblies that are as is said. What comes of each is told as soon as it is known.
+let run (live: LiveResults) (filter: Filter) (known: Map<string, string>) (limit: TimeSpan) : Run =
     let watch = Stopwatch.StartNew()
     let found = find known
-    let ran = withConsole (fun () -> (found.Suites |> List.map (runSuite filter limit)) @ (found.Engines |> List.map (runEngine filter limit)))
+    let ran = withConsole (fun () -> (found.Suites |> List.map (runSuite live filter limit)) @ (found.Engines |> List.map (runEngine live filter limit)))
     let all = ran |> List.collect (fun suite -> suite.Results)
     { Ran = all
       Took = watch.Elapsed

@@ -12,7 +12,7 @@ use mainstay_engine::{CommandStatus, Followed};
 use mainstay_log::StoredOutcome;
 use mainstay_model::{
     Admission, AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq,
-    Session, SessionCommand, SessionId, SessionState,
+    Session, SessionCommand, SessionId, SessionState, TestNews, TestProgress,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -209,6 +209,7 @@ struct Heard {
     seen: Seq,
     /// None where its client wants to hear nothing.
     events: Option<Followed>,
+    tests: TestNews,
 }
 
 /// Something a command does.
@@ -218,8 +219,8 @@ enum Word {
 }
 
 impl Word {
-    /// What an event says of a command.
-    fn of(event: &Event, command: &CommandId) -> Option<Self> {
+    /// What an event says of a command; of tests that run what is new.
+    fn of(event: &Event, command: &CommandId, tests: &mut TestNews) -> Option<Self> {
         if event.metadata.correlation.as_ref() != Some(command) {
             return None;
         }
@@ -228,7 +229,14 @@ impl Word {
         } else if let EventBody::OutputDisplayed { display, .. } = &event.body
             && !display.is_value
         {
-            Some(Self::Printed(display.data.words().into_owned()))
+            let text = match tests.of(display) {
+                None => display.data.words().into_owned(),
+                Some(news) if news.is_empty() && TestProgress::shown(display).is_some() => {
+                    display.data.text().lines().next().unwrap_or_default().to_owned()
+                }
+                Some(news) => news,
+            };
+            (!text.is_empty()).then_some(Self::Printed(text))
         } else if let EventBody::AskRaised(_) = &event.body {
             Some(Self::Asked)
         } else {
@@ -244,7 +252,7 @@ impl Heard {
             true => Some(call.client().subscribe(running.session, seen).await?),
             false => None,
         };
-        Ok(Self { seen, events })
+        Ok(Self { seen, events, tests: TestNews::default() })
     }
 
     /// What it does next; none where nobody wants to hear it.
@@ -253,7 +261,7 @@ impl Heard {
         loop {
             let event = events.next().await.ok()?;
             self.seen = event.seq;
-            if let Some(word) = Word::of(&event, command) {
+            if let Some(word) = Word::of(&event, command, &mut self.tests) {
                 return Some(word);
             }
         }
@@ -270,7 +278,7 @@ impl Heard {
             let Some(last) = page.last() else { break };
             self.seen = last.seq;
             for event in &page {
-                match Word::of(event, &running.command) {
+                match Word::of(event, &running.command, &mut self.tests) {
                     Some(Word::Printed(text)) => call.say(shortened(text, TEXT_BYTES)).await,
                     Some(Word::Asked) | None => {}
                 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use axum::extract::Path;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use mainstay_model::display::{HTML, MimeType, SVG, TABLE, TESTS};
+use mainstay_model::display::{HTML, MimeType, SVG, TABLE, TEST_PROGRESS, TESTS};
 use mainstay_model::entry::FORMS;
 use mainstay_model::{Base64, Bundle, Error, EventBody, Form, Seq, SessionId};
 use maud::{Markup, html};
@@ -94,7 +94,8 @@ fn is_short(form: &Form) -> bool {
 
 /// What programs read of it: data, and descriptions of charts. What tests came to the text says.
 fn descriptions(data: &Bundle) -> impl Iterator<Item = (&MimeType, &Value)> {
-    data.forms().filter(|(kind, _)| kind.as_str() != TESTS).filter_map(|(kind, form)| match form {
+    let is_of_tests = |kind: &MimeType| [TESTS, TEST_PROGRESS].contains(&kind.as_str());
+    data.forms().filter(move |(kind, _)| !is_of_tests(kind)).filter_map(|(kind, form)| match form {
         Form::Json(value) => Some((kind, value)),
         Form::Text(_) | Form::Binary(_) => None,
     })

@@ -54,6 +54,8 @@ const DISPLAY: &[SourceFile] = sources!["display/":
     "EnginePlatform.fs"
     "Engines.fs"
     "TestsFinding.fs"
+    "TestsWords.fs"
+    "TestsProgress.fs"
     "TestsRunning.fs"
     "TestsReport.fs"
     "Mainstay.fs"

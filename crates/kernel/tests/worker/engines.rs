@@ -189,15 +189,31 @@ async fn compiled_tests_are_listed_as_their_engines_know_them() {
     ");
 }
 
-#[tokio::test]
-async fn a_compiled_test_that_hangs_is_given_up_and_the_others_run() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks/Hanging.Tests.fs");
+/// Refers to a library of tests of NUnit, whose source is in `frameworks/`.
+async fn session_of_library(name: &str, folder: &Path) -> Session {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/frameworks/{name}.fs"));
     let nunit = built().join("NU/bin/Debug/net10.0/nunit.framework.dll");
-    let folder = tempfile::tempdir().unwrap();
-    let library = folder.path().join("Hanging.Tests.dll");
+    let library = folder.join(format!("{name}.dll"));
     testing::compile(&source, &library, [nunit.clone()].into_iter());
     let mut session = Session::start().await;
     session.defines(&format!("#r @\"{}\"\n#r @\"{}\"", nunit.display(), library.display())).await;
+    session
+}
+
+#[tokio::test]
+async fn a_result_of_an_engine_is_told_while_the_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session_of_library("Asking.Tests", folder.path()).await;
+    let (told, lines, run) = testing::told_while_it_runs(&mut session).await;
+    assert_eq!(told[0], "NUnit Asking.Tests.adds before: passed");
+    assert!(lines.contains("\nfailed   Asking.Tests.fails after ("), "{lines}");
+    assert_eq!((run.passed, run.failed), (2, 1));
+}
+
+#[tokio::test]
+async fn a_compiled_test_that_hangs_is_given_up_and_the_others_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session_of_library("Hanging.Tests", folder.path()).await;
     let limit = TestTimeout::new(2000);
     let run = session.test(&TestSelection { timeout_ms: limit, ..TestSelection::default() }).await.run;
     insta::assert_snapshot!(testing::lines(&run), @r"

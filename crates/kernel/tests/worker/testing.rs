@@ -9,7 +9,9 @@ use std::process::Command as Program;
 use std::sync::OnceLock;
 
 use mainstay_engine::query::{KernelQuery, Tests};
-use mainstay_model::{TestFailure, TestOutcome, TestResult, TestRun, TestSelection, TestTimeout};
+use mainstay_model::{
+    Display, TestFailure, TestOutcome, TestProgress, TestResult, TestRun, TestSelection, TestTimeout,
+};
 
 use super::displays::Out;
 use super::*;
@@ -135,6 +137,54 @@ impl Session {
             KernelQuery::Tests { pattern: pattern.map(str::to_owned), category: category.map(str::to_owned) };
         soon(self.worker.runner.kernel().unwrap().query(query)).await.unwrap().tests().unwrap()
     }
+}
+
+/// Runs tests of which the second waits to be answered, which it is once the first is told to have ended. A line for each result by the
+/// displays in which it was told, the lines that people were told, and the report.
+pub(super) async fn told_while_it_runs(session: &mut Session) -> (Vec<String>, String, TestRun) {
+    let job = session.submit("Mainstay.Tests.run(progressMs = 1)").await;
+    let (mut asked, mut shown) = (None, Vec::<Display>::new());
+    loop {
+        match soon(session.worker.notices.recv()).await.unwrap() {
+            RunnerNotice::Asks { ask, .. } => asked = Some(ask),
+            RunnerNotice::Display { display, .. } => shown.push(*display),
+            RunnerNotice::Finished { job: ended, report } if ended == job => {
+                assert_eq!(report.ending, JobEnding::Completed);
+                break;
+            }
+            _ => {}
+        }
+        if !shown.is_empty()
+            && let Some(ask) = asked.take()
+        {
+            session.worker.runner.process().answer(ask, Ok(json!("go on"))).await;
+        }
+    }
+    let report = shown.pop().unwrap();
+    assert!(shown.iter().all(|display| display.id.is_some() && display.id == report.id), "it replaces them");
+    let progress: Vec<_> = shown.iter().map(|display| TestProgress::shown(display).unwrap()).collect();
+    let nth = |number: usize| u64::try_from(number).unwrap();
+    assert!(progress.iter().enumerate().all(|(index, one)| one.nth == nth(index + 1)), "{progress:?}");
+    let results = progress.iter().map(|one| one.tests.iter().map(line).collect::<Vec<_>>().join("; "));
+    let lines: Vec<_> = progress.iter().map(|one| &*one.lines).filter(|lines| !lines.is_empty()).collect();
+    assert!(progress.last().unwrap().has_told_all);
+    (results.collect(), lines.join("\n"), TestRun::shown(&report).unwrap())
+}
+
+#[tokio::test]
+async fn a_result_is_told_while_the_run_goes_on() {
+    let mut session = Session::start().await;
+    session.defines(&nunit()).await;
+    session
+        .defines("[<Test>]\nlet adds () = ()\n[<Test>]\nlet waits () = stdin.ReadLine() |> ignore\n[<Test>]\nlet fails () = Assert.Fail \"no\"")
+        .await;
+    let (told, lines, run) = told_while_it_runs(&mut session).await;
+    assert_eq!(told[0], "NUnit adds: passed", "the next waited");
+    assert_eq!(told.join("; ").split("; ").filter(|line| !line.is_empty()).count(), 3, "{told:?}");
+    assert!(lines.starts_with("passed   adds (") && lines.contains("\n2 passed, 1 failed in "), "{lines}");
+    assert_eq!((run.passed, run.failed, run.tests.len()), (2, 1, 3));
+    let (shown, _) = session.outputs("Mainstay.Tests.run(pattern = \"adds\", progressMs = 0)").await;
+    assert!(matches!(&shown[..], [Out::Shown(Display { id: None, .. })]), "{shown:?}");
 }
 
 /// A line for each test, without what differs from run to run.

@@ -10,7 +10,7 @@ use mainstay_gateway::rpc::api::{Eval as EvalCall, Sent};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::EvalView;
 use mainstay_model::{
-    Admission, CommandId, CommandLine, Error, Event, EventBody, OutputStream, Seq, SessionState,
+    Admission, CommandId, CommandLine, Display, Error, Event, EventBody, OutputStream, Seq, SessionState,
 };
 
 use super::awaiting::{Awaited, Shown};
@@ -22,7 +22,7 @@ use super::session::startup_text;
 use super::target::{Target, has_settled, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, BegunLine, Paint, Surface, display_text, eval_summary, value_text};
+use crate::terminal::{self, BegunLine, DisplaySequence, Paint, Surface, eval_summary, value_text};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -175,6 +175,7 @@ pub(super) struct Run {
     begun: BegunLine,
     /// Whether what it has printed last has no end of line.
     is_inside_line: bool,
+    displays: DisplaySequence,
 }
 
 /// What came of an eval.
@@ -225,6 +226,7 @@ impl Shown for Run {
         if event.metadata.correlation.as_ref() != Some(command) {
             return;
         }
+        self.displays.clear_status();
         if let EventBody::EvalRequested { .. } = &event.body {
             self.has_begun = true;
         }
@@ -243,9 +245,7 @@ impl Shown for Run {
             && self.has_begun
             && !display.is_value
         {
-            let text = display_text(display, Surface::stdout());
-            let start = if self.is_inside_line { "\n" } else { "" };
-            self.print(OutputStream::Stdout, &format!("{start}{text}"));
+            self.show(display);
         }
     }
 
@@ -261,6 +261,7 @@ impl Run {
             has_begun: false,
             begun: BegunLine::default(),
             is_inside_line: false,
+            displays: DisplaySequence::default(),
         }
     }
 
@@ -314,6 +315,21 @@ impl Run {
             eprint!("{}", eval_summary(&eval, own_exit, &text, Paint::stderr()));
         }
         Ok(Answer { eval, own_exit })
+    }
+
+    fn show(&mut self, display: &Display) {
+        if self.show == Show::Nothing {
+            return;
+        }
+        let text = self.displays.text(display, Surface::stdout());
+        if !text.is_empty() {
+            let start = if self.is_inside_line { "\n" } else { "" };
+            self.print(OutputStream::Stdout, &format!("{start}{text}"));
+        }
+        // A line that has no end yet would be written over.
+        if !self.is_inside_line {
+            self.displays.show_status(display);
+        }
     }
 
     fn print(&mut self, stream: OutputStream, text: &str) {

@@ -11,7 +11,7 @@ use mainstay_gateway::view::{BroughtView, EvalView};
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Admission, AgentState, AskId, CommandId, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
+    Admission, AgentState, AskId, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
 };
 use tokio::time::sleep;
 
@@ -22,7 +22,8 @@ use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
 use crate::link::{Heard, is_loss};
 use crate::terminal::{
-    BegunLine, Paint, RewrittenLine, Surface, Tone, display_text, eval_summary, note, printable, value_text,
+    BegunLine, DisplaySequence, Paint, RewrittenLine, Surface, Tone, eval_summary, note, printable,
+    value_text,
 };
 
 /// Code that has not begun after this long is said to wait.
@@ -61,6 +62,7 @@ pub(super) struct Progress {
     was_killed: bool,
     /// What is shown of its output.
     begun: BegunLine,
+    displays: DisplaySequence,
     asks: OwnAsks,
     /// Who was asked here leaves the answer to others.
     is_left_to_others: bool,
@@ -305,12 +307,12 @@ impl Repl {
             progress.has_begun |= talk.has_begun();
             return;
         }
+        progress.displays.clear_status();
         match &event.body {
             EventBody::EvalRequested { .. } => progress.has_begun = true,
             EventBody::OutputProduced { stream, text, .. } => progress.print(*stream, text),
             EventBody::OutputDisplayed { display, .. } if !display.is_value => {
-                progress.end_line();
-                progress.print(OutputStream::Stdout, &display_text(display, Surface::stdout()));
+                progress.show(display);
             }
             // What stands on a terminal stays; what takes its place begins on a line of its own.
             EventBody::OutputCleared { .. } => progress.end_line(),
@@ -373,6 +375,7 @@ impl Progress {
             is_stopping: false,
             was_killed: false,
             begun: BegunLine::default(),
+            displays: DisplaySequence::default(),
             asks: OwnAsks::default(),
             is_left_to_others: false,
             talk: None,
@@ -434,6 +437,22 @@ impl Progress {
             OutputStream::Stderr => std::io::stderr().write_all(text.as_bytes()).unwrap_or(()),
         }
         self.begun.push(text);
+    }
+
+    /// Shows what code that was typed shows, on lines of its own.
+    fn show(&mut self, display: &Display) {
+        if self.whole.is_some() {
+            return;
+        }
+        let text = self.displays.text(display, Surface::stdout());
+        if !text.is_empty() {
+            self.end_line();
+            self.print(OutputStream::Stdout, &text);
+        }
+        // A line that has no end yet would be written over.
+        if !self.begun.is_begun() {
+            self.displays.show_status(display);
+        }
     }
 
     /// Whether an event follows from our code or our Ctrl-C.

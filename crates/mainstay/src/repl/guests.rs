@@ -10,7 +10,7 @@ use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
 use crate::telling::{Teller, Told};
-use crate::terminal::{Paint, Surface, Tone, diagnostic_text, display_text, printable};
+use crate::terminal::{DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable};
 
 /// Follows the jobs of others.
 pub(super) struct Guests {
@@ -18,6 +18,7 @@ pub(super) struct Guests {
     jobs: HashMap<JobId, Guest>,
     /// What an agent does for someone.
     talk: Option<Talk>,
+    displays: DisplaySequence,
 }
 
 /// Someone for whom an agent works.
@@ -38,7 +39,7 @@ struct Guest {
 impl Guests {
     /// Nobody yet.
     pub(super) fn new(paint: Paint) -> Self {
-        Self { paint, jobs: HashMap::new(), talk: None }
+        Self { paint, jobs: HashMap::new(), talk: None, displays: DisplaySequence::default() }
     }
 
     /// Who runs code, or has an agent work, if someone else does.
@@ -57,7 +58,7 @@ impl Guests {
             EventBody::OutputProduced { job: None, text, .. } => text.clone(),
             EventBody::OutputDisplayed { job, display } if !display.is_value => {
                 // While the prompt is open a picture would be drawn over.
-                let text = display_text(display, Surface::LINES);
+                let text = self.displays.text(display, Surface::LINES);
                 match job {
                     Some(job) => self.shown(*job, &text),
                     None => text,

@@ -10,6 +10,7 @@ mod begun;
 mod displays;
 mod pictures;
 mod rewritten;
+mod sequence;
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -21,6 +22,7 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) use self::begun::BegunLine;
 pub(crate) use self::displays::{Surface, display_text, value_text};
 pub(crate) use self::rewritten::RewrittenLine;
+pub(crate) use self::sequence::DisplaySequence;
 
 /// A colour by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
