@@ -6,6 +6,9 @@ mod support;
 #[allow(dead_code, reason = "other tests type more")]
 mod terminal;
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::Value;
 use support::{World, nunit};
 use terminal::Terminal;
@@ -32,8 +35,9 @@ impl World {
     }
 }
 
-/// What differs from run to run.
+/// What differs from run to run. On a slow machine what takes milliseconds takes seconds.
 fn without_times(text: &str) -> String {
+    let text = text.lines().map(in_milliseconds).collect::<Vec<_>>().join("\n");
     let mut words = text.split(' ').peekable();
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
@@ -48,13 +52,23 @@ fn without_times(text: &str) -> String {
     kept.join(" ")
 }
 
+/// A line in which a time in seconds at its end is one in milliseconds.
+fn in_milliseconds(line: &str) -> String {
+    let seconds = line.strip_suffix(" s").and_then(|rest| rest.rsplit_once(' '));
+    match seconds.filter(|(_, number)| number.parse::<f64>().is_ok()) {
+        Some((rest, _)) => format!("{rest} 1 ms"),
+        None => line.to_owned(),
+    }
+}
+
 #[test]
 fn tests_that_fail_are_told_and_are_the_exit_code() {
     let world = World::with_tests(SUMS);
     let all = world.run(["test"]);
     assert_eq!((all.code, all.stderr.as_str()), (1, ""));
-    insta::assert_snapshot!(without_times(&all.stdout), @"
-    adding
+    // What a test prints comes when it does, before or behind the results of those before it.
+    assert_eq!(all.stdout.lines().filter(|line| *line == "adding").count(), 1);
+    insta::assert_snapshot!(without_times(&all.stdout.replace("adding\n", "")), @"
     passed   one and one (N ms)
     failed   two and two (N ms)
         Expected: 5
@@ -66,6 +80,42 @@ fn tests_that_fail_are_told_and_are_the_exit_code() {
     let good = world.run(["test", "ONE"]);
     assert_eq!(good.code, 0, "{good:?}");
     assert_eq!(world.run(["test", "--category", "Wrong", "one"]).code, 1, "there is none of both");
+}
+
+/// A test that ends, and one that waits for an answer to what it asks.
+const ASKS: &str = "[<Test>]
+let adds () = ()
+[<Test>]
+let asks () = stdin.ReadLine() |> ignore";
+
+#[test]
+fn a_pipe_has_each_result_as_soon_as_it_is_known() {
+    let world = World::with_tests(ASKS);
+    let mut child = world.command().arg("test").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!(without_times(&lines.next().unwrap()), "passed   adds (N ms)");
+    child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    let rest: Vec<String> = lines.map(|line| without_times(&line)).collect();
+    assert_eq!(rest[0], "passed   asks (N ms)");
+    assert!(rest.len() == 2 && rest[1].starts_with("2 passed in "), "each is told once: {rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_terminal_says_how_far_the_tests_are_until_they_have_ended() {
+    let world = World::with_tests(
+        "[<Test>]
+let adds () = ()
+[<Test>]
+let waits () = while not (System.IO.File.Exists \"go on\") do System.Threading.Thread.Sleep 10",
+    );
+    let mut command = world.command();
+    command.arg("test");
+    let terminal = Terminal::run(&command);
+    terminal.wait_for("running: 1 passed, after");
+    std::fs::write(world.work().join("go on"), "").unwrap();
+    terminal.wait_for("2 passed in");
+    assert!(!terminal.screen().contains("running:"), "{}", terminal.screen());
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelQuery, Test, Tests};
 use mainstay_model::{
-    Action, Error, SessionCommand, TestFailure, TestOutcome, TestResult, TestRun, TestSelection, TestTimeout,
+    Action, Error, SessionCommand, TestFailure, TestOutcome, TestProgress, TestResult, TestRun,
+    TestSelection, TestTimeout,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,7 +144,7 @@ impl From<EvalView> for RunAnswer {
     fn from(view: EvalView) -> Self {
         let run = view.displays.iter().find_map(|shown| TestRun::shown(&shown.display));
         let error = if run.is_some() { None } else { Some(why_none(&view)) };
-        let run = run.unwrap_or_default();
+        let run = run.or_else(|| until_cut_off(&view)).unwrap_or_default();
         let success = view.success && run.succeeded();
         let others: Vec<_> =
             run.tests.into_iter().filter(|test| !matches!(test.outcome, TestOutcome::Passed)).collect();
@@ -167,6 +168,13 @@ impl From<EvalView> for RunAnswer {
             error,
         }
     }
+}
+
+/// How many tests had ended when a run was cut off.
+fn until_cut_off(view: &EvalView) -> Option<TestRun> {
+    let progress = view.displays.iter().find_map(|shown| TestProgress::shown(&shown.display))?;
+    let TestProgress { passed, failed, timed_out, skipped, .. } = progress;
+    Some(TestRun { passed, failed, timed_out, skipped, ..TestRun::default() })
 }
 
 /// Why a run told nothing of its tests.

@@ -375,6 +375,23 @@ fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
 }
 
 #[test]
+fn how_far_tests_are_stands_in_one_place_until_their_report_does() {
+    let mut story = Story::default();
+    let job = story.eval("Mainstay.Tests.run()");
+    let mut shows = |data: Value| {
+        let body = json!({ "job": job, "id": "tests-1", "data": data });
+        story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
+        story.shown()
+    };
+    let progress = json!({ "nth": 1, "passed": 1, "failed": 0, "timedOut": 0, "skipped": 0, "tests": [] });
+    let words = "running: 1 passed";
+    let runs = shows(json!({ "text/plain": words, "application/vnd.mainstay.test-progress+json": progress }));
+    assert!(runs.contains(words) && !runs.contains("test-progress"), "{runs}");
+    let ended = shows(json!({ "text/plain": "1 passed in 3 ms", "application/vnd.mainstay.tests+json": {} }));
+    assert!(ended.contains("1 passed in 3 ms") && !ended.contains(words), "{ended}");
+}
+
+#[test]
 fn a_picture_is_as_wide_as_its_code_says() {
     let mut story = Story::default();
     let job = story.eval("Image(data=dot, width=120)");

@@ -36,9 +36,9 @@ use mainstay_engine::runner::{
 };
 use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{
-    AskId, Binding, BuildReport, Diagnostic, Display, Error, EvalResult, JobEnding, JobId, JobReport,
-    OutputStream, Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity, TextPosition,
-    WorkerExit,
+    AskId, Binding, BuildReport, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
+    JobReport, OutputStream, Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity,
+    TextPosition, WorkerExit,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
@@ -251,6 +251,9 @@ impl Worker {
     async fn outcome(&self, job: JobId, code: &str) -> (JobEnding, EvalResult) {
         let completed = |result| (JobEnding::Completed, result);
         let quoted = code.split('"').nth(1).unwrap_or_default();
+        if code.starts_with("Mainstay.Tests.run(") && ["one by one", "cut off"].contains(&quoted) {
+            return self.run_one_by_one(job, quoted == "cut off").await;
+        }
         if code.starts_with("Mainstay.Tests.run(") {
             self.show(job, json!({ "text/plain": "…", "application/vnd.mainstay.tests+json": test_run() }))
                 .await;
@@ -334,9 +337,36 @@ impl Worker {
         }
     }
 
+    /// Tells of tests as they end; where the run is cut off, its report does not come.
+    async fn run_one_by_one(&self, job: JobId, is_cut_off: bool) -> (JobEnding, EvalResult) {
+        let progress = |nth: u64, lines: &str, has_told_all: bool| {
+            let form = json!({
+                "nth": nth, "passed": nth, "failed": 1, "timedOut": 0, "skipped": 0, "tests": [],
+                "lines": lines, "hasToldAll": has_told_all,
+            });
+            let words = format!("running: {nth} passed, 1 failed\nfailed   adds");
+            json!({ "text/plain": words, "application/vnd.mainstay.test-progress+json": form })
+        };
+        let shown = [
+            progress(1, "failed   adds (1 ms)", false),
+            progress(2, "", false),
+            progress(3, "3 passed, 1 failed in 2 ms", true),
+            json!({ "text/plain": "the report", "application/vnd.mainstay.tests+json": test_run() }),
+        ];
+        for forms in shown.into_iter().take(if is_cut_off { 2 } else { 4 }) {
+            self.show_as(DisplayId::new("tests-1").ok(), job, forms).await;
+        }
+        let ending = if is_cut_off { JobEnding::Interrupted { kept: 0 } } else { JobEnding::Completed };
+        (ending, EvalResult::default())
+    }
+
     async fn show(&self, job: JobId, forms: Value) {
+        self.show_as(None, job, forms).await;
+    }
+
+    async fn show_as(&self, id: Option<DisplayId>, job: JobId, forms: Value) {
         let data = serde_json::from_value(forms).unwrap();
-        let display = Box::new(Display { id: None, is_value: false, is_update: false, data });
+        let display = Box::new(Display { id, is_value: false, is_update: false, data });
         self.notices.send(RunnerNotice::Display { job: Some(job), display }).await.ok();
     }
 

@@ -36,6 +36,31 @@ async fn all_that_was_shown_is_told_before_the_answer() {
 }
 
 #[tokio::test]
+async fn results_of_tests_are_told_once_and_while_the_run_goes_on() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let run = agent.call("run_tests", json!({ "pattern": "one by one" })).await;
+    assert_eq!((&run.structured["passed"], run.structured.get("error")), (&json!(1), None));
+    let mut heard = agent.service.service().heard.subscribe();
+    let all = heard.wait_for(|heard| heard.len() == 3);
+    let told: Vec<String> = timeout(Duration::from_secs(10), all)
+        .await
+        .unwrap()
+        .unwrap()
+        .iter()
+        .map(|(_, said)| said.clone())
+        .collect();
+    assert_eq!(
+        told,
+        ["failed   adds (1 ms)", "running: 2 passed, 1 failed", "3 passed, 1 failed in 2 ms"],
+        "and not the report, which is the answer"
+    );
+    let cut_off = agent.call("run_tests", json!({ "pattern": "cut off" })).await;
+    assert!(cut_off.is_error && cut_off.text.contains("passed 2, failed 1"), "{cut_off:?}");
+    assert_eq!((&cut_off.structured["success"], &cut_off.structured["passed"]), (&json!(false), &json!(2)));
+}
+
+#[tokio::test]
 async fn a_session_that_takes_its_time_to_start_is_told_of() {
     let home = Home::new().await;
     let agent = home.agent_in("slow").await;

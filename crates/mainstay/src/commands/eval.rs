@@ -245,7 +245,7 @@ impl Shown for Run {
             && self.has_begun
             && !display.is_value
         {
-            self.show(display);
+            self.show(display, questions);
         }
     }
 
@@ -317,7 +317,7 @@ impl Run {
         Ok(Answer { eval, own_exit })
     }
 
-    fn show(&mut self, display: &Display) {
+    fn show(&mut self, display: &Display, questions: &Questions) {
         if self.show == Show::Nothing {
             return;
         }
@@ -326,8 +326,8 @@ impl Run {
             let start = if self.is_inside_line { "\n" } else { "" };
             self.print(OutputStream::Stdout, &format!("{start}{text}"));
         }
-        // A line that has no end yet would be written over.
-        if !self.is_inside_line {
+        // A line that has no end yet would be written over, and so would a question.
+        if !self.is_inside_line && !questions.are_open() {
             self.displays.show_status(display);
         }
     }

@@ -89,6 +89,11 @@ impl Questions {
         }
     }
 
+    /// Whether an answer is waited for.
+    pub(super) fn are_open(&self) -> bool {
+        self.asks.open().is_some()
+    }
+
     fn ask(&mut self, begun: &mut BegunLine) {
         let Some(ask) = self.asks.open().filter(|ask| self.asked != Some(ask.ask)) else { return };
         self.asked = Some(ask.ask);

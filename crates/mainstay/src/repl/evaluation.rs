@@ -449,8 +449,8 @@ impl Progress {
             self.end_line();
             self.print(OutputStream::Stdout, &text);
         }
-        // A line that has no end yet would be written over.
-        if !self.begun.is_begun() {
+        // A line that has no end yet would be written over, and so would a question.
+        if !self.begun.is_begun() && self.open_ask().is_none() {
             self.displays.show_status(display);
         }
     }
