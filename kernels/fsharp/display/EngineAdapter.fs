@@ -42,7 +42,7 @@ let private outcomeOf (assertion: string) (result: obj) : Outcome =
     | _ -> Skipped(if message = "" then "not run" else message)
 
 /// `adapter` is the file of the adapter.
-let engine (framework: string) (assertion: string) (adapter: string) (load: string -> Assembly) (assembly: Assembly) : Engine =
+let engine (framework: string) (assertion: string) (adapter: string) (load: string -> Assembly) (source: Source) : Engine =
     let platform = load "Microsoft.VisualStudio.TestPlatform.ObjectModel"
     let common = platform.GetExportedTypes()
     let face (name: string) = common |> Array.find (fun kind -> kind.Name = name)
@@ -65,12 +65,14 @@ let engine (framework: string) (assertion: string) (adapter: string) (load: stri
         let logger = implementing (face "IMessageLogger") (fun _ arguments -> note arguments; null)
         let sink = implementing (face "ITestCaseDiscoverySink") (fun _ arguments -> take arguments.[0]; null)
         let context = having (face "IDiscoveryContext") [ ("RunSettings", settings) ]
-        call (instance (face "ITestDiscoverer")) "DiscoverTests" [ [| assembly.Location |]; context; logger; sink ] |> ignore
+        call (instance (face "ITestDiscoverer")) "DiscoverTests" [ [| source.Assembly.Location |]; context; logger; sink ] |> ignore
         if found.Count = 0 && complaints.Count > 0 then failwith (String.Join("\n", complaints))
         List.ofSeq found
 
+    let found = lazy (find ())
+
     let run (meant: EngineCase list option) (tell: Progress -> unit) (token: CancellationToken) =
-        let cases = meant |> Option.defaultWith find |> List.map (fun case -> case.Key)
+        let cases = meant |> Option.defaultWith found.Force |> List.map (fun case -> case.Key)
         let executor = instance (face "ITestExecutor")
         let folder = Path.GetTempPath()
         let context =
@@ -93,4 +95,4 @@ let engine (framework: string) (assertion: string) (adapter: string) (load: stri
         use _stopping = token.Register(fun () -> try call executor "Cancel" [] |> ignore with _ -> ())
         call executor "RunTests" [ arrayOf (face "TestCase") cases; context; handle ] |> ignore
 
-    { Framework = framework; Assembly = assembly.GetName().Name; Find = find; Run = run }
+    { Framework = framework; Source = source; Find = found.Force; Run = run }

@@ -128,6 +128,12 @@ let arrayOf (kind: Type) (values: obj list) : obj =
     values |> List.iteri (fun index value -> array.SetValue(value, index))
     box array
 
+/// A list of F# of a type that is known by name only.
+let listOf (kind: Type) (values: obj list) : obj =
+    let listed = typedefof<list<_>>.MakeGenericType kind
+    let cons = listed.GetMethod "Cons"
+    List.foldBack (fun value rest -> cons.Invoke(null, [| value; rest |])) values (listed.GetProperty("Empty").GetValue null)
+
 /// The public static method with this name and the fewest parameters of whatever public type of an assembly.
 let staticMethods (assembly: Assembly) (name: string) : MethodInfo list =
     assembly.GetExportedTypes()

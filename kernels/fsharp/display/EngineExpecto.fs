@@ -31,16 +31,13 @@ let private failureOf (message: string) : Failure =
     let frames, words = message.Replace("\r\n", "\n").Split '\n' |> Array.partition isFrame
     TestsFailure.ofText "Expecto.AssertException" ((String.concat "\n" words).Trim()) (String.concat "\n" frames)
 
-let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
+/// The engine for what `root` finds: the test that has all others in it.
+let private engineOf (load: string -> Assembly) (source: Source) (find: (string -> Type) -> obj option) : Engine =
     let expecto = load "Expecto"
     let own (name: string) = typeIn expecto ("Expecto." + name)
     let evaluation = own "Impl"
 
-    let root =
-        lazy (
-            match callStatic evaluation "testFromAssemblyWithFilter" [ (fun (_: Type) -> true); assembly ] with
-            | null -> None
-            | found -> Some(get found "Value"))
+    let root = lazy (find own)
 
     let cases () =
         let ofTest (test: obj) =
@@ -94,4 +91,19 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
             wait.Invoke(null, BindingFlags.DoNotWrapExceptions, null, [| work; null; null |], null) |> ignore
         root.Value |> Option.iter (match meant with None -> evaluate | Some meant -> only meant >> evaluate)
 
-    { Framework = "Expecto"; Assembly = assembly.GetName().Name; Find = cases; Run = run }
+    { Framework = "Expecto"; Source = source; Find = cases; Run = run }
+
+let private valueOf (found: obj) = match found with null -> None | some -> Some(get some "Value")
+
+/// The engine for the tests of an assembly.
+let engine (load: string -> Assembly) (source: Source) : Engine =
+    engineOf load source (fun own -> callStatic (own "Impl") "testFromAssemblyWithFilter" [ (fun (_: Type) -> true); source.Assembly ] |> valueOf)
+
+/// The engine for the tests that these members of the session's code are; what one of them focuses is focused among all.
+let engineOfMembers (members: MemberInfo list) (load: string -> Assembly) (source: Source) : Engine =
+    engineOf load source (fun own ->
+        // Versions have it in different places.
+        let discovery = try own "Impl+TestDiscovery" with :? TypeLoadException -> own "Impl"
+        let found = members |> List.choose (fun m -> callStatic discovery "testFromMember" [ m ] |> valueOf)
+        let listed = callStatic discovery "listToTestListOption" [ listOf (own "Test") found ]
+        valueOf listed)

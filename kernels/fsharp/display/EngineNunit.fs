@@ -39,7 +39,7 @@ let private outcomeOf (result: obj) : Outcome =
         let word = match text state "Label" with "" -> status | label -> label
         Skipped(if message = "" then word.ToLowerInvariant() else message)
 
-let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
+let engine (load: string -> Assembly) (source: Source) : Engine =
     let framework = load "nunit.framework"
     let own (name: string) = typeIn framework ("NUnit.Framework." + name)
 
@@ -48,41 +48,48 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
         lazy (
             let runner = make (own "Api.NUnitTestAssemblyRunner") [ make (own "Api.DefaultTestAssemblyBuilder") [] ]
             let settings = Dictionary<string, obj>(dict [ ("NumberOfTestWorkers", box 0) ])
-            runner, call runner "Load" [ assembly; settings ])
+            runner, call runner "Load" [ source.Assembly; settings ])
+
+    let isThere (test: obj) = source.IsThere (text test "ClassName") (text test "MethodName")
 
     let find () =
         leaves (snd loaded.Value)
+        |> List.filter isThere
         |> List.map (fun test ->
-            { Name = text test "FullName"
+            { Name = source.NameOf(text test "FullName")
               Categories = categoriesOf test
               Skipped = reasonOf test
               IsExplicit = isExplicit test
               Key = box (text test "Id") })
 
     let filterOf (meant: EngineCase list option) =
+        let anyOf (ids: string list) = "<or>" + (ids |> List.map (fun id -> "<id>" + SecurityElement.Escape id + "</id>") |> String.concat "") + "</or>"
+        let filter (xml: string) = callStatic (own "Internal.TestFilter") "FromXml" [ "<filter>" + xml + "</filter>" ]
         match meant with
-        | None -> (own "Internal.TestFilter").GetField("Empty", BindingFlags.Public ||| BindingFlags.Static).GetValue null
-        | Some cases ->
-            let ids = cases |> List.map (fun case -> "<id>" + SecurityElement.Escape(string case.Key) + "</id>")
-            callStatic (own "Internal.TestFilter") "FromXml" [ "<filter><or>" + String.Join("", ids) + "</or></filter>" ]
+        | Some cases -> filter (anyOf (cases |> List.map (fun case -> string case.Key)))
+        | None ->
+            match leaves (snd loaded.Value) |> List.filter (isThere >> not) with
+            | [] -> (own "Internal.TestFilter").GetField("Empty", BindingFlags.Public ||| BindingFlags.Static).GetValue null
+            | hidden -> filter ("<not>" + anyOf (hidden |> List.map (fun test -> text test "Id")) + "</not>")
 
     let run (meant: EngineCase list option) (tell: Progress -> unit) (token: CancellationToken) =
         let runner = fst loaded.Value
+        let nameOf (test: obj) = source.NameOf(text test "FullName")
         let finished (result: obj) =
             let test = get result "Test"
             let ended (name: string) =
                 let took = match get result "Duration" with :? float as seconds -> TimeSpan.FromSeconds seconds | _ -> TimeSpan.Zero
                 tell (Ended(name, categoriesOf test, outcomeOf result, took, text result "Output"))
-            if not (isSuite test) then ended (text test "FullName")
+            if not (isSuite test) then ended (nameOf test)
             else
                 let state = get result "ResultState"
                 match text state "Status", text state "Site" with
-                | "Failed", ("SetUp" | "TearDown" as site) -> ended (text test "FullName" + (if site = "SetUp" then " (beginning)" else " (ending)"))
+                | "Failed", ("SetUp" | "TearDown" as site) -> ended (nameOf test + (if site = "SetUp" then " (beginning)" else " (ending)"))
                 | _ -> ()
         let listener =
             implementing (own "Interfaces.ITestListener") (fun m arguments ->
                 match m.Name with
-                | "TestStarted" -> if not (isSuite arguments.[0]) then tell (Began(text arguments.[0] "FullName"))
+                | "TestStarted" -> if not (isSuite arguments.[0]) then tell (Began(nameOf arguments.[0]))
                 | "TestFinished" -> finished arguments.[0]
                 | _ -> ()
                 null)
@@ -90,4 +97,4 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
         use _stopping = token.Register(fun () -> try stop () with _ -> ())
         call runner "Run" [ listener; filterOf meant ] |> ignore
 
-    { Framework = "NUnit"; Assembly = assembly.GetName().Name; Find = find; Run = run }
+    { Framework = "NUnit"; Source = source; Find = find; Run = run }

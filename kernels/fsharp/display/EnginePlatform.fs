@@ -55,7 +55,7 @@ let private outcomeOf (state: string, property: obj) : Outcome option =
     | _ -> None
 
 /// `register` adds the framework to the platform's builder, and is told which assembly has the tests where it asks.
-let engine (framework: string) (register: obj -> unit) (load: string -> Assembly) (assembly: Assembly) : Engine =
+let engine (framework: string) (register: obj -> unit) (load: string -> Assembly) (source: Source) : Engine =
     let platform = load "Microsoft.Testing.Platform"
     let types = try platform.GetTypes() with :? ReflectionTypeLoadException as e -> e.Types |> Array.filter (isNull >> not)
     let own (name: string) = types |> Array.find (fun kind -> kind.Name = name)
@@ -120,4 +120,4 @@ let engine (framework: string) (register: obj -> unit) (load: string -> Assembly
                 if state = "InProgress" then tell (Began(nameOf node all))
                 else outcomeOf (state, property) |> Option.iter (fun outcome -> tell (Ended(nameOf node all, categoriesOf all, outcome, took, output)))))
 
-    { Framework = framework; Assembly = assembly.GetName().Name; Find = find; Run = run }
+    { Framework = framework; Source = source; Find = find; Run = run }

@@ -37,13 +37,13 @@ let private optionsOf (face: Type) (values: (string * obj) list) : obj =
             null
         | _ -> null)
 
-let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
+let engine (load: string -> Assembly) (source: Source) : Engine =
     let execution, abstractions = load "xunit.execution.dotnet", load "xunit.abstractions"
     let own (name: string) = typeIn execution ("Xunit.Sdk." + name)
     let face (name: string) = typeIn abstractions ("Xunit.Abstractions." + name)
     let listening (hear: obj -> bool) = implementing (face "IMessageSink") (fun _ arguments -> box (hear arguments.[0]))
     let deaf = listening (fun _ -> true)
-    let described = make (own "ReflectionAssemblyInfo") [ assembly ]
+    let described = make (own "ReflectionAssemblyInfo") [ source.Assembly ]
 
     let find () =
         let places = implementing (face "ISourceInformationProvider") (fun m _ -> if m.Name = "Dispose" then null else having (face "ISourceInformation") [])
@@ -52,12 +52,14 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
         let hear (message: obj) =
             if isA "ITestCaseDiscoveryMessage" message then
                 let case = get message "TestCase"
-                found.Add
-                    { Name = text case "DisplayName"
-                      Categories = categoriesOf (get case "Traits")
-                      Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
-                      IsExplicit = false
-                      Key = case }
+                let place = get case "TestMethod"
+                if source.IsThere (text (get (get place "TestClass") "Class") "Name") (text (get place "Method") "Name") then
+                    found.Add
+                        { Name = source.NameOf(text case "DisplayName")
+                          Categories = categoriesOf (get case "Traits")
+                          Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
+                          IsExplicit = false
+                          Key = case }
             elif isA "IDiscoveryCompleteMessage" message then isComplete.Set()
             true
         let discoverer = make (own "XunitTestFrameworkDiscoverer") [ described; places; deaf ]
@@ -65,13 +67,16 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
         isComplete.Wait()
         List.ofSeq found
 
+    let found = lazy (find ())
+
     let run (meant: EngineCase list option) (tell: Progress -> unit) (token: CancellationToken) =
-        let cases = meant |> Option.defaultWith find |> List.map (fun case -> case.Key)
+        let cases = meant |> Option.defaultWith found.Force |> List.map (fun case -> case.Key)
+        let nameIn (message: obj) = source.NameOf(text (get message "Test") "DisplayName")
         let hear (message: obj) =
             let ended (outcome: Outcome) =
                 let categories = categoriesOf (get (get message "TestCase") "Traits")
-                tell (Ended(text (get message "Test") "DisplayName", categories, outcome, tookOf message, text message "Output"))
-            if isA "ITestStarting" message then tell (Began(text (get message "Test") "DisplayName"))
+                tell (Ended(nameIn message, categories, outcome, tookOf message, text message "Output"))
+            if isA "ITestStarting" message then tell (Began(nameIn message))
             elif isA "ITestPassed" message then ended Passed
             elif isA "ITestFailed" message then ended (Failed(failureOf message))
             elif isA "ITestSkipped" message then ended (Skipped(text message "Reason"))
@@ -79,7 +84,7 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
                 // A fixture, a class or the assembly could not be cleaned up.
                 let around = [ "TestCase", "DisplayName"; "TestClass", "Class"; "TestCollection", "DisplayName" ]
                 let name = around |> List.tryPick (fun (owner, name) -> match text (get message owner) name with "" -> None | name -> Some name)
-                tell (Ended(defaultArg name (assembly.GetName().Name) + " (ending)", [], Failed(failureOf message), TimeSpan.Zero, ""))
+                tell (Ended(defaultArg (Option.map source.NameOf name) source.Words + " (ending)", [], Failed(failureOf message), TimeSpan.Zero, ""))
             not token.IsCancellationRequested
         let runner = own "XunitTestAssemblyRunner"
         let caseFace = face "ITestCase"
@@ -92,4 +97,4 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
         finally
             call made "Dispose" [] |> ignore
 
-    { Framework = "xUnit"; Assembly = assembly.GetName().Name; Find = find; Run = run }
+    { Framework = "xUnit"; Source = source; Find = found.Force; Run = run }

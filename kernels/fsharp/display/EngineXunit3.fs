@@ -1,4 +1,5 @@
-/// xUnit 3, by the front controller that its own runners use.
+/// xUnit 3: a compiled assembly by the front controller that its own runners use; what the session's code became, which has no file, by what
+/// that controller uses.
 module internal MainstayDisplay.EngineXunit3
 
 open System
@@ -6,6 +7,7 @@ open System.Collections.Concurrent
 open System.Collections.Generic
 open System.Reflection
 open System.Threading
+open System.Threading.Tasks
 open MainstayDisplay.EngineCalls
 open MainstayDisplay.EngineXunit2
 open MainstayDisplay.TestsModel
@@ -13,17 +15,20 @@ open MainstayDisplay.TestsModel
 /// A test that began: what its end does not say.
 type private Begun = { Name: string; Categories: string list }
 
-let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
+let engine (load: string -> Assembly) (source: Source) : Engine =
     let core, common, runners = load "xunit.v3.core", load "xunit.v3.common", load "xunit.v3.runner.common"
     let sinkFace, caseFace = typeIn common "Xunit.Sdk.IMessageSink", typeIn common "Xunit.Sdk.ITestCase"
     let listening (hear: obj -> bool) = implementing sinkFace (fun _ arguments -> box (hear arguments.[0]))
     let deaf = listening (fun _ -> true)
 
-    let options (kind: string) =
+    let optionsWith (explicit: string) (kind: string) =
         let configuration = make (typeIn runners "Xunit.Runner.Common.TestAssemblyConfiguration") []
-        match configuration.GetType().GetProperty "ParallelizeTestCollections" with
-        | null -> ()
-        | property -> property.SetValue(configuration, Nullable false)
+        let set (name: string) (valueOf: Type -> obj) =
+            match configuration.GetType().GetProperty name with
+            | null -> ()
+            | property -> property.SetValue(configuration, valueOf property.PropertyType)
+        set "ParallelizeTestCollections" (fun _ -> box (Nullable false))
+        set "ExplicitOption" (fun kind -> Enum.Parse(Nullable.GetUnderlyingType kind, explicit))
         callStatic (typeIn runners "Xunit.Runner.Common.TestFrameworkOptions") kind [ configuration ]
 
     // What is set for a run is of the thread that sets it, and what that starts.
@@ -31,27 +36,56 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
 
     let controller =
         lazy (
-            let framework = callStatic (typeIn core "Xunit.v3.ExtensibilityPointFactory") "GetTestFramework" [ assembly ]
-            make (typeIn core "Xunit.v3.InProcessFrontController") [ framework; assembly; null ])
+            let framework = callStatic (typeIn core "Xunit.v3.ExtensibilityPointFactory") "GetTestFramework" [ source.Assembly ]
+            make (typeIn core "Xunit.v3.InProcessFrontController") [ framework; source.Assembly; null ])
+
+    let inMemory =
+        lazy (
+            let kind = typeIn core "Xunit.v3.XunitTestAssembly"
+            let takesPath (one: ConstructorInfo) = one.GetParameters() |> Array.exists (fun parameter -> parameter.Name = "assemblyPath")
+            if not (kind.GetConstructors() |> Array.exists takesPath) then failwith "this version of xUnit runs only tests in files"
+            make kind [ source.Assembly; null; source.Assembly.GetName().Name; source.Words ])
+
+    let findAll (take: obj -> unit) =
+        let options = optionsWith "Off" "ForDiscovery"
+        if source.Name.IsSome then
+            use cancel = new CancellationTokenSource()
+            let filter = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<bool>)) (fun case -> take case; box true)
+            call controller.Value "Find" [ deaf; options; filter; cancel ] |> waitFor |> ignore
+        else
+            let discoverer = make (typeIn core "Xunit.v3.XunitTestFrameworkDiscoverer") [ inMemory.Value ]
+            let callback = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<ValueTask<bool>>)) (fun case -> take case; box (ValueTask<bool> true))
+            call discoverer "Find" [ callback; options ] |> waitFor |> ignore
+
+    let runAll (explicit: string) (cases: obj) (sink: obj) (token: CancellationToken) =
+        let options = optionsWith explicit "ForExecution"
+        if source.Name.IsSome then
+            use cancel = CancellationTokenSource.CreateLinkedTokenSource token
+            call controller.Value "Run" [ sink; options; cases; cancel ] |> waitFor |> ignore
+        else
+            let executor = make (typeIn core "Xunit.v3.XunitTestFrameworkExecutor") [ inMemory.Value ]
+            call executor "RunTestCases" [ cases; sink; options; token ] |> waitFor |> ignore
 
     let find () =
         onThisThread ()
         let found = List<EngineCase>()
         let take (case: obj) =
-            found.Add
-                { Name = text case "TestCaseDisplayName"
-                  Categories = categoriesOf (get case "Traits")
-                  Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
-                  IsExplicit = (match get case "Explicit" with :? bool as isExplicit -> isExplicit | _ -> false)
-                  Key = case }
-            box true
-        use cancel = new CancellationTokenSource()
-        let filter = delegateOf (typedefof<Func<_, _>>.MakeGenericType(caseFace, typeof<bool>)) take
-        call controller.Value "Find" [ deaf; options "ForDiscovery"; filter; cancel ] |> waitFor |> ignore
+            if source.IsThere (text case "TestClassName") (text case "TestMethodName") then
+                found.Add
+                    { Name = source.NameOf(text case "TestCaseDisplayName")
+                      Categories = categoriesOf (get case "Traits")
+                      Skipped = (match text case "SkipReason" with "" -> None | reason -> Some reason)
+                      IsExplicit = (match get case "Explicit" with :? bool as isExplicit -> isExplicit | _ -> false)
+                      Key = case }
+        findAll take
         List.ofSeq found
 
+    let found = lazy (find ())
+
     let run (meant: EngineCase list option) (tell: Progress -> unit) (token: CancellationToken) =
-        let cases = meant |> Option.defaultWith find |> List.map (fun case -> case.Key)
+        // One that is explicit is among those that are meant only where it was named.
+        let explicit = match meant with Some cases when cases |> List.exists (fun case -> case.IsExplicit) -> "On" | Some _ | None -> "Off"
+        let cases = meant |> Option.defaultWith found.Force |> List.map (fun case -> case.Key)
         onThisThread ()
         let begun = ConcurrentDictionary<string, Begun>()
         let failed = ConcurrentDictionary<string, bool>()
@@ -61,7 +95,7 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
                 let one = match begun.TryGetValue id with | true, one -> one | false, _ -> { Name = message.GetType().Name; Categories = [] }
                 tell (Ended(one.Name, one.Categories, outcome, tookOf message, text message "Output"))
             if isA "ITestStarting" message then
-                let one = { Name = text message "TestDisplayName"; Categories = categoriesOf (get message "Traits") }
+                let one = { Name = source.NameOf(text message "TestDisplayName"); Categories = categoriesOf (get message "Traits") }
                 begun.[id] <- one
                 tell (Began one.Name)
             elif isA "ITestPassed" message then ended Passed
@@ -72,10 +106,9 @@ let engine (load: string -> Assembly) (assembly: Assembly) : Engine =
             elif isA "ITestNotRun" message then ended (Skipped "explicit")
             elif isA "IErrorMetadata" message && not (failed.ContainsKey id) then
                 // What a test that failed already could not clean up says nothing new of it.
-                let name = match begun.TryGetValue id with | true, one -> one.Name | false, _ -> assembly.GetName().Name
+                let name = match begun.TryGetValue id with | true, one -> one.Name | false, _ -> source.Words
                 tell (Ended(name + " (ending)", [], Failed(failureOf message), TimeSpan.Zero, ""))
             not token.IsCancellationRequested
-        use cancel = CancellationTokenSource.CreateLinkedTokenSource token
-        call controller.Value "Run" [ listening hear; options "ForExecution"; arrayOf caseFace cases; cancel ] |> waitFor |> ignore
+        runAll explicit (arrayOf caseFace cases) (listening hear) token
 
-    { Framework = "xUnit"; Assembly = assembly.GetName().Name; Find = find; Run = run }
+    { Framework = "xUnit"; Source = source; Find = found.Force; Run = run }

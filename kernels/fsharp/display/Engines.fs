@@ -1,10 +1,12 @@
-/// Which engine runs the tests of a compiled assembly: that of its framework, as the version that it refers to.
+/// Which engine runs the tests of a compiled assembly, or those that the session's code defined: that of their framework, as the version that
+/// they refer to.
 module internal MainstayDisplay.Engines
 
 open System
 open System.Collections.Generic
 open System.IO
 open System.Reflection
+open System.Text.RegularExpressions
 open MainstayDisplay.EngineCalls
 open MainstayDisplay.TestsModel
 
@@ -20,18 +22,19 @@ let private resolve =
             | Some path -> Assembly.LoadFrom path
             | None -> null))
 
-/// Loads an assembly of the build that a test assembly is part of, unless it is there already.
-let private loader (folder: string) : string -> Assembly =
-    lock folders (fun () -> folders.Add folder |> ignore)
+/// Loads an assembly by its name, unless it is there already: one of these files, or of these folders.
+let private loader (files: string list) (places: string list) (notThere: string) : string -> Assembly =
+    lock folders (fun () -> folders.UnionWith places)
     resolve.Value
     fun name ->
-        let isIt (one: Assembly) = not one.IsDynamic && String.Equals(one.GetName().Name, name, StringComparison.OrdinalIgnoreCase)
-        match AppDomain.CurrentDomain.GetAssemblies() |> Array.tryFind isIt with
+        let isIt (found: string) = String.Equals(found, name, StringComparison.OrdinalIgnoreCase)
+        match AppDomain.CurrentDomain.GetAssemblies() |> Array.tryFind (fun one -> not one.IsDynamic && isIt (one.GetName().Name)) with
         | Some there -> there
         | None ->
-            let path = Path.Combine(folder, name + ".dll")
-            if File.Exists path then Assembly.LoadFrom path
-            else try Assembly.Load(AssemblyName name) with _ -> failwithf "%s.dll is not in the build's folder" name
+            let beside = places |> List.map (fun folder -> Path.Combine(folder, name + ".dll")) |> List.filter File.Exists
+            match (files |> List.filter (Path.GetFileNameWithoutExtension >> isIt)) @ beside with
+            | path :: _ -> Assembly.LoadFrom path
+            | [] -> try Assembly.Load(AssemblyName name) with _ -> failwithf "%s.dll is %s" name notThere
 
 /// Adapters of frameworks that are run by their own programming interface.
 let private otherwiseRun = [ "xunit.runner.visualstudio.testadapter"; "nunit3.testadapter"; "fscheck.testadapter"; "yolodev.expecto.testsdk" ]
@@ -71,8 +74,12 @@ let isOnlyNeeded (assembly: Assembly) : bool =
 /// Whether an adapter in its build's folder may find tests in an assembly.
 let hasAdapter (assembly: Assembly) : bool = isMain (folderOf assembly) assembly && not (List.isEmpty (adaptersIn (folderOf assembly)))
 
-/// A framework that an assembly's tests are of, and its engine, or why there is none.
-type private Wanted = string * Result<(string -> Assembly) -> Assembly -> Engine, string>
+/// A framework that tests are of, and its engine, or why there is none.
+type private Wanted = string * Result<(string -> Assembly) -> Source -> Engine, string>
+
+let private ofNunit (version: Version) : Wanted =
+    if version.Major >= 3 then "NUnit", Ok EngineNunit.engine
+    else "NUnit", Error(sprintf "version %d is older than the engines that are known here" version.Major)
 
 let private wantedBy (assembly: Assembly) : Wanted list =
     let folder = folderOf assembly
@@ -82,8 +89,7 @@ let private wantedBy (assembly: Assembly) : Wanted list =
     [ if refersTo "xunit.core" then yield "xUnit", Ok EngineXunit2.engine
       if refersTo "xunit.v3.core" then yield "xUnit", Ok EngineXunit3.engine
       match referred.TryFind "nunit.framework" with
-      | Some version when version.Major >= 3 -> yield "NUnit", Ok EngineNunit.engine
-      | Some version -> yield "NUnit", Error(sprintf "version %d is older than the engines that are known here" version.Major)
+      | Some version -> yield ofNunit version
       | None -> ()
       if refersTo "Expecto" then yield "Expecto", Ok EngineExpecto.engine
       if List.exists refersTo mstestFrameworks then
@@ -96,12 +102,66 @@ let private wantedBy (assembly: Assembly) : Wanted list =
               let name = Path.GetFileNameWithoutExtension path
               yield name, Ok(EngineAdapter.engine name "" path) ]
 
-/// The engines of an assembly's tests; the frameworks that have none at hand, each with why.
-let ofAssembly (assembly: Assembly) : Engine list * (string * string) list =
-    let load = loader (folderOf assembly)
-    let made =
-        wantedBy assembly |> List.map (fun (framework, wanted) ->
-            match wanted with
-            | Error reason -> Error(framework, reason)
-            | Ok engine -> try Ok(engine load assembly) with e -> Error(framework, e.Message))
+let private made (load: string -> Assembly) (source: Source) (framework: string, wanted: Result<(string -> Assembly) -> Source -> Engine, string>) =
+    match wanted with
+    | Error reason -> Error(framework, reason)
+    | Ok engine -> try Ok(engine load source) with e -> Error(framework, e.Message)
+
+/// The folders of the frameworks that an assembly refers to, as far as they are loaded.
+let private frameworksOf (assembly: Assembly) : string list =
+    let referred = assembly.GetReferencedAssemblies() |> Seq.map (fun name -> name.Name) |> Set.ofSeq
+    AppDomain.CurrentDomain.GetAssemblies()
+    |> Seq.filter (fun one -> not one.IsDynamic && one.Location <> "" && referred.Contains(one.GetName().Name) && TestsMarked.isLibrary one)
+    |> Seq.map folderOf
+    |> List.ofSeq
+
+/// The engines of an assembly's tests, where the session refers to these files; the frameworks that have none at hand, each with why.
+let ofAssembly (references: string list) (assembly: Assembly) : Engine list * (string * string) list =
+    let load = loader references (List.distinct (folderOf assembly :: frameworksOf assembly)) "not in the build's folder"
+    let made = wantedBy assembly |> List.map (made load (compiledSource assembly))
     made |> List.choose (function Ok engine -> Some engine | Error _ -> None), made |> List.choose (function Error missing -> Some missing | Ok _ -> None)
+
+/// How a submission's class begins what its framework calls a test, and how what is in it is parted from that.
+let private submission = Regex(@"^FSI_\d+[.+]", RegexOptions.CultureInvariant)
+
+let private nameInSession (name: string) : string =
+    match submission.Match name with
+    | found when found.Success ->
+        let own = name.Substring found.Length
+        let place, arguments = match own.IndexOf '(' with -1 -> own, "" | at -> own.Substring(0, at), own.Substring at
+        place.Replace('+', '.') + arguments
+    | _ -> name
+
+/// Some members of the session's code, and what runs them, or why nothing does.
+type OfSession =
+    { Members: TestsMarked.Marked list
+      Framework: string
+      Engine: Result<Engine, string> }
+
+/// Who runs the tests that the session's code defined, where it refers to these files.
+let ofSession (references: string list) (all: TestsMarked.Marked list) : OfSession list =
+    let load (library: Assembly) = loader references [ folderOf library ] "not among what the session refers to"
+    let sourceOf (members: TestsMarked.Marked list) : Source =
+        let there = HashSet(members |> List.map (fun one -> (TestsMarked.kindOf one).FullName, one.Member.Name))
+        { Assembly = (TestsMarked.kindOf members.Head).Assembly
+          Name = None
+          IsThere = fun kind name -> there.Contains((kind, name))
+          NameOf = nameInSession }
+    let of' (members: TestsMarked.Marked list) (library: Assembly) (wanted: Wanted) =
+        let engine = made (load library) (sourceOf members) wanted |> Result.mapError snd
+        { Members = members; Framework = fst wanted; Engine = engine }
+    all
+    |> List.groupBy (fun one -> one.Library)
+    |> List.collect (fun (library, members) ->
+        // What a framework knows as an assembly is a submission.
+        let bySubmission (wanted: Wanted) = members |> List.groupBy (fun one -> (TestsMarked.kindOf one).Assembly) |> List.map (fun (_, some) -> of' some library wanted)
+        let without (framework: string) (reason: string) = [ of' members library (framework, Error reason) ]
+        let name = library.GetName()
+        match name.Name with
+        | "xunit.core" -> bySubmission ("xUnit", Ok EngineXunit2.engine)
+        | "xunit.v3.core" -> bySubmission ("xUnit", Ok EngineXunit3.engine)
+        | "nunit.framework" when name.Version.Major >= 3 -> bySubmission (ofNunit name.Version)
+        | "nunit.framework" -> [ of' members library (ofNunit name.Version) ]
+        | "Expecto" -> [ of' members library ("Expecto", Ok(EngineExpecto.engineOfMembers (members |> List.map (fun one -> one.Member)))) ]
+        | "TUnit.Core" -> without "TUnit" "it generates them from the source of a project"
+        | _ -> without "MSTest" "its adapter reads files alone")

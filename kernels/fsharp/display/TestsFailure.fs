@@ -15,11 +15,8 @@ let private cut (limit: int) (text: string) = if text.Length <= limit then text 
 /// What frameworks raise to say that a test passed, or is not to be judged.
 let private passing = [ "NUnit.Framework.SuccessException" ]
 let private skipping =
-    [ "NUnit.Framework.IgnoreException"; "NUnit.Framework.InconclusiveException"; "Xunit.SkipException"; "Xunit.Sdk.SkipException"
-      "Microsoft.VisualStudio.TestTools.UnitTesting.AssertInconclusiveException"; "Expecto.IgnoreException"; "Expecto.IgnoreExceptionException" ]
-
-/// xUnit 3 says so in a message.
-let private skipMark = "$XunitDynamicSkip$"
+    [ "NUnit.Framework.IgnoreException"; "NUnit.Framework.InconclusiveException"
+      "Microsoft.VisualStudio.TestTools.UnitTesting.AssertInconclusiveException" ]
 
 let private messageOf (e: exn) : string =
     let kind = e.GetType()
@@ -128,5 +125,4 @@ let outcomeOf (raised: exn) : Outcome =
     | NotRun reason -> Skipped reason
     | e when is passing -> Passed
     | e when is skipping -> Skipped(messageOf e)
-    | e when e.Message.StartsWith(skipMark, StringComparison.Ordinal) -> Skipped(e.Message.Substring skipMark.Length)
     | e -> Failed(failureOf e)

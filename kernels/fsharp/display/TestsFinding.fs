@@ -20,12 +20,16 @@ type Session =
 /// The session whose tests `Mainstay.Tests` finds, as the worker sets it.
 let mutable session: unit -> Session = fun () -> { References = []; Own = []; IsGone = fun _ -> false }
 
+/// An engine, and the tests that it finds as far as they are declared: those that the session's code defined.
+type FoundEngine =
+    { Engine: Engine
+      Declared: Declared list }
+
 /// What was found.
 type Found =
-    { Suites: Suite list
-      /// Those of compiled assemblies.
-      Engines: Engine list
-      Holders: Holder list
+    { /// Tests that no engine is at hand for.
+      Suites: Suite list
+      Engines: FoundEngine list
       /// The test frameworks that something refers to.
       Frameworks: string list
       /// The assemblies with tests, each with what it and all it needs are now.
@@ -35,9 +39,7 @@ type Found =
       /// What could not be looked at.
       Notes: string list }
 
-let private frameworks = [ "nunit.framework"; "xunit.core"; "xunit.v3.core"; "Microsoft.VisualStudio.TestPlatform.TestFramework"; "Microsoft.VisualStudio.QualityTools.UnitTestFramework"; "MSTest.TestFramework"; "Expecto"; "TUnit.Core" ]
-
-let private isFramework (name: string) = List.contains name frameworks
+let private isFramework (name: string) = TestsMarked.libraries |> List.exists (fun (library, _) -> library = name)
 
 let private frameworksOf (assembly: Assembly) : string list =
     assembly.GetReferencedAssemblies() |> Seq.map (fun name -> name.Name) |> Seq.filter isFramework |> List.ofSeq
@@ -142,41 +144,54 @@ let private fingerprintOf (assembly: Assembly) : string =
     Guid(combined).ToString "N"
 
 /// Those who read tests without an engine, by the framework.
-let private readers =
-    [ "Expecto", TestsExpecto.suites; "xUnit", TestsXunit.suites; "NUnit", TestsNunit.suites; "MSTest", TestsMstest.suites ]
+let private readers = [ "NUnit", TestsNunit.suites; "MSTest", TestsMstest.suites ]
 
-/// The tests of an assembly that no engine is at hand for, and a word on it where some were found.
-let private withoutEngine (assembly: Assembly) (framework: string, reason: string) : Suite list * string list =
+/// The tests in these that no engine is at hand for, and a word on it: they run as far as is known here how, or cannot be run.
+let private withoutEngine (whose: string) (holders: Holder list) (framework: string, reason: string) : Suite list * string list =
+    match readers |> List.tryFind (fun (known, _) -> known = framework) with
+    | None -> [], [ sprintf "the tests of %s %s cannot be run: %s" framework whose reason ]
+    | Some (_, read) ->
+        match read holders with
+        | [] -> [], []
+        | some -> some, [ sprintf "the tests of %s %s run without its own engine, so not all of it works: %s" framework whose reason ]
+
+let private ofAssembly (references: string list) (assembly: Assembly) : FoundEngine list * Suite list * string list =
     let name = assembly.GetName().Name
-    let types, notes = typesOf assembly
+    let engines, missing = Engines.ofAssembly references assembly
+    let types, notes = if List.isEmpty missing then [], [] else typesOf assembly
     let holders = types |> List.filter mayHold |> List.map (fun kind -> holderOf (Some name) kind.FullName kind)
-    match readers |> List.filter (fun (known, _) -> known = framework) |> List.collect (fun (_, read) -> read holders) with
-    | [] when readers |> List.exists (fun (known, _) -> known = framework) -> [], notes
-    | [] -> [], sprintf "the tests of %s in %s cannot be run: %s" framework name reason :: notes
-    | some -> some, sprintf "the tests of %s in %s run without its own engine, so not all of it works: %s" framework name reason :: notes
+    let read = missing |> List.map (withoutEngine ("in " + name) holders)
+    engines |> List.map (fun engine -> { Engine = engine; Declared = [] }), List.collect fst read, notes @ List.collect snd read
 
-let private ofAssembly (assembly: Assembly) : Engine list * Suite list * string list =
-    let engines, missing = Engines.ofAssembly assembly
-    let read = missing |> List.map (withoutEngine assembly)
+/// The tests that the session's code defined.
+let private ofSession (references: string list) (holders: Holder list) : FoundEngine list * Suite list * string list =
+    let declared (members: TestsMarked.Marked list) (framework: string) : Declared list =
+        let own = members |> List.groupBy (fun one -> one.Holder) |> List.map (fun (holder, some) -> holder, some |> List.map (fun one -> one.Member))
+        let methodsOf (some: MemberInfo list) = some |> List.choose (function :? MethodInfo as m -> Some m | _ -> None)
+        if framework = "NUnit" then own |> List.map (fun (holder, some) -> { holder with Methods = methodsOf some }) |> TestsNunit.suites |> List.collect (fun suite -> suite.Declared)
+        else TestsMarked.declared members
+    let found = Engines.ofSession references (TestsMarked.marked holders)
+    let engines = found |> List.choose (fun one -> match one.Engine with Ok engine -> Some { Engine = engine; Declared = declared one.Members one.Framework } | Error _ -> None)
+    let missing = found |> List.choose (fun one -> match one.Engine with Error reason -> Some(one.Framework, reason) | Ok _ -> None)
+    let read = missing |> List.distinct |> List.map (withoutEngine "that the session defined" holders)
     engines, List.collect fst read, List.collect snd read
 
 /// All tests there are, except those in assemblies that are as is said. None of the session's code runs for it.
 let find (known: Map<string, string>) : Found =
     let { References = references; Own = own; IsGone = isGone } = session ()
     let types = submitted own isGone
-    let ofSession = prompt types :: defined types
+    let ownEngines, ownSuites, ownNotes = ofSession references (prompt types :: defined types)
     let assemblies, unloaded = compiled references
     let told = assemblies |> List.map (fun assembly -> assembly, assembly.GetName().Name, fingerprintOf assembly)
     let isKnown (_, name, fingerprint) = known.TryFind name = Some fingerprint
-    let read = told |> List.filter (isKnown >> not) |> List.map (fun (assembly, _, _) -> ofAssembly assembly)
+    let read = told |> List.filter (isKnown >> not) |> List.map (fun (assembly, _, _) -> ofAssembly references assembly)
     let referred = references |> List.map Path.GetFileNameWithoutExtension |> List.filter isFramework
-    { Suites = (readers |> List.collect (fun (_, read) -> read ofSession)) @ (read |> List.collect (fun (_, suites, _) -> suites))
-      Engines = read |> List.collect (fun (engines, _, _) -> engines)
-      Holders = ofSession
+    { Suites = ownSuites @ (read |> List.collect (fun (_, suites, _) -> suites))
+      Engines = ownEngines @ (read |> List.collect (fun (engines, _, _) -> engines))
       Frameworks = List.distinct (referred @ List.collect frameworksOf assemblies)
       Assemblies = told |> List.map (fun (_, name, fingerprint) -> name, fingerprint) |> List.distinct
       Unchanged = told |> List.filter isKnown |> List.map (fun (_, name, _) -> name) |> List.distinct
-      Notes = unloaded @ List.collect (fun (_, _, notes) -> notes) read }
+      Notes = ownNotes @ unloaded @ List.collect (fun (_, _, notes) -> notes) read }
 
 /// What would make tests be found, where none was: there are so many, which nothing selects.
 let advice (found: Found) (count: int) : string =
@@ -204,11 +219,11 @@ let private listedBy (engine: Engine) : Result<Listed list, string> =
     let listed (case: EngineCase) : Listed =
         { Name = case.Name
           Framework = engine.Framework
-          Assembly = Some engine.Assembly
+          Assembly = engine.Source.Name
           Categories = case.Categories
           Skipped = case.Skipped |> Option.orElse (if case.IsExplicit then Some "explicit" else None)
           Cases = Some 1 }
-    let why (reason: string) = Error(sprintf "the tests of %s in %s were not found: %s" engine.Framework engine.Assembly reason)
+    let why (reason: string) = Error(sprintf "the tests of %s in %s were not found: %s" engine.Framework engine.Source.Words reason)
     match Limited.run findingLimit (fun _ -> engine.Find()) with
     | Limited.Ended (Ok cases) -> Ok(List.map listed cases)
     | Limited.Ended (Error e) -> why e.Message
@@ -225,18 +240,11 @@ let list (filter: Filter) : Listed list * int * string list =
           Categories = declared.Categories
           Skipped = declared.Skipped
           Cases = declared.Cases }
-    let ofValue (case: Case) : Listed =
-        { Name = case.Name; Framework = "Expecto"; Assembly = None; Categories = []; Skipped = case.Skipped; Cases = Some 1 }
-    let there = found.Holders |> List.choose (fun holder -> TestsExpecto.there holder) 
-    let isAllThere = there.Length = found.Holders.Length
-    let declared =
-        found.Suites
-        |> List.collect (fun suite -> suite.Declared)
-        |> List.filter (fun declared -> not (isAllThere && declared.Framework = "Expecto" && declared.Assembly.IsNone))
-        |> List.map told
-    let engines = found.Engines |> List.map listedBy
+    let ofSession, compiled = found.Engines |> List.partition (fun one -> one.Engine.Source.Name.IsNone)
+    let declared = (ofSession |> List.collect (fun one -> one.Declared)) @ (found.Suites |> List.collect (fun suite -> suite.Declared)) |> List.map told
+    let engines = compiled |> List.map (fun one -> listedBy one.Engine)
     let compiled = engines |> List.collect (function Ok listed -> listed | Error _ -> [])
     let notes = found.Notes @ (engines |> List.choose (function Error note -> Some note | Ok _ -> None))
-    let all = (if isAllThere then there |> List.concat |> List.map ofValue else []) @ declared @ compiled
+    let all = declared @ compiled
     let meant = all |> List.filter (fun one -> selects filter one.Name one.Categories)
     meant, all.Length, notes @ (if List.isEmpty meant then [ advice found all.Length ] else [])

@@ -2,6 +2,7 @@
 module internal MainstayDisplay.TestsModel
 
 open System
+open System.Reflection
 open System.Runtime.ExceptionServices
 open System.Threading
 
@@ -140,6 +141,23 @@ type EngineCase =
       /// What the engine knows it by.
       Key: obj }
 
+/// Where an engine looks for tests: in a compiled assembly, or in one that code of the session became.
+type Source =
+    { Assembly: Assembly
+      /// The assembly's; None for what the session's code defined.
+      Name: string option
+      /// Whether a member of a class, both by their names, is there: what the session's code has defined again, or failed to, is not.
+      IsThere: string -> string -> bool
+      /// What a test is called that its framework calls so.
+      NameOf: string -> string }
+
+    /// What it is called where something is said of all of it.
+    member source.Words = defaultArg source.Name "the session"
+
+/// A compiled assembly.
+let compiledSource (assembly: Assembly) : Source =
+    { Assembly = assembly; Name = Some(assembly.GetName().Name); IsThere = (fun _ _ -> true); NameOf = id }
+
 /// What an engine tells of a run, one after the other.
 type Progress =
     | Began of name: string
@@ -149,7 +167,7 @@ type Progress =
 /// The tests of one assembly, by the engine of their framework.
 type Engine =
     { Framework: string
-      Assembly: string
+      Source: Source
       /// Finds its tests. This may run code of theirs: what gives them their arguments.
       Find: unit -> EngineCase list
       /// Runs these of them; None is all of them, as their author wants them run. It returns when they have ended.

@@ -31,10 +31,6 @@ let rec isOf (name: string) (kind: Type) : bool = not (isNull kind) && (kind.Ful
 
 let isAnyOf (names: string list) (kind: Type) = names |> List.exists (fun name -> isOf name kind)
 
-/// The interface of this name that a type implements.
-let interfacesOf (name: string) (kind: Type) : Type list =
-    kind.GetInterfaces() |> Seq.filter (fun face -> (if face.IsGenericType then face.GetGenericTypeDefinition() else face).FullName = name) |> List.ofSeq
-
 let private ownAttributes (owner: MemberInfo) : CustomAttributeData list = try List.ofSeq (owner.GetCustomAttributesData()) with _ -> []
 
 let rec private typeAttributes (kind: Type) : CustomAttributeData list =
@@ -76,18 +72,6 @@ let argumentsOf (attribute: CustomAttributeData) : obj list =
         | :? Array as values when isOpen parameter -> List.ofSeq (Seq.cast<obj> values)
         | value -> [ value ])
     |> List.ofSeq
-
-/// The attribute itself, made anew of what it was made with: of several of a kind each is its own.
-let made (attribute: CustomAttributeData) : obj =
-    let arguments = attribute.ConstructorArguments |> Seq.map valueOf |> Array.ofSeq
-    let own = attribute.Constructor.Invoke(BindingFlags.DoNotWrapExceptions, null, arguments, CultureInfo.InvariantCulture)
-    for named in attribute.NamedArguments do
-        let value = valueOf named.TypedValue
-        match named.MemberInfo with
-        | :? PropertyInfo as property -> property.SetValue(own, value)
-        | :? FieldInfo as field -> field.SetValue(own, value)
-        | _ -> ()
-    own
 
 /// A property that an attribute was given.
 let propertyOf (name: string) (attribute: CustomAttributeData) : obj option =

@@ -106,14 +106,14 @@ let private attempt (live: LiveResults) (limit: TimeSpan) (engine: Engine) (case
         Limited.thread (fun () ->
             try
                 try engine.Run cases tell cancel.Token
-                with e -> tell (Ended(engine.Assembly, [], TestsFailure.outcomeOf e, TimeSpan.Zero, ""))
+                with e -> tell (Ended(engine.Source.Words, [], TestsFailure.outcomeOf e, TimeSpan.Zero, ""))
             finally
                 try told.CompleteAdding() with :? ObjectDisposedException -> ())
     let stop () =
         cancel.CancelAfter 0
         thread.Interrupt()
     let ranOf (name, categories, outcome, took, output) : Ran =
-        { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = categories; Outcome = outcome; Output = output; Took = took }
+        { Name = name; Framework = engine.Framework; Assembly = engine.Source.Name; Categories = categories; Outcome = outcome; Output = output; Took = took }
     let heard = Stopwatch()
     let rec follow (ran: Ran list) (under: string list) =
         let next = ref Unchecked.defaultof<Progress>
@@ -149,10 +149,10 @@ let rec private runCases (live: LiveResults) (limit: TimeSpan) (engine: Engine) 
     match attempted.Hung with
     | None -> ended
     | Some under ->
-        let names = match under with [] -> [ engine.Assembly + " (beginning)" ] | under -> under
+        let names = match under with [] -> [ engine.Source.Words + " (beginning)" ] | under -> under
         let hung: (Ran * bool) list =
             names |> List.map (fun name ->
-                { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = []; Outcome = TimedOut limit; Output = ""; Took = limit }, attempted.MayGoOn)
+                { Name = name; Framework = engine.Framework; Assembly = engine.Source.Name; Categories = []; Outcome = TimedOut limit; Output = ""; Took = limit }, attempted.MayGoOn)
         hung |> List.iter (fst >> live.Tell)
         let over = set (names @ (attempted.Told |> List.map (fun ran -> ran.Name)))
         let isOver (case: EngineCase) = over.Contains case.Name || over |> Set.exists (fun name -> name.StartsWith(case.Name + "(", StringComparison.Ordinal))
@@ -161,11 +161,11 @@ let rec private runCases (live: LiveResults) (limit: TimeSpan) (engine: Engine) 
         | _ when List.isEmpty under -> ended @ hung
         | left -> ended @ hung @ runCases live limit engine all (Some left)
 
-let private runEngine (live: LiveResults) (filter: Filter) (limit: TimeSpan) (engine: Engine) : SuiteRun =
+let private runEngineOf (live: LiveResults) (filter: Filter) (limit: TimeSpan) (engine: Engine) : SuiteRun =
     let ranAs (name: string) (outcome: Outcome) (took: TimeSpan) : Ran =
-        { Name = name; Framework = engine.Framework; Assembly = Some engine.Assembly; Categories = []; Outcome = outcome; Output = ""; Took = took }
+        { Name = name; Framework = engine.Framework; Assembly = engine.Source.Name; Categories = []; Outcome = outcome; Output = ""; Took = took }
     let finding (outcome: Outcome) (goesOn: bool) =
-        let ran = ranAs (engine.Assembly + " (finding its tests)") outcome TimeSpan.Zero
+        let ran = ranAs (engine.Source.Words + " (finding its tests)") outcome TimeSpan.Zero
         live.Tell ran
         { Results = [ ran ]; Count = 0; GoesOn = goesOn }
     match Limited.runBeside live.Look limit (fun _ -> engine.Find()) with
@@ -184,6 +184,13 @@ let private runEngine (live: LiveResults) (filter: Filter) (limit: TimeSpan) (en
                 skipped |> List.iter (fst >> live.Tell)
                 skipped @ (if List.isEmpty run then [] else runCases live limit engine all (Some run))
         { Results = List.map fst results; Count = all.Length; GoesOn = List.exists snd results }
+
+/// An engine asks for all arguments: it is not where none of the tests that are declared is meant.
+let private runEngine (live: LiveResults) (filter: Filter) (limit: TimeSpan) (found: FoundEngine) : SuiteRun =
+    match found.Declared with
+    | [] -> runEngineOf live filter limit found.Engine
+    | declared when List.exists (mayHoldMeant filter) declared -> runEngineOf live filter limit found.Engine
+    | declared -> { Results = []; Count = declared |> List.sumBy (fun one -> defaultArg one.Cases 1); GoesOn = false }
 
 /// Frameworks put their own writers in the place of the console's, and some leave them there.
 let private withConsole (work: unit -> 'T) : 'T =
@@ -205,4 +212,8 @@ let run (live: LiveResults) (filter: Filter) (known: Map<string, string>) (limit
       MustRestart = ran |> List.exists (fun suite -> suite.GoesOn)
       Assemblies = found.Assemblies
       Unchanged = found.Unchanged
-      Notes = found.Notes @ (if List.isEmpty all && List.isEmpty found.Unchanged then [ advice found (ran |> List.sumBy (fun suite -> suite.Count)) ] else []) }
+      Notes =
+        (let count = ran |> List.sumBy (fun suite -> suite.Count)
+         // Where tests cannot be run it is said why, and what would make some be found is no answer.
+         let hasAdvice = List.isEmpty all && List.isEmpty found.Unchanged && (count > 0 || List.isEmpty found.Notes)
+         found.Notes @ (if hasAdvice then [ advice found count ] else [])) }

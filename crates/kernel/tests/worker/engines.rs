@@ -1,4 +1,4 @@
-//! Compiled tests by the engines of their frameworks. The projects in `engines/` are built with the SDK under test; beside each stands
+//! Tests by the engines of their frameworks: compiled ones, and those that the session's code defined. The projects in `engines/` are built with the SDK under test; beside each stands
 //! what `dotnet test`, or the project's own program, says of each of its tests (`truth.tsv`).
 
 use std::collections::BTreeMap;
@@ -57,6 +57,26 @@ fn build() -> PathBuf {
     folder
 }
 
+/// An assembly in the build of a project, such as its framework's.
+pub(super) fn assembly(project: &str, name: &str) -> PathBuf {
+    built().join(project).join(format!("bin/Debug/net10.0/{name}.dll"))
+}
+
+/// Code that refers to assemblies in the build of a project.
+fn refer(project: &str, names: &[&str]) -> String {
+    names.iter().map(|name| format!("#r @\"{}\"\n", assembly(project, name).display())).collect()
+}
+
+/// Code that refers to xUnit 2; its engine lies beside it.
+pub(super) fn xunit() -> String {
+    refer("XU2", &["xunit.abstractions", "xunit.core", "xunit.assert"])
+}
+
+/// Code that refers to Expecto.
+pub(super) fn expecto() -> String {
+    refer("EX", &["Expecto"])
+}
+
 /// What the truth says of each test: how often which outcome.
 type Outcomes = BTreeMap<String, BTreeMap<String, usize>>;
 
@@ -102,8 +122,7 @@ fn told(run: &TestRun, project: &str) -> Outcomes {
 async fn session_of(projects: &[&str]) -> Session {
     let mut session = Session::start().await;
     for project in projects {
-        let path = built().join(project).join(format!("bin/Debug/net10.0/{project}.dll"));
-        session.defines(&format!("#r @\"{}\"", path.display())).await;
+        session.defines(&refer(project, &[project])).await;
     }
     session
 }
@@ -192,7 +211,7 @@ async fn compiled_tests_are_listed_as_their_engines_know_them() {
 /// Refers to a library of tests of NUnit, whose source is in `frameworks/`.
 async fn session_of_library(name: &str, folder: &Path) -> Session {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/frameworks/{name}.fs"));
-    let nunit = built().join("NU/bin/Debug/net10.0/nunit.framework.dll");
+    let nunit = assembly("NU", "nunit.framework");
     let library = folder.join(format!("{name}.dll"));
     testing::compile(&source, &library, [nunit.clone()].into_iter());
     let mut session = Session::start().await;
@@ -222,4 +241,163 @@ async fn a_compiled_test_that_hangs_is_given_up_and_the_others_run() {
     NUnit Hanging.Tests.subtracts after: passed
     ");
     assert!(!run.must_restart, "what can be woken up ends");
+}
+
+#[tokio::test]
+async fn what_cannot_be_initialised_fails_and_hides_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = session_of_library("Broken.Tests", folder.path()).await;
+    session.defines("[<NUnit.Framework.Test>]\nlet fine () = ()").await;
+    let run = session.test_all().await.run;
+    insta::assert_snapshot!(testing::lines(&run));
+}
+
+/// A line for each test, by name: xUnit and Expecto run them in an order of their own each time.
+pub(super) fn sorted(run: &TestRun) -> String {
+    let lines = testing::lines(run);
+    let mut lines: Vec<_> = lines.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// Tests of xUnit as they are typed at the prompt, a submission each. The last of one name counts.
+const OF_XUNIT: &[&str] = &[
+    "[<Xunit.Fact>]
+let ``it adds`` () = Xunit.Assert.Equal(2, 1 + 1)
+[<Xunit.Theory; Xunit.InlineData(1); Xunit.InlineData(2)>]
+let one (number: int) = Xunit.Assert.Equal(1, number)
+[<Xunit.Fact>]
+let again () : unit = failwith \"it was defined again\"",
+    "[<Xunit.Fact>]
+let again () = ()
+[<Xunit.Fact; Xunit.Trait(\"Category\", \"slow\")>]
+let later () = async { do! Async.Sleep 1
+                       return Xunit.Assert.Equal(1, 2) }
+[<Xunit.Fact(Skip = \"not today\")>]
+let skipped () = ()",
+];
+
+#[tokio::test]
+async fn tests_of_xunit_2_that_the_session_defined_are_run_by_its_engine() {
+    let mut session = Session::start().await;
+    session.defines(&(xunit() + &refer("XU2", &["FsCheck", "FsCheck.Xunit"]))).await;
+    for code in OF_XUNIT {
+        session.defines(code).await;
+    }
+    session
+        .defines(
+            "[<FsCheck.Xunit.Property>]
+let law (number: int) = number + 0 = number
+type Shared() =
+    member _.Price = 4
+type Prices(shared: Shared, output: Xunit.Abstractions.ITestOutputHelper) =
+    interface Xunit.IClassFixture<Shared>
+    [<Xunit.Fact>]
+    member _.written() = output.WriteLine \"told\"; Xunit.Assert.Equal(4, shared.Price)",
+        )
+        .await;
+    let run = session.test_all().await.run;
+    insta::assert_snapshot!(sorted(&run));
+    let written = run.tests.iter().find(|test| test.name == "Prices.written").unwrap();
+    assert_eq!((written.assembly.as_deref(), written.output.as_deref()), (None, Some("told")));
+    let slow = session.test(&selection(None, Some("slow"))).await.run;
+    assert_eq!(slow.tests.iter().map(|test| &*test.name).collect::<Vec<_>>(), ["later"]);
+}
+
+#[tokio::test]
+async fn tests_of_xunit_3_that_the_session_defined_are_run_by_its_engine() {
+    let mut session = Session::start().await;
+    session.defines(&refer("XU3", &["xunit.v3.common", "xunit.v3.core", "xunit.v3.assert"])).await;
+    for code in OF_XUNIT {
+        session.defines(code).await;
+    }
+    session.defines("type Prices() =\n  [<Xunit.Fact(Explicit = true)>]\n  member _.costly() = ()").await;
+    insta::assert_snapshot!(sorted(&session.test_all().await.run));
+    let named = session.test(&selection(Some("Prices.costly"), None)).await.run;
+    insta::assert_snapshot!(testing::lines(&named), @"xUnit Prices.costly: passed");
+}
+
+#[tokio::test]
+async fn tests_of_nunit_that_the_session_defined_are_run_by_its_engine() {
+    let mut session = Session::start().await;
+    session.defines(&(refer("NU", &["nunit.framework"]) + "open NUnit.Framework")).await;
+    for code in [
+        "[<Test>]
+let ``it adds`` () = Assert.That(1 + 1, Is.EqualTo 2)
+[<TestCase(1); TestCase(2, TestName = \"named\")>]
+let one (number: int) = Assert.That(number, Is.EqualTo 1)
+[<Test>]
+let again () : unit = failwith \"it was defined again\"",
+        "[<Test>]
+let again () = ()
+[<Test; Explicit>]
+let explicit () : unit = failwith \"it must not run\"
+[<Test; Category \"slow\"; Ignore \"no time\">]
+let ignored () : unit = failwith \"it must not run\"",
+        "[<TestFixture(1); TestFixture(2)>]
+type Numbers(number: int) =
+    let mutable count = 0
+    [<SetUp>]
+    member _.Before() = count <- count + 1
+    [<Test>]
+    member _.range([<Range(1, 2)>] other: int) = TestContext.Out.WriteLine(count); Assert.That(number, Is.EqualTo other)",
+    ] {
+        session.defines(code).await;
+    }
+    let run = session.test_all().await.run;
+    insta::assert_snapshot!(testing::lines(&run));
+    let last = run.tests.iter().find(|test| test.name == "Numbers(2).range(2)").unwrap();
+    assert_eq!(last.output.as_deref(), Some("2"), "each was set up");
+    let named = session.test(&selection(Some("explicit"), None)).await.run;
+    insta::assert_snapshot!(testing::lines(&named), @"NUnit explicit: System.Exception, it must not run (None, None)");
+}
+
+#[tokio::test]
+async fn tests_of_expecto_that_the_session_defined_are_run_by_its_engine() {
+    let mut session = Session::start().await;
+    session.defines(&(expecto() + "open Expecto")).await;
+    session.defines("[<Tests>]\nlet sums = testList \"sums\" [ testCase \"old\" ignore ]").await;
+    session
+        .defines("[<Tests>]\nlet sums = testList \"sums\" [ testCase \"plain\" ignore; ptestCase \"pending\" ignore ]")
+        .await;
+    session.defines("module More =\n  [<Tests>]\n  let others = testCase \"other\" (fun () -> Expect.equal 1 2 \"one\")").await;
+    insta::assert_snapshot!(sorted(&session.test_all().await.run), @r#"
+    Expecto other: Expecto.AssertException, one. expected: 2 actual: 1 (Some("2"), Some("1"))
+    Expecto sums.pending: skipped, The test or one of its parents is marked as Pending
+    Expecto sums.plain: passed
+    "#);
+    session.defines("[<Tests>]\nlet focused = ftestCase \"focused\" ignore").await;
+    insta::assert_snapshot!(sorted(&session.test_all().await.run), @"
+    Expecto focused: passed
+    Expecto other: skipped, The test is skipped because other tests are Focused
+    Expecto sums.pending: skipped, The test or one of its parents is marked as Pending
+    Expecto sums.plain: skipped, The test is skipped because other tests are Focused
+    ");
+}
+
+#[tokio::test]
+async fn tests_that_no_engine_is_at_hand_for_are_said_to_be() {
+    let mut session = Session::start().await;
+    session
+        .defines(
+            &(refer("MS", &["MSTest.TestFramework"]) + "open Microsoft.VisualStudio.TestTools.UnitTesting"),
+        )
+        .await;
+    session
+        .defines("[<TestMethod; DataRow(1); DataRow(2)>]\nlet one (number: int) = Assert.AreEqual(1, number)")
+        .await;
+    insta::assert_snapshot!(testing::lines(&session.test_all().await.run), @r#"
+    MSTest one(1): passed
+    MSTest one(2): Microsoft.VisualStudio.TestTools.UnitTesting.AssertFailedException, Assertion failed. Expected values to be equal. expected: 1 actual: 2 (Some("1"), Some("2"))
+    note: the tests of MSTest that the session defined run without its own engine, so not all of it works: its adapter reads files alone
+    "#);
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = Session::start().await;
+    for name in ["xunit.abstractions", "xunit.core"] {
+        let copy = folder.path().join(format!("{name}.dll"));
+        fs::copy(assembly("XU2", name), &copy).unwrap();
+        session.defines(&format!("#r @\"{}\"", copy.display())).await;
+    }
+    session.defines("[<Xunit.Fact>]\nlet adds () = ()").await;
+    insta::assert_snapshot!(testing::lines(&session.test_all().await.run), @"note: the tests of xUnit that the session defined cannot be run: xunit.execution.dotnet.dll is not among what the session refers to");
 }
