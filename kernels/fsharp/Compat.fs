@@ -221,6 +221,16 @@ let private restoreSettings () =
     if not (isNull printers) then
         printers.SetValue(settings, printers.PropertyType.GetProperty("Empty").GetValue null)
 
+/// Whether client code has added printers, which run when a value is printed.
+let hasPrinters () =
+    let settings = FSharp.Compiler.Interactive.Settings.fsi
+    match settings.GetType().GetProperty("AddedPrinters", BindingFlags.Instance ||| BindingFlags.Public ||| BindingFlags.NonPublic) with
+    | null -> true
+    | printers ->
+        match printers.GetValue settings with
+        | :? Collections.IEnumerable as added -> not (Seq.isEmpty (Seq.cast<obj> added))
+        | _ -> true
+
 /// Runs code that has these words for its command line, and not the session's own; where there are none, it has those.
 let withCommandLine (words: string list) (work: unit -> 'T) : 'T =
     let settings = FSharp.Compiler.Interactive.Settings.fsi

@@ -65,6 +65,14 @@ type private UnderWay =
       /// What was said of those that the job ran before it.
       Before: Diagnostic list }
 
+/// A submission of upcoming code that only defines.
+type private PlainOne =
+    { Of: string // its job
+      Alone: Submission
+      Parsed: Fragments.Parsed
+      Plain: Plain.Plain
+      Words: HashSet<string> }
+
 /// What is known of a submission from its text.
 type private Nature =
     | ChangesNothing
@@ -103,6 +111,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let own = Names()
     let thread = SubmissionThread.SubmissionThread stackSize
     let mutable isWithholding = false
+    let mutable hasEvaluated = false
     let mutable hasNamedInput = false // as a stream, which is costly to watch
     let mutable underWay: UnderWay option = None
     let mutable hidden = Set.empty<int> // the submissions whose definitions are told to nobody
@@ -169,12 +178,15 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         | _ -> None, None, None
 
     /// What the submission defined, with the values it printed.
-    let valuesIn (display: string) : (DefinedValue * string option) list =
-        let defined = definitions |> Seq.choose (function DefinedValue value -> Some value | DefinedOther -> None) |> List.ofSeq
-        List.zip defined (Printed.values (definitions |> Seq.map announced |> List.ofSeq) display)
+    let valuesIn (definitions: Definition list) (display: string) : (DefinedValue * string option) list =
+        let defined = definitions |> List.choose (function DefinedValue value -> Some value | DefinedOther -> None)
+        List.zip defined (Printed.values (List.map announced definitions) display)
 
     let bindingOf (defined: DefinedValue, value: string option) : Binding =
         { Name = Bound.nameInCode defined.ShownName; ValueType = defined.TypeText; Value = value }
+
+    let bindingsOf (named: (DefinedValue * string option) list) : Binding list =
+        named |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column) |> List.map bindingOf
 
     /// Runs a submission where an interrupt reaches it.
     let runInterruptibly (job: string option) (file: string option) (submission: Submission) =
@@ -212,17 +224,13 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error")
                         || restored |> List.exists (fun said -> said.Severity = "error"))
         // What a failed submission printed as defined is not: the session goes back to where it was before.
-        let valued = if outcome = Completed then valuesIn display else []
+        let valued = if outcome = Completed then valuesIn (List.ofSeq definitions) display else []
         let value, valueType, content =
             // A run of tests gives nothing that a later submission could want, and is not run again for it.
             if nature = RunsTests then None, None, None
             else lastValue valued (match result with Ok lone -> lone | Error _ -> None)
         let named = valued |> List.filter (fun (defined, _) -> defined.LogicalName <> "it")
         if isWithholding then bound.Forget named else bound.Learn named
-        let bindings =
-            named
-            |> List.sortBy (fun (defined, _) -> defined.Line, defined.Column)
-            |> List.map bindingOf
         // A rejected submission may have run in part: what stands before a directive is run before the rest is checked.
         // Printing a sequence evaluates the beginning of it, and showing one too, which may be the session's own code.
         let mayChange =
@@ -241,7 +249,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
           Value = value
           ValueType = valueType
           Content = content
-          Bindings = bindings
+          Bindings = bindingsOf named
           Diagnostics =
             (match restored @ diagnosticsIn file submission messages with
              | _ when outcome = Interrupted -> []
@@ -260,6 +268,88 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             if ran.Outcome = Completed then ran :: runAfter (before @ ran.Diagnostics) job file rest else [ ran ]
 
     let runAll = runAfter []
+
+    let mutable upcoming: (string * string) list = [] // what a replay goes on with: its jobs and their code
+    let apart = HashSet<string>() // those of them that could not be compiled together
+    let ahead = Dictionary<string, string * Ran>() // what of it ran already, by job: its code, and what came of it
+
+    let plainOne (job: string, code: string) : PlainOne option =
+        match (if apart.Contains job || not (Plain.mayBePlain code) then [] else split code) with
+        | [ only ] when only.Text = code ->
+            Fragments.read session code |> Option.bind (fun parsed ->
+                Plain.plainOf own (Syntax.read (Fragments.treeOf parsed)) code
+                |> Option.map (fun plain -> { Of = job; Alone = only; Parsed = parsed; Plain = plain; Words = Plain.wordsOf code }))
+        | _ -> None
+
+    /// The first of what is upcoming that can be compiled together, each with the indices of those before it that it uses: only those whose
+    /// types do not depend on that. Where the session has brought something in, what each touches is looked at before any of them runs.
+    let togetherNow () : (PlainOne * int list) list =
+        let taken = List<PlainOne * int list>()
+        let uses (one: PlainOne) =
+            [ for index in 0 .. taken.Count - 1 do
+                if (fst taken.[index]).Plain.Defines.Overlaps one.Words then index ]
+        let takes (one: PlainOne) =
+            let used = uses one
+            let isTaken = List.isEmpty used || (not own.HasOthers && used |> List.forall (fun index -> (fst taken.[index]).Plain.IsSettled))
+            if isTaken then taken.Add(one, used)
+            isTaken
+        upcoming |> Seq.map plainOne |> Seq.takeWhile (Option.exists takes) |> Seq.iter ignore
+        List.ofSeq taken
+
+    /// What came of one of several that were compiled together.
+    let ranTogether (one: PlainOne) (named: (DefinedValue * string option) list) (before: Named option) (display: string) : Ran =
+        own.Learn one.Alone.Text
+        bound.Learn named
+        { nothingRan with
+            Display = display
+            Bindings = bindingsOf named
+            ChangesState = true
+            Touched =
+                if own.HasOthers then
+                    surroundings.After(one.Alone.Text, before, { Display = display; Changes = true; GivesValue = false; IsComplete = true })
+                else Some [] }
+
+    /// Runs submissions as one. Where that cannot be, each runs alone.
+    let runTogether (all: (PlainOne * int list) list) =
+        let before = all |> List.map (fun (one, _) -> if own.HasOthers then surroundings.Before one.Alone.Text else None)
+        let defined = Array.create (List.length all) []
+        definitions.Clear()
+        let takeDefined index =
+            defined.[index] <- List.ofSeq definitions
+            definitions.Clear()
+        let members = all |> List.map (fun (one, uses) -> { Fragments.Parsed = one.Parsed; Fragments.Uses = uses })
+        let run () = Blame.under (Some (fst all.Head).Of) (fun () -> Fragments.run session members takeDefined)
+        let isDone =
+            try
+                (try thread.Run(fun () -> interruption.Run run) |> Option.defaultValue false with _ -> false)
+            finally
+                if interruption.IsRequested then thread.Replace()
+        let display = take printed
+        take complaints |> ignore
+        if isDone then
+            let displays =
+                // What cannot be told apart is all in the first.
+                Printed.parts (defined |> Array.map List.length |> List.ofArray) display
+                |> Option.defaultValue (display :: List.replicate (List.length all - 1) "")
+            for index, (one, _) in List.indexed all do
+                let named = valuesIn defined.[index] displays.[index]
+                ahead.[one.Of] <- (one.Alone.Text, ranTogether one named before.[index] displays.[index])
+        else
+            for one, _ in all do
+                apart.Add one.Of |> ignore
+
+    /// What came of a job's code that a replay goes on with, where it could run with what comes after it.
+    let takeAhead (job: string) (code: string) : Ran option =
+        upcoming <- upcoming |> List.skipWhile ((<>) (job, code))
+        if not (ahead.ContainsKey job) && not (List.isEmpty upcoming) && not (hasPrinters ()) then
+            let together = togetherNow ()
+            if List.length together > 1 then runTogether together
+        upcoming <- (match upcoming with [] -> [] | _ :: rest -> rest)
+        match ahead.TryGetValue job with
+        | true, (known, ran) when known = code ->
+            ahead.Remove job |> ignore
+            Some ran
+        | _ -> None
 
     let changeDirectory (directory: string) =
         if not (String.IsNullOrEmpty directory) && not (directory.Contains "\"") then
@@ -326,16 +416,27 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     member _.Evaluate(id: int64, job: string, code: string, file: string option, commandLine: string list, isWithheld: bool, begins: unit -> bool) : EvalResult =
         let watch = Stopwatch.StartNew()
         isWithholding <- isWithheld
+        hasEvaluated <- true
         let before = if isWithheld then newestSubmission session else 0
         let submissions = split code
         hasNamedInput <- hasNamedInput || code.Contains "OpenStandardInput"
-        let run () = Input.during job hasNamedInput (fun () -> runIn (Some job) file submissions)
+        let run () =
+            match (if file.IsSome || isWithheld || not (List.isEmpty commandLine) then None else takeAhead job code) with
+            | Some ran -> [ ran ]
+            | None -> Input.during job hasNamedInput (fun () -> runIn (Some job) file submissions)
         let evaluate () = turns.Evaluate(fun () -> withCommandLine commandLine run)
         let ran = interruption.During(id, begins, evaluate)
         if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
         let last = lastOf ran
         if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
         resultOf watch code submissions ran
+
+    /// A replay goes on with these jobs and their code, in this order, each as an eval of its own. Those that only define may run ahead of
+    /// theirs, together.
+    member _.Expect(evals: (string * string) list) =
+        upcoming <- evals
+        apart.Clear()
+        ahead.Clear()
 
     /// Runs code that the session begins with, and that is of no job.
     member _.Bring(code: string, file: string option) : EvalResult =
@@ -370,15 +471,17 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// Asks an eval to stop if it is the one under way.
     member _.Interrupt(eval: int64) = interruption.Interrupt eval
 
-    /// Runs once what a first evaluation needs, so that it need not wait for it; defines nothing.
+    /// Runs once what a first evaluation needs, so that it need not wait for it; defines nothing. Where one has run already there is
+    /// nothing to do.
     member _.WarmUp() =
-        turns.Evaluate(fun () ->
-            runSubmission session None 0 "let _ = sprintf \"%d\" (List.length [1])" |> ignore
-            session.FormatValue([ 1 ], typeof<int list>) |> ignore
-            MainstayDisplay.Host.ofValue (box [ (1, "a") ]) |> ignore
-            Purity.changesState own (parse session) "1 + 1" |> ignore)
-        definitions.Clear()
-        forgetPrinted ()
+        if not hasEvaluated then
+            turns.Evaluate(fun () ->
+                runSubmission session None 0 "let _ = sprintf \"%d\" (List.length [1])" |> ignore
+                session.FormatValue([ 1 ], typeof<int list>) |> ignore
+                MainstayDisplay.Host.ofValue (box [ (1, "a") ]) |> ignore
+                Purity.changesState own (parse session) "1 + 1" |> ignore)
+            definitions.Clear()
+            forgetPrinted ()
 
     /// Releases what the session holds besides its memory.
     member _.End() =

@@ -34,6 +34,14 @@ let texts (name: string) (element: JsonElement) =
             if item.ValueKind = JsonValueKind.String then item.GetString() ]
     | _ -> []
 
+/// The objects of an array member; empty where it is absent, what is no object left out.
+let objects (name: string) (element: JsonElement) : JsonElement list =
+    match element.TryGetProperty name with
+    | true, value when value.ValueKind = JsonValueKind.Array ->
+        [ for item in value.EnumerateArray() do
+            if item.ValueKind = JsonValueKind.Object then item ]
+    | _ -> []
+
 // Half of a surrogate pair is legal in a .NET string and not in UTF-8, and the writer throws on it.
 let private wellFormed (text: string) =
     let rec isSound index =

@@ -85,3 +85,18 @@ let values (announced: Announced list) (text: string) : string option list =
                 let value = if holds then valueIn (text.Substring(line, stop - line)) else None
                 read stop rest (value :: found)
     read 0 announced []
+
+/// The parts of a text in which so many definitions each are announced: a definition begins at the margin, maybe with attributes on a line of
+/// their own, and what belongs to it is indented. None where they are not as many as are announced.
+let parts (counts: int list) (text: string) : string list option =
+    let isAttribute (line: string) = line.StartsWith("[<", StringComparison.Ordinal)
+    let add (found: string list list) (line: string) =
+        match found with
+        | current :: earlier when line = "" || line.[0] = ' ' || isAttribute (List.head current) -> (line :: current) :: earlier
+        | _ -> [ line ] :: found
+    let textOf (lines: string list) = lines |> String.concat "\n" |> fun text -> text.Trim '\n'
+    let definitions = ([], text.Split '\n') ||> Array.fold add |> List.rev |> List.map (List.rev >> textOf)
+    if List.length definitions <> List.sum counts then None
+    else
+        let take (rest: string list, found: string list) count = List.skip count rest, textOf (List.take count rest) :: found
+        ((definitions, []), counts) ||> List.fold take |> snd |> List.rev |> Some

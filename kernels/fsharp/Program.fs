@@ -196,6 +196,7 @@ type private Worker(channel: Channel) =
                     inSession id (evaluate id job code file commandLine isWithheld)
                 finally
                     pending.Take id |> ignore)
+        | Upcoming evals -> post evaluations id (fun () -> inSession id (fun session -> session.Expect evals))
         | Reset -> post evaluations id (fun () -> reset id)
         | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))

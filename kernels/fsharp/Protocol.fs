@@ -159,6 +159,8 @@ type Request =
     | Hello of Hello
     /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
     | Eval of job: string * code: string * file: string option * commandLine: string list * isWithheld: bool
+    /// What is to be evaluated next, by job: it may be compiled together.
+    | Upcoming of evals: (string * string) list
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -206,6 +208,12 @@ let private decodeProject (element: JsonElement) : Project option =
               Folder = tryText "folder" project }
     | _ -> None
 
+let private decodeUpcoming (element: JsonElement) : (string * string) list =
+    objects "evals" element |> List.choose (fun eval ->
+        match tryText "job" eval, tryText "code" eval with
+        | Some job, Some code -> Some(job, code)
+        | _ -> None)
+
 let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =
     let text name = tryText name element
     let required name (make: string -> Request) =
@@ -225,6 +233,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
                       Profiles = texts "profiles" element })
         | _ -> Error("this worker speaks protocol " + string version + " only")
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
+    | "upcoming" -> Ok(Upcoming(decodeUpcoming element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->
         match tryInteger "line" element, tryInteger "column" element with

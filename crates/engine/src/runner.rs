@@ -183,11 +183,25 @@ pub trait Process: Send + Sync {
     fn usage(&self) -> Option<ResourceUsage>;
 }
 
+/// Code that a replay goes on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Upcoming {
+    /// The job that will run it.
+    pub job: JobId,
+    /// The code.
+    pub code: String,
+}
+
 /// A worker that runs code.
 #[async_trait]
 pub trait Kernel: Process {
     /// Runs code. Done once the worker has it; what it prints, and its end, come as notices.
     async fn run(&self, submission: Submission);
+
+    /// Says what a replay goes on with: these are run next, in this order, each as a job of its own. A kernel may run those of them that
+    /// only define ahead of their turn, together, as long as each has the same end as alone.
+    async fn expect(&self, _upcoming: Vec<Upcoming>) {}
 
     /// Builds the session's project, beside the session: done once that has begun. What the build prints and what comes of it come as
     /// notices; an interrupt ends it.

@@ -1,6 +1,6 @@
 //! Bringing a worker up: wait out the back-off, start it, run again what defined the session, then pass on what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::breakers::Breakers;
 use crate::context::{compaction_of, conversation_of};
 use crate::entries::events_of;
 use crate::progress::{WarmUpPhase, WarmUpProgress};
-use crate::runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission};
+use crate::runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission, Upcoming};
 use crate::sync::time::{sleep, timeout, timeout_at};
 
 /// How many events are read from the log at once.
@@ -157,7 +157,14 @@ impl WarmUp {
         let total = u32::try_from(replay.items.len()).unwrap_or(u32::MAX);
         self.tell_progress(replayed.count, total).await;
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
-        for item in replay.items {
+        let mut items = VecDeque::from(replay.items);
+        // How many of those that come next the kernel knows of.
+        let mut announced = 0_usize;
+        while let Some(item) = items.pop_front() {
+            if announced == 0 {
+                announced = self.announce(runner, &item, &items).await;
+            }
+            announced = announced.saturating_sub(1);
             let requested = item.requested;
             let again = run_again(session, runner, notices, item, &self.limits);
             let again = timeout_at(deadline.into(), again)
@@ -169,6 +176,20 @@ impl WarmUp {
             replayed.references = again.references.or(replayed.references);
         }
         Ok(replayed)
+    }
+
+    /// Tells the kernel of those that it may run together, from this one on, and says how many these are.
+    async fn announce(&self, runner: &dyn Kernel, item: &ReplayItem, rest: &VecDeque<ReplayItem>) -> usize {
+        let row = std::iter::once(item).chain(rest).take_while(|item| item.may_run_together());
+        let upcoming: Vec<_> = row
+            .take(self.limits.replay_batch)
+            .map(|item| Upcoming { job: item.job, code: item.code.clone() })
+            .collect();
+        let count = upcoming.len();
+        if count > 1 {
+            runner.expect(upcoming).await;
+        }
+        count
     }
 
     /// The session once all is in the log that came before this start.

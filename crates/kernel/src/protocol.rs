@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mainstay_engine::query::{Members, Review, Symbols, Tests};
-use mainstay_engine::runner::CompletionItem;
+use mainstay_engine::runner::{CompletionItem, Upcoming};
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, Question, RaisedError, Reference, References,
     TextPosition,
@@ -49,6 +49,8 @@ pub(crate) enum ToWorker {
         command_line: Vec<String>,
         is_withheld: bool,
     },
+    /// Expect these evals next, in this order.
+    Upcoming { id: u64, evals: Vec<Upcoming> },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_engine::runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission,
+    Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -241,6 +241,13 @@ impl Kernel for Worker {
             // The reader notices the end of the channel as well, and says so.
             tracing::warn!(%error, "a job could not be sent");
             self.kill();
+        }
+    }
+
+    async fn expect(&self, upcoming: Vec<Upcoming>) {
+        let id = self.calls.next_id();
+        if let Err(error) = self.send(&ToWorker::Upcoming { id, evals: upcoming }).await {
+            tracing::warn!(%error, "a worker cannot be told what a replay goes on with");
         }
     }
 

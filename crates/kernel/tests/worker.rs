@@ -22,6 +22,9 @@ mod engines;
 #[path = "worker/exploring.rs"]
 mod exploring;
 
+#[path = "worker/replaying.rs"]
+mod replaying;
+
 #[path = "worker/reviewing.rs"]
 mod reviewing;
 

@@ -104,6 +104,8 @@ pub struct Limits {
     pub profile_ms: u64,
     /// How long a replay may take, in milliseconds.
     pub replay_ms: u64,
+    /// How many submissions a replay lets a kernel run together at most, where they only define; 1 lets it run each alone.
+    pub replay_batch: usize,
     /// How long a check, completion or exploration may take, in milliseconds.
     pub query_ms: u64,
     /// How long files must be left alone before what changed is looked at, in milliseconds: a build writes many.
@@ -174,6 +176,7 @@ impl Default for Limits {
             project_ms: 600_000,
             profile_ms: 20_000,
             replay_ms: 600_000,
+            replay_batch: 30,
             query_ms: 30_000,
             watch_quiet_ms: 300,
             watch_longest_ms: 5_000,

@@ -57,7 +57,12 @@ pub struct ReplayItem {
     pub succeeded: bool,
     /// What it gave the first time, where that is known.
     gave: Option<Given>,
+    /// Whether the compiler had nothing to say of it the first time, where that is known.
+    was_silent: bool,
 }
+
+/// The longest code that a kernel is told of ahead of its turn, in bytes.
+const AHEAD_BYTES: usize = 8192;
 
 /// A submission whose part in a rebuilt session is not what it was before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -158,6 +163,13 @@ impl std::fmt::Display for Divergence {
 }
 
 impl ReplayItem {
+    /// Whether a kernel may run it together with what comes before and after it, if it finds that all of them only define: it is code and
+    /// nothing besides, and there was nothing to tell of it but what it defined.
+    pub fn may_run_together(&self) -> bool {
+        let is_plain = self.file.is_none() && self.command_line.is_none() && self.asked.is_empty();
+        is_plain && self.succeeded && self.was_silent && self.code.len() <= AHEAD_BYTES
+    }
+
     /// How its second run, in `session`, differs from the first.
     pub fn divergence(&self, session: SessionId, report: JobReport, limits: &Limits) -> Option<Divergence> {
         let succeeded = report.ending == JobEnding::Completed;
@@ -302,6 +314,7 @@ impl ReplayList {
                     asked,
                     succeeded: false,
                     gave: None,
+                    was_silent: false,
                 });
             }
             EventBody::AskRaised(ask) => self.asked(*ask),
@@ -392,7 +405,8 @@ impl ReplayList {
         } else if gives_value {
             self.last_value.clear();
         }
-        self.candidates.push(Some(ReplayItem { succeeded, gave: Some(Given::of(result)), ..item }));
+        let (gave, was_silent) = (Some(Given::of(result)), result.diagnostics.is_empty());
+        self.candidates.push(Some(ReplayItem { succeeded, gave, was_silent, ..item }));
     }
 
     fn end_hidden(&mut self, job: JobId, changes_state: bool) {
@@ -532,6 +546,23 @@ mod tests {
 
     fn maybe(index: usize) -> Option<Blame> {
         Some(Blame { job: job(index), is_sure: false })
+    }
+
+    #[test]
+    fn what_is_more_than_code_that_ran_silently_runs_alone() {
+        let may = |change: fn(&mut ReplayItem)| {
+            let mut item = list_of(&["a!"]).finish().items.remove(0);
+            change(&mut item);
+            item.may_run_together()
+        };
+        assert!(may(|_| ()));
+        assert!(!may(|item| item.succeeded = false));
+        assert!(!may(|item| item.was_silent = false));
+        assert!(!may(|item| item.file = Some("/a.fsx".to_owned())));
+        assert!(!may(|item| item
+            .asked
+            .push(Asked { ask: AskId::from_uuid(uuid::Uuid::nil()), answer: Err(Error::Cancelled) })));
+        assert!(!may(|item| item.code = "a".repeat(AHEAD_BYTES + 1)));
     }
 
     #[test]

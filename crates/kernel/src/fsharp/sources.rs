@@ -81,6 +81,8 @@ const WORKER: &[SourceFile] = sources!["":
     "Syntax.fs"
     "Names.fs"
     "Purity.fs"
+    "Plain.fs"
+    "Fragments.fs"
     "Turns.fs"
     "Diagnostics.fs"
     "Faults.fs"

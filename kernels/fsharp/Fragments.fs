@@ -1,0 +1,307 @@
+/// Compiles a row of submissions at once: as one file, in which each is a module with the number that it has when it is run alone. Most of
+/// what a small submission costs it costs as a file of its own.
+///
+/// The service offers no such thing, so its own steps are called by reflection: by the names of their parameters, so that a service whose
+/// steps are others (SDK 3.1 among them) compiles nothing here, and every submission is run alone there. This file can go when a service
+/// evaluates several submissions at once.
+module Mainstay.Worker.Fragments
+
+open System
+open System.Reflection
+open Microsoft.FSharp.Reflection
+open Mainstay.Worker.Compat
+
+/// A submission as the interactive parser reads it: its declarations, which are a list, and their range.
+type Parsed = private { Declarations: obj; Range: obj }
+
+/// The tree of the declarations, for `Syntax.read`.
+let treeOf (parsed: Parsed) : obj = parsed.Declarations
+
+#if FCS_NEW
+open FSharp.Compiler.Syntax
+
+let private anyAccess = BindingFlags.Instance ||| BindingFlags.Static ||| BindingFlags.Public ||| BindingFlags.NonPublic
+
+let private missing (kind: Type) (name: string) = raise (MissingMemberException(kind.FullName, name))
+
+let private get (name: string) (owner: obj) : obj =
+    let kind = owner.GetType()
+    match kind.GetField(name, anyAccess), kind.GetProperty(name, anyAccess) with
+    | null, null -> missing kind name
+    | null, property -> property.GetValue owner
+    | field, _ -> field.GetValue owner
+
+let private set (name: string) (owner: obj) (value: obj) : unit =
+    match owner.GetType().GetField(name, anyAccess) with
+    | null -> missing (owner.GetType()) name
+    | field -> field.SetValue(owner, value)
+
+/// Calls a method with exactly these arguments, by name.
+let private callOn (kind: Type) (owner: obj) (name: string) (arguments: (string * obj) list) : obj =
+    let takes (parameters: ParameterInfo[]) =
+        parameters.Length = List.length arguments
+        && parameters |> Array.forall (fun parameter -> arguments |> List.exists (fun (name, _) -> name = parameter.Name))
+    let fits (found: MethodInfo) = found.Name = name && takes (found.GetParameters())
+    match kind.GetMethods anyAccess |> Array.tryFind fits with
+    | None -> missing kind name
+    | Some found ->
+        let given = found.GetParameters() |> Array.map (fun parameter -> List.find (fst >> (=) parameter.Name) arguments |> snd)
+        try
+            found.Invoke(owner, given)
+        with :? TargetInvocationException as e when not (isNull e.InnerException) -> raise e.InnerException
+
+let private call (owner: obj) = callOn (owner.GetType()) owner
+
+let private typeNamed (name: string) : Type =
+    match typeof<Session>.Assembly.GetType name with
+    | null -> raise (TypeLoadException name)
+    | kind -> kind
+
+let private parts (tuple: obj) = FSharpValue.GetTupleFields tuple
+
+let private itemsOf (list: obj) = list :?> Collections.IEnumerable |> Seq.cast<obj> |> List.ofSeq
+
+/// A list like that one, of these items.
+let private listLike (model: obj) (items: obj list) : obj =
+    let kind = model.GetType()
+    let empty = kind.GetProperty("Empty", anyAccess).GetValue null
+    (items, empty) ||> List.foldBack (fun item rest -> kind.GetMethod("Cons", anyAccess).Invoke(null, [| item; rest |]))
+
+/// A union case like that one, with other values in some fields.
+let private caseWith (changes: (string * obj) list) (value: obj) : obj =
+    let case, values = FSharpValue.GetUnionFields(value, value.GetType(), anyAccess)
+    let names = case.GetFields() |> Array.map (fun field -> field.Name)
+    for name, _ in changes do
+        if not (Array.contains name names) then missing (value.GetType()) name
+    let changed = Array.map2 (fun name value -> changes |> List.tryFind (fst >> (=) name) |> Option.map snd |> Option.defaultValue value) names values
+    FSharpValue.MakeUnion(case, changed, anyAccess)
+
+let private fieldOfCase (name: string) (value: obj) : obj =
+    let case, values = FSharpValue.GetUnionFields(value, value.GetType(), anyAccess)
+    match case.GetFields() |> Array.tryFindIndex (fun field -> field.Name = name) with
+    | Some index -> values.[index]
+    | None -> missing (value.GetType()) name
+
+/// The service's own parts of a session.
+type private Steps(session: Session) =
+    let configuration = get "tcConfigB" session
+    let compiler = get "fsiDynamicCompiler" session
+    let processor = get "fsiInteractionProcessor" session
+    let statics = typeNamed "FSharp.Compiler.DiagnosticsLogger+DiagnosticsThreadStatics"
+
+    member _.Configuration = configuration
+    member _.Compiler = compiler
+    member _.Processor = processor
+
+    member _.State = get "currState" processor
+
+    member _.Settled() : obj =
+        callOn (typeNamed "FSharp.Compiler.CompilerConfig+TcConfig") null "Create" [ "builder", configuration; "validate", box false ]
+
+    /// Does work whose messages go to a logger of its own, which it is given.
+    member steps.Logging(work: obj -> 'T) : 'T =
+        let kind = typeNamed "FSharp.Compiler.Diagnostics.CompilationDiagnosticLogger"
+        let options = get "diagnosticsOptions" (steps.Settled())
+        let logger = Activator.CreateInstance(kind, anyAccess, null, [| box "replay"; options; null |], null)
+        let current name = statics.GetProperty(name, anyAccess)
+        let exchange (name: string) (value: obj) =
+            let before = (current name).GetValue null
+            (current name).SetValue(null, value)
+            before
+        let phase = typeNamed("FSharp.Compiler.DiagnosticsLogger+BuildPhase").GetProperty("Interactive", anyAccess).GetValue null
+        let loggerBefore = exchange "DiagnosticsLogger" logger
+        let phaseBefore = exchange "BuildPhase" phase
+        try
+            work logger
+        finally
+            exchange "DiagnosticsLogger" loggerBefore |> ignore
+            exchange "BuildPhase" phaseBefore |> ignore
+
+    member _.SaysNothing(logger: obj) = (call logger "GetDiagnostics" [] :?> Array).Length = 0
+
+/// A file like that one, of these modules, with these declarations behind them.
+let private fileOf (model: obj) (modules: (Ident * obj) list) (behind: obj list) : ParsedInput =
+    let file = fieldOfCase "Item" model
+    let space = fieldOfCase "contents" file |> itemsOf |> List.head
+    let declarations = fieldOfCase "decls" space
+    let moduleModel = itemsOf declarations |> List.head
+    let information = fieldOfCase "moduleInfo" moduleModel
+    let made =
+        modules |> List.map (fun (name, inner) ->
+            let named = information |> caseWith [ ("longId", box [ name ]) ]
+            moduleModel |> caseWith [ "moduleInfo", named; "decls", inner ])
+    let content = space |> caseWith [ ("decls", listLike declarations (made @ behind)) ]
+    let qualified = fieldOfCase "qualifiedNameOfFile" file |> caseWith [ ("Item", modules |> List.last |> fst |> box) ]
+    let changes =
+        [ "fileName", box "stdin"
+          "isScript", box true
+          "qualifiedNameOfFile", qualified
+          "contents", box [ content :?> SynModuleOrNamespace ]
+          "flags", box (true, false) ]
+    model |> caseWith [ ("Item", caseWith changes file) ] :?> ParsedInput
+
+/// The text of a file that `fileOf` takes for its model.
+let private modelText = "namespace global\nmodule Model =\n    ()"
+
+/// Reads a submission as the session does; None where the compiler has anything to say of it, or the service is another.
+let read (session: Session) (text: string) : Parsed option =
+    try
+        let steps = Steps session
+        steps.Logging(fun logger ->
+            let buffer =
+                callOn (typeNamed "FSharp.Compiler.UnicodeLexing") null "StringAsLexbuf" [
+                    "reportLibraryOnlyFeatures", box true
+                    "langVersion", get "langVersion" steps.Configuration
+                    "strictIndentation", get "strictIndentation" steps.Configuration
+                    "s", box text
+                ]
+            let lexer =
+                call (get "fsiStdinLexerProvider" steps.Processor) "CreateBufferLexer"
+                    [ "sourceFileName", box anonymousFile; "lexbuf", buffer; "diagnosticsLogger", logger ]
+            let options = get "diagnosticsOptions" steps.Configuration
+            match call steps.Processor "ParseInteraction" [ "diagnosticOptions", options; "tokenizer", lexer ] with
+            | null -> None
+            | some ->
+                let definitions = get "Value" some
+                if steps.SaysNothing logger then
+                    Some { Declarations = fieldOfCase "defns" definitions; Range = fieldOfCase "range" definitions }
+                else None)
+    with _ -> None
+
+/// A submission to compile, and which of those before it in the row it uses.
+type Member = { Parsed: Parsed; Uses: int list }
+
+/// The submissions as a file. Each opens what it uses of those before it, and at the end all of it is open: the session goes on there.
+let private fileFor (steps: Steps) (session: Session) (model: obj) (all: Member list) : Ident list * ParsedInput =
+    let range (one: Member) = one.Parsed.Range :?> FSharp.Compiler.Text.range
+    let names = all |> List.map (fun one -> Ident("FSI_" + (call steps.Compiler "nextFragmentId" [] :?> string), range one))
+    let opening (indices: int list) : obj list =
+        if List.isEmpty indices then []
+        else
+            match indices |> List.map (fun index -> "open " + (List.item index names).idText) |> String.concat "\n" |> read session with
+            | Some parsed -> itemsOf parsed.Declarations
+            | None -> missing typeof<Session> "ParseInteraction"
+    let modules =
+        List.zip names all |> List.map (fun (name, one) ->
+            let declarations = one.Parsed.Declarations
+            name, listLike declarations (opening one.Uses @ itemsOf declarations))
+    [ List.last names ], fileOf model modules (opening [ 0 .. List.length all - 1 ])
+
+/// What the type checker makes of a file: the state with it, its attributes, and its implementation.
+let private check (steps: Steps) (settled: obj) (before: obj) (input: ParsedInput) (prefix: Ident list) (logger: obj) =
+    let phased = typeNamed "FSharp.Compiler.DiagnosticsLogger+PhasedDiagnostic"
+    let checking () =
+        callOn (typeNamed "FSharp.Compiler.ParseAndCheckInputs") null "CheckClosedInputSet" [
+            "ctok", null
+            "checkForErrors", box (fun () -> not (steps.SaysNothing logger))
+            "tcConfig", settled
+            "tcImports", get "tcImports" steps.Compiler
+            "tcGlobals", get "tcGlobals" steps.Compiler
+            "prefixPathOpt", box (Some prefix)
+            "tcState", get "tcState" before
+            "eagerFormat", FSharpValue.MakeFunction(FSharpType.MakeFunctionType(phased, phased), id)
+            "inputs", box [ input ]
+        ]
+    match parts (lock (get "tcLockObject" steps.Compiler) checking) with
+    | [| state; attributes; implementations; environment |] ->
+        call state "NextStateAfterIncrementalFragment" [ ("tcEnvAtEndOfLastInput", environment) ], attributes, implementations
+    | _ -> missing typeof<Session> "CheckClosedInputSet"
+
+let private caseOf (value: obj) : string = (FSharpValue.GetUnionFields(value, value.GetType(), anyAccess) |> fst).Name
+
+/// The modules in what a file holds; what else is there only opens names.
+let rec private modulesIn (contents: obj) : obj list =
+    match caseOf contents with
+    | "TMDefs" -> fieldOfCase "defs" contents |> itemsOf |> List.collect modulesIn
+    | "TMDefRec" -> [ contents ]
+    | "TMDefOpens" -> []
+    | other -> missing (contents.GetType()) other
+
+/// The implementation of a file as those of its modules.
+let private apart (implementations: obj) (count: int) : obj list =
+    match itemsOf implementations with
+    | [ whole ] ->
+        let contents = fieldOfCase "contents" whole
+        let modules = modulesIn contents
+        if List.length modules <> count then missing (contents.GetType()) "defs"
+        modules |> List.map (fun one ->
+            let only = contents |> caseWith [ ("defs", listLike (fieldOfCase "defs" contents) [ one ]) ]
+            listLike implementations [ whole |> caseWith [ ("contents", only) ] ])
+    | _ -> missing (implementations.GetType()) "Item"
+
+/// Generates the code of what was checked, loads and runs it, and announces what each of the submissions defined.
+let private generate (steps: Steps) (settled: obj) (before: obj) (prefix: Ident list) (state, attributes, implementations) (each: obj list) announced logger =
+    let generator = get "ilxGenerator" before
+    match
+        parts (
+            call steps.Compiler "ProcessTypedImpl" [
+                "diagnosticsLogger", logger
+                "optEnv", get "optEnv" before
+                "tcState", state
+                "tcConfig", settled
+                "isInteractiveItExpr", box false
+                "topCustomAttrs", attributes
+                "prefixPath", box prefix
+                "isIncrementalFragment", box true
+                "declaredImpls", implementations
+                "ilxGenerator", generator
+            ]
+        )
+    with
+    | [| code; optimizations; name |] ->
+        let processed =
+            call steps.Compiler "ProcessCodegenResults" [
+                "ctok", null
+                "diagnosticsLogger", logger
+                "istate", before
+                "optEnv", optimizations
+                "tcState", state
+                "tcConfig", settled
+                "prefixPath", box prefix
+                "showTypes", box true
+                "isIncrementalFragment", box true
+                "fragName", name
+                "declaredImpls", implementations
+                "ilxGenerator", generator
+                "codegenResults", code
+                "m", box (List.head prefix).idRange
+            ]
+        let mutable after = (parts processed).[0]
+        each |> List.iteri (fun index implementation ->
+            after <- (parts (call steps.Compiler "processContents" [ "istate", after; "declaredImpls", implementation ])).[0]
+            announced index)
+        call steps.Processor "setCurrState" [ ("s", after) ] |> ignore
+    | _ -> missing typeof<Session> "ProcessTypedImpl"
+
+/// Compiles and runs submissions as one, and tells whether it did. Where it did not the session has nothing of them. Nothing of them ran then,
+/// unless their running is what failed. `announced` is called with the index of each when its definitions have been announced.
+let run (session: Session) (all: Member list) (announced: int -> unit) : bool =
+    try
+        let steps = Steps session
+        let before, number = steps.State, get "fragmentId" steps.Compiler
+        let settled = steps.Settled()
+        let model = parse session modelText |> Option.defaultWith (fun () -> missing typeof<Session> "ParseFile")
+        let prefix, file = fileFor steps session model all
+        let checkedFile =
+            steps.Logging(fun logger ->
+                try
+                    let state, _, implementations as found = check steps settled before file prefix logger
+                    // What the compiler has something to say of is run alone, where it is told.
+                    if steps.SaysNothing logger then Some(found, apart implementations (List.length all)) else None
+                with _ -> None)
+        match checkedFile with
+        | None ->
+            set "fragmentId" steps.Compiler number
+            false
+        | Some (found, each) ->
+            steps.Logging(generate steps settled before prefix found each announced)
+            true
+    with _ -> false
+#else
+/// A submission to compile, and which of those before it in the row it uses.
+type Member = { Parsed: Parsed; Uses: int list }
+
+let read (_: Session) (_: string) : Parsed option = None
+
+let run (_: Session) (_: Member list) (_: int -> unit) : bool = false
+#endif
