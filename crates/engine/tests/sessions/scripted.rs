@@ -29,7 +29,7 @@ use async_trait::async_trait;
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{
     CompletionItem, Completions, Gathered, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner, Submission,
+    StartedRunner, Submission, Upcoming,
 };
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -64,6 +64,7 @@ pub(crate) struct Scripted {
     prepares_for: Mutex<Duration>,
     gathers_for: Mutex<Duration>,
     ran: Arc<Mutex<Vec<String>>>,
+    expected: Arc<Mutex<Vec<Vec<String>>>>,
     gate: Arc<Notify>,
     deaf: Arc<AtomicBool>,
     interrupts: Arc<AtomicU32>,
@@ -96,6 +97,11 @@ impl Scripted {
     /// Every submission that any worker was given, replayed ones included.
     pub(crate) fn ran(&self) -> Vec<String> {
         self.ran.lock().unwrap().clone()
+    }
+
+    /// Each row of submissions that a worker was told to expect.
+    pub(crate) fn expected(&self) -> Vec<Vec<String>> {
+        self.expected.lock().unwrap().clone()
     }
 
     /// Lets the job go that waits, or the next one that does.
@@ -187,6 +193,7 @@ impl RunnerFactory for Scripted {
         });
         let runner = ScriptedRunner {
             pid,
+            expected: Arc::clone(&self.expected),
             resets,
             orders,
             answers,
@@ -227,6 +234,7 @@ enum Order {
 
 struct ScriptedRunner {
     pid: u32,
+    expected: Arc<Mutex<Vec<Vec<String>>>>,
     resets: bool,
     orders: mpsc::UnboundedSender<Order>,
     answers: mpsc::UnboundedSender<Answer>,
@@ -296,6 +304,10 @@ impl Kernel for ScriptedRunner {
         let interrupted = Arc::new(Notify::new());
         self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
         self.orders.send(Order::Run(submission, interrupted)).ok();
+    }
+
+    async fn expect(&self, upcoming: Vec<Upcoming>) {
+        self.expected.lock().unwrap().push(upcoming.into_iter().map(|one| one.code).collect());
     }
 
     async fn build(&self, job: JobId) {

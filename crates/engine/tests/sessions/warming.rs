@@ -5,10 +5,10 @@ use mainstay_engine::{ExportCursor, WarmUpPhase, WarmUpProgress};
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    Admission, Error, ForkSession, Outcome, Response, SessionCommand, SessionState, TextPosition,
+    Admission, Error, ForkSession, Limits, Outcome, Response, SessionCommand, SessionState, TextPosition,
 };
 
-use crate::support::{Client, Daemon, cancel, command, eval, evaluated, id, next_id};
+use crate::support::{Client, Daemon, cancel, command, eval, evaluated, id, next_id, quick};
 
 /// A fork of a session with three definitions, the second of which waits when it is run again.
 async fn warming_fork(daemon: &Daemon) -> (Client, Client) {
@@ -139,4 +139,22 @@ async fn an_eval_waits_for_the_replay_or_is_taken_back() {
     assert_eq!(child.state().await, SessionState::WarmingUp);
     daemon.workers.let_go();
     assert_eq!(evaluated(second.await.unwrap()).value.as_deref(), Some("a c"));
+}
+
+#[tokio::test]
+async fn a_kernel_is_told_of_the_rows_that_it_may_run_together() {
+    let daemon = Daemon::with(Limits { replay_batch: 3, ..quick() }).await;
+    let parent = daemon.session().await;
+    // What failed runs alone.
+    let cells = ["define a", "define b", "define c", "define d", "define e", "define g\nraise", "define f"];
+    for code in cells {
+        parent.eval(code).await;
+    }
+    let child = fork(&daemon, &parent).await;
+    child.until("warmUpCompleted").await;
+    assert_eq!(
+        daemon.workers.expected(),
+        [vec!["define a", "define b", "define c"], vec!["define d", "define e"]]
+    );
+    assert_eq!(child.eval("names").await.value.as_deref(), Some("a b c d e g f"));
 }
