@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mainstay_engine::query::KernelQuery;
-use mainstay_engine::runner::{StartedRunner, Submission};
+use mainstay_engine::runner::{StartedRunner, Submission, Upcoming};
 use mainstay_gateway::rpc::api::{
     CreateSession, Eval, ForkSession, GetStatus, Sent, SettleSession, StopSession,
 };
@@ -48,6 +48,7 @@ async fn main() -> Result<(), Failure> {
     std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
     let daemon = Daemon::start(&fresh)?;
     until_ready(&daemon, folder.path()).await?;
+    replay(&fresh, folder.path()).await?;
     roads(&daemon, folder.path(), disk).await?;
     drop(daemon);
     live_fork(&Daemon::start(&fresh)?, folder.path()).await
@@ -83,6 +84,38 @@ async fn live_fork(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
     }
     print_row("a fork of them, answered", spread(answered));
     print_row("the same, with all values", spread(ready));
+    Ok(())
+}
+
+/// How many definitions are replayed, how many of them are announced at once, and how often that is done.
+const REPLAYED: usize = 300;
+const ROW: usize = 30;
+const REPLAYS: usize = 5;
+
+/// A worker from its start until it has many definitions again: one by one, and in rows that it may run together.
+async fn replay(home: &Path, folder: &Path) -> Result<(), Failure> {
+    let cells: Vec<_> = (0..REPLAYED)
+        .map(|number| match number % 2 {
+            0 => format!("let value{number} = {number} * 2"),
+            _ => format!("let add{number} x = x + {number}"),
+        })
+        .collect();
+    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    for _ in 0..REPLAYS {
+        for (series, row) in [(&mut alone, 1), (&mut together, ROW)] {
+            let began = Instant::now();
+            let mut bare = Bare::start(home, folder).await?;
+            for cells in cells.chunks(row) {
+                bare.replay(cells).await?;
+            }
+            series.push(began.elapsed());
+        }
+    }
+    let (alone, together) = (spread(alone), spread(together));
+    print_row("start and replay of 300 definitions, one by one", alone);
+    print_row("the same, in rows of 30", together);
+    let ratio = together.median.as_secs_f64() / alone.median.as_secs_f64();
+    println!("| in rows, of one by one | {:.0} % | |", ratio * 100.0);
     Ok(())
 }
 
@@ -376,7 +409,25 @@ impl Bare {
     }
 
     async fn eval(&mut self, code: &str) -> Result<(), Failure> {
-        let job = JobId::from_uuid(uuid::Uuid::now_v7());
+        self.run(JobId::from_uuid(uuid::Uuid::now_v7()), code).await
+    }
+
+    /// Runs cells as a replay does, each a job of its own.
+    async fn replay(&mut self, cells: &[String]) -> Result<(), Failure> {
+        let upcoming: Vec<_> = cells
+            .iter()
+            .map(|code| Upcoming { job: JobId::from_uuid(uuid::Uuid::now_v7()), code: code.clone() })
+            .collect();
+        if upcoming.len() > 1 {
+            self.started.runner.kernel().ok_or("it is no kernel")?.expect(upcoming.clone()).await;
+        }
+        for Upcoming { job, code } in upcoming {
+            self.run(job, &code).await?;
+        }
+        Ok(())
+    }
+
+    async fn run(&mut self, job: JobId, code: &str) -> Result<(), Failure> {
         let kernel = self.started.runner.kernel().ok_or("it is no kernel")?;
         kernel
             .run(Submission {
