@@ -7,6 +7,11 @@ use support::World;
 
 /// Files of a project `App`.
 fn project(files: &[(&str, &str)]) -> Option<World> {
+    built("App.fsproj", files)
+}
+
+/// A session of a project or solution, which is built of these files.
+fn built(project: &str, files: &[(&str, &str)]) -> Option<World> {
     if !support::dotnet().join("shared/Microsoft.AspNetCore.App").is_dir() {
         eprintln!("the SDK under test has no ASP.NET Core: nothing is tested");
         return None;
@@ -17,7 +22,7 @@ fn project(files: &[(&str, &str)]) -> Option<World> {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    for arguments in [&["session", "new", "--project", "App.fsproj"][..], &["session", "rebuild"]] {
+    for arguments in [&["session", "new", "--project", project][..], &["session", "rebuild"]] {
         let done = world.run(arguments);
         assert_eq!(done.code, 0, "{done:?}");
     }
@@ -106,4 +111,80 @@ let version () =
     assert_eq!(incomplete["diagnostics"].as_array().map_or(0, Vec::len), 0, "{incomplete}");
     let nullness = world.eval("let s: string = null");
     assert!(nullness["diagnostics"].to_string().contains("FS3261"), "{nullness}");
+}
+
+#[test]
+fn a_solution_with_central_package_versions_and_a_csharp_project_is_its_sessions_own() {
+    const CSHARP: &str = r#"namespace Shop.Pricing;
+public record Price(decimal Amount, string? Currency)
+{
+    public string Json() => Newtonsoft.Json.JsonConvert.SerializeObject(this);
+}
+"#;
+    let Some(world) = built(
+        "Shop.slnx",
+        &[
+            (
+                "Directory.Build.props",
+                "<Project><PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup></Project>",
+            ),
+            (
+                "Directory.Packages.props",
+                r#"<Project>
+  <PropertyGroup><ManagePackageVersionsCentrally>true</ManagePackageVersionsCentrally></PropertyGroup>
+  <ItemGroup><PackageVersion Include="Newtonsoft.Json" Version="13.0.3" /></ItemGroup>
+</Project>"#,
+            ),
+            (
+                "pricing/Pricing.csproj",
+                r#"<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup>
+    <Nullable>enable</Nullable>
+    <DefineConstants>$(DefineConstants);PRICING</DefineConstants>
+  </PropertyGroup>
+  <ItemGroup><PackageReference Include="Newtonsoft.Json" /></ItemGroup>
+</Project>"#,
+            ),
+            ("pricing/Price.cs", CSHARP),
+            (
+                "app/App.fsproj",
+                r#"<Project Sdk="Microsoft.NET.Sdk">
+  <ItemGroup>
+    <Compile Include="App.fs" />
+    <ProjectReference Include="../pricing/Pricing.csproj" />
+  </ItemGroup>
+</Project>"#,
+            ),
+            (
+                "app/App.fs",
+                "namespace Shop\nopen Shop.Pricing\nmodule App =\n    let basket = [ Price(1m, \"EUR\"); Price(2m, \"EUR\") ]\n",
+            ),
+            (
+                "Shop.slnx",
+                r#"<Solution>
+  <Folder Name="/src/">
+    <Project Path="pricing/Pricing.csproj" />
+    <Project Path="app/App.fsproj" />
+  </Folder>
+</Solution>"#,
+            ),
+        ],
+    ) else {
+        return;
+    };
+    assert_eq!(value(&world, "App.basket.[1].Json()"), r#""{"Amount":2.0,"Currency":"EUR"}""#);
+    assert_eq!(value(&world, "int (Shop.Pricing.Price(3m, null).Amount)"), "3");
+    // What the C# compiler is told is none of F#'s.
+    assert_eq!(value(&world, "#if PRICING\n1\n#else\n2\n#endif"), "2");
+    let plain = world.eval("let s: string = null");
+    assert_eq!(plain["diagnostics"].as_array().map_or(0, Vec::len), 0, "{plain}");
+
+    std::fs::write(world.work().join("pricing/Price.cs"), CSHARP.replace("Json()", "AsJson()")).unwrap();
+    let failed = world.run(&["session", "rebuild"]);
+    assert_eq!(failed.code, 0, "nothing uses what is gone: {failed:?}");
+    assert!(value(&world, "App.basket.[0].AsJson()").contains("Amount"));
+    std::fs::write(world.work().join("pricing/Price.cs"), CSHARP.replace("this);", "this)")).unwrap();
+    let failed = world.run(&["session", "rebuild"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.stderr.contains("CS1002") && failed.stderr.contains("Price.cs"), "{failed:?}");
 }

@@ -11,6 +11,7 @@ use super::notes::{not_built, not_restored, not_there};
 use super::options::Said;
 use super::order::dependencies_first;
 use super::packages::{deployed, restored};
+use super::solution::is_fsharp;
 use super::{Resolved, Road};
 use crate::fsharp::version::SdkVersion;
 
@@ -75,8 +76,10 @@ fn add(resolved: &mut Resolved, project: Evaluated, surroundings: &Surroundings)
     }
     resolved.assemblies.extend(output);
     resolved.sources.extend(project.sources);
-    resolved.arguments.extend(Said::default().arguments(&project.defines));
-    resolved.defines.extend(project.defines);
+    if is_fsharp(&project.path) {
+        resolved.arguments.extend(Said::default().arguments(&project.defines));
+        resolved.defines.extend(project.defines);
+    }
     resolved.runtimes.extend(project.runtimes.into_iter().map(|name| (project.path.clone(), name)));
     resolved.framework = project.framework.or(resolved.framework.take());
     resolved.projects.push(project.path);

@@ -17,6 +17,7 @@ use super::notes::{not_built, not_loadable, not_restored, not_there};
 use super::options::Said;
 use super::order::dependencies_first;
 use super::runtimes::native_folders;
+use super::solution::is_fsharp;
 use super::toolchain::{Toolchain, scratch, unavailable};
 use super::{Content, OnStep, Resolved, Road, telling};
 use crate::command::{self, CommandError};
@@ -270,8 +271,11 @@ fn put_together(
         resolved.assemblies.extend(output);
         resolved.references.extend(there(&project.references));
         resolved.sources.extend_from_slice(&project.sources);
-        resolved.arguments.extend(project.said.arguments(&project.defines));
-        resolved.defines.extend_from_slice(&project.defines);
+        // What another language's compiler is told, such as C#'s `LangVersion`, means nothing or something else to F#'s.
+        if is_fsharp(path) {
+            resolved.arguments.extend(project.said.arguments(&project.defines));
+            resolved.defines.extend_from_slice(&project.defines);
+        }
         resolved.natives.extend(native_folders(&project.natives));
         resolved.contents.extend_from_slice(&project.contents);
         resolved.runtimes.extend(project.runtimes.iter().map(|name| (path.to_owned(), name.clone())));
