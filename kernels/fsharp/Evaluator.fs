@@ -126,11 +126,12 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let restores = Restores.Told()
     let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
-    /// What the service prints of the script that it makes for packages (`#r "nuget: …"`) is nothing of the client's.
+    /// What the service prints of the script that it makes for packages (`#r "nuget: …"`) is nothing of the client's. The script is
+    /// called `Project`, or, where every version is given, by a hash.
     let withoutGenerated (text: string) =
         if text.Contains ".packagemanagement" then
             let text = Regex.Replace(text, @"^\[Loading [^\]]*\.packagemanagement[^\]]*\]\n*", "", RegexOptions.Multiline)
-            Regex.Replace(text, @"^(namespace|module) FSI_\d+\.Project\b.*\n*", "", RegexOptions.Multiline)
+            Regex.Replace(text, @"^(namespace|module) FSI_\d+\.\s*(Project\b|[0-9a-f]{64}).*\n*", "", RegexOptions.Multiline)
         else text
 
     let take (writer: StringWriter) =

@@ -31,6 +31,9 @@ mod reviewing;
 #[path = "worker/displays.rs"]
 mod displays;
 
+#[path = "worker/packages.rs"]
+mod packages;
+
 #[path = "worker/shared_frameworks.rs"]
 mod shared_frameworks;
 #[path = "worker/smoke.rs"]
