@@ -22,6 +22,16 @@ fn open(world: &World) -> Terminal {
     terminal
 }
 
+/// Types a line of unfinished code, after which the editor begins the next with its indentation: it does so for people, who see it.
+fn begin_line_after(terminal: &Terminal, line: &str) {
+    terminal.enter(line);
+    terminal.wait_until(line, |screen| {
+        let mut lines = screen.trim_end().lines().rev();
+        lines.next().is_some_and(|last| last.trim() == "·")
+            && lines.next().is_some_and(|last| last.ends_with(line))
+    });
+}
+
 #[test]
 fn a_person_defines_completes_cancels_and_leaves() {
     let world = World::new();
@@ -33,9 +43,9 @@ fn a_person_defines_completes_cancels_and_leaves() {
     terminal.enter("x * 2");
     terminal.wait_for("val it: int = 42");
 
-    terminal.enter("let double y =");
-    terminal.enter("let twice = y * 2");
-    terminal.enter("twice");
+    begin_line_after(&terminal, "let double y =");
+    begin_line_after(&terminal, "let twice = y * 2");
+    begin_line_after(&terminal, "twice");
     terminal.press(ENTER);
     terminal.wait_for("val double: y: int -> int");
 
@@ -67,9 +77,8 @@ fn a_person_types_python_whose_kernel_says_what_is_finished() {
     terminal.wait_for_last_line("work>");
     terminal.enter("x = 41");
     terminal.wait_for_last_line("work>");
-    terminal.enter("def double(y):");
-    terminal.enter("return y * 2");
-    terminal.wait_for_last_line("    ·");
+    begin_line_after(&terminal, "def double(y):");
+    begin_line_after(&terminal, "return y * 2");
     terminal.enter("");
     terminal.wait_for_last_line("work>");
     terminal.enter("double(x + 1)");
@@ -113,7 +122,8 @@ fn two_people_on_one_session_see_each_other() {
     let terminal = open(&world);
     terminal.enter("let mine = 1");
     terminal.wait_for("val mine: int = 1");
-    terminal.press(&format!("let half ={ENTER}typed{LEFT}{LEFT}"));
+    begin_line_after(&terminal, "let half =");
+    terminal.press(&format!("typed{LEFT}{LEFT}"));
     terminal.wait_for_last_line("    ·     typed");
     assert_eq!(world.eval("printfn \"hello\"\nlet theirs = mine + 1")["success"], true);
     terminal.wait_for("cli│ val theirs: int = 2");
@@ -342,6 +352,36 @@ fn lines_are_pasted_or_begun_without_running() {
     terminal.press(ALT_ENTER);
     terminal.enter("let d = c + 1");
     terminal.wait_for("val d: int = 4");
+}
+
+#[test]
+fn code_that_an_editor_sends_line_by_line_keeps_its_layout() {
+    let world = World::new();
+    let terminal = open(&world);
+    let sent = [
+        "let f x =",
+        "    let y = x + 1",
+        "",
+        "    match y with",
+        "    | 1 -> 10",
+        "    | _ ->",
+        "        y * 2",
+        "let g = f 3",
+        "g + 1;;",
+        "",
+    ];
+    terminal.press(&sent.join(ENTER));
+    terminal.wait_for("val it: int = 9");
+}
+
+#[test]
+fn fsharp_itself_is_asked_for_the_documentation_of_a_name() {
+    let world = World::new();
+    let terminal = open(&world);
+    terminal.enter("#help \"List.map\";;");
+    terminal.wait_for("Builds a new collection");
+    terminal.enter("#exit;;");
+    assert_eq!(terminal.wait_for_end(), 0);
 }
 
 #[test]

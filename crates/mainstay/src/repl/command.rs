@@ -415,7 +415,7 @@ const TABLE: &[Entry] = &[
         |text| given(text).map(|folder| Command::Backup(folder.into())),
     )
     .first(First::Folder),
-    entry(":quit", &[":q", ":exit", "#quit", "#q"], "", "leave; the session goes on", |_| {
+    entry(":quit", &[":q", ":exit", "#quit", "#q", "#exit"], "", "leave; the session goes on", |_| {
         Some(Command::Quit)
     }),
 ];
@@ -608,6 +608,8 @@ pub(super) fn read(line: &str, tongue: Tongue) -> Option<Result<Command, Command
     }
     let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match named(name, tongue) {
+        // `#help "List.map"` asks F# itself.
+        Some(_) if name.starts_with('#') && !argument.trim().is_empty() => None,
         Some(entry) => {
             Some((entry.read)(argument).ok_or_else(|| CommandError::Usage { usage: entry.usage() }))
         }
@@ -646,7 +648,7 @@ mod tests {
 
     #[test]
     fn aliases_and_the_directives_of_fsharp_interactive_are_commands_too() {
-        for line in [":q", ":quit", "#quit;;", "#quit", "#q;;"] {
+        for line in [":q", ":quit", "#quit;;", "#quit", "#q;;", "#exit;;"] {
             assert_eq!(done(line), Command::Quit);
         }
         for line in [":h", ":help", "#help;;"] {
@@ -796,7 +798,16 @@ mod tests {
 
     #[test]
     fn everything_else_is_code() {
-        for line in ["1 + 1", "#r \"a.dll\"", "#time;;", "", "let x : int = 1", "x\n:quit"] {
+        for line in [
+            "1 + 1",
+            "#r \"a.dll\"",
+            "#time;;",
+            "#help \"List.map\";;",
+            "#help List.map",
+            "",
+            "let x : int = 1",
+            "x\n:quit",
+        ] {
             assert_eq!(read(line), None, "{line:?}");
         }
         for line in [

@@ -4,6 +4,7 @@
 //! accepts a hint; the validator, which is asked in between, leaves the indentation where the hint is taken from.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use mainstay_kernel::fsharp::{indentation, needs_more};
@@ -30,6 +31,8 @@ pub(super) struct Enter {
 struct EnterState {
     /// A new line is wanted whatever the code is.
     is_forced: bool,
+    /// More is there already: another program types, which sends whole lines with a layout of their own.
+    is_followed: bool,
     /// The next hint that is taken is the indentation, even where there is none.
     is_awaited: bool,
     indentation: Option<String>,
@@ -65,8 +68,10 @@ impl Keys {
         if self.bell.is_searching() {
             return ReedlineEvent::Enter;
         }
+        let is_followed = crossterm::event::poll(Duration::ZERO).unwrap_or(false);
         self.enter.with(|state| {
             state.is_forced |= is_forced;
+            state.is_followed = is_followed;
             state.is_awaited = true;
         });
         let mut events = vec![ReedlineEvent::Enter, ReedlineEvent::HistoryHintComplete];
@@ -161,19 +166,29 @@ impl Judge {
     }
 
     /// What the line begins with that Enter begins; none where it runs what was typed.
-    fn next_line(&self, code: &str, is_forced: bool) -> Option<String> {
-        match is_forced {
-            true => Some(self.law.forced_line(code)),
-            false if command::read(code, self.law.tongue()).is_some() || is_secret(code) => None,
-            false => self.law.next_line(code),
+    fn next_line(&self, code: &str, is_forced: bool, is_followed: bool) -> Option<String> {
+        if is_forced {
+            return Some(self.law.forced_line(code));
         }
+        if command::read(code, self.law.tongue()).is_some() || is_secret(code) {
+            return None;
+        }
+        let next_line = self.law.next_line(code);
+        if is_followed {
+            // An empty line may stand in the middle of what is sent.
+            let goes_on = next_line.is_some() || (code.contains('\n') && !code.trim_end().ends_with(";;"));
+            return goes_on.then(String::new);
+        }
+        next_line
     }
 }
 
 impl Validator for Judge {
     fn validate(&self, code: &str) -> ValidationResult {
-        let is_forced = self.enter.with(|state| std::mem::take(&mut state.is_forced));
-        match self.next_line(code, is_forced) {
+        let (is_forced, is_followed) = self
+            .enter
+            .with(|state| (std::mem::take(&mut state.is_forced), std::mem::take(&mut state.is_followed)));
+        match self.next_line(code, is_forced, is_followed) {
             Some(indentation) => {
                 self.enter.with(|state| state.indentation = Some(indentation));
                 ValidationResult::Incomplete
@@ -270,6 +285,22 @@ mod tests {
         assert!(!is_complete(judge.validate("1")));
         press(&mut keys, KeyModifiers::NONE);
         assert!(is_complete(judge.validate("1")));
+    }
+
+    #[test]
+    fn lines_that_another_program_sends_keep_their_own_layout_up_to_the_last() {
+        let Parts { judge, hints, .. } = parts();
+        let follow = |code: &str| {
+            hints.enter.with(|state| state.is_followed = true);
+            let goes_on = !is_complete(judge.validate(code));
+            hints.enter.with(|state| state.is_awaited = true);
+            (goes_on, hints.complete_hint())
+        };
+        assert_eq!(follow("let f x ="), (true, String::new()));
+        assert_eq!(follow("let f x =\n    let y = x\n"), (true, String::new()), "an empty line ends nothing");
+        assert_eq!(follow("let f x =\n    x\n;;"), (false, String::new()));
+        assert_eq!(follow("open System"), (false, String::new()), "it is whole");
+        assert!(is_complete(judge.validate("let f x =\n    x\n")), "nothing follows");
     }
 
     #[test]
