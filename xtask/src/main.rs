@@ -4,6 +4,7 @@
 //! [`failure`] is everything that can go wrong.
 
 mod bench;
+mod beside_fsi;
 mod ci;
 mod command;
 mod failure;
@@ -31,6 +32,11 @@ const TASKS: &[Task] = &[
         name: "bench",
         purpose: "measure the daemon, the store and the folds with the release build, as in docs/benchmarks.md",
         run: bench::run,
+    },
+    Task {
+        name: "beside-fsi",
+        purpose: "run the F# scripts of a folder with `dotnet fsi` and with Mainstay, and say where they differ",
+        run: beside_fsi::run,
     },
     Task {
         name: "ci",
@@ -82,7 +88,7 @@ fn is_plea_for_help(argument: &OsString) -> bool {
 fn usage() -> String {
     let mut text = String::from("Usage: cargo xtask <task> [-- arguments]\n\n");
     for Task { name, purpose, .. } in TASKS {
-        text.push_str(&format!("  {name:<6} {purpose}\n"));
+        text.push_str(&format!("  {name:<10} {purpose}\n"));
     }
     text
 }
