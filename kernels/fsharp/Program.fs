@@ -64,6 +64,7 @@ type private Worker(channel: Channel) =
     let mutable hello: Hello option = None
     let mutable evaluator: Evaluator option = None
     let mutable isWarm = false
+    let mutable hasEnded = false // a session, whose memory is still taken
 
     let fail id code message = channel.Send(encodeFailed { Id = Some id; Code = code; Message = message })
 
@@ -118,6 +119,7 @@ type private Worker(channel: Channel) =
         match hello, evaluator with
         | Some wanted, Some ended ->
             ended.End()
+            hasEnded <- true
             openSession id wanted
         | _ -> noSession id
 
@@ -178,6 +180,9 @@ type private Worker(channel: Channel) =
             (try session.WarmUp() with _ -> ())
             checks.Post(fun () -> try Intellisense.warmUp session with _ -> ())
         | _ -> ()
+        if hasEnded then
+            hasEnded <- false
+            Compat.giveBackMemory ()
 
     let interrupt (id: int64) (eval: int64) =
         match pending.Take eval, evaluator with

@@ -807,3 +807,23 @@ async fn what_a_session_rests_on_is_told_with_its_content_when_it_changes() {
         assert_eq!(loaded["references"], json!([had, of(&script)]));
     }
 }
+
+/// What the process's objects take once those are gone that nothing refers to, in bytes.
+async fn memory_after_reset(session: &mut Session) -> i64 {
+    soon(session.worker.runner.kernel().unwrap().reset()).await.unwrap();
+    session.eval("type Kept = { A: int }").await;
+    soon(session.worker.runner.kernel().unwrap().check("let a = { A = 1 }".to_owned(), None)).await.unwrap();
+    session.value("System.GC.GetTotalMemory true").await.trim_end_matches('L').parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_session_that_was_reset_takes_no_memory_any_more() {
+    let mut session = Session::start().await;
+    // What the first sessions read is kept for all.
+    let mut taken = Vec::new();
+    for _ in 0..6 {
+        taken.push(memory_after_reset(&mut session).await);
+    }
+    // A session's own tables are 32 MB.
+    assert!(taken[5] - taken[1] < 32_000_000, "{taken:?}");
+}
