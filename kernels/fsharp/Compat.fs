@@ -302,6 +302,14 @@ let abortSubmission (session: Session) =
 let abortSubmission (_: Session) = ()
 #endif
 
+/// What a symbolic link points to; None where it is none, and on the runtime of SDK 3.1, which does not tell.
+let linkTarget (path: string) : string option =
+#if FCS_NEW
+    Option.ofObj (FileInfo(path).LinkTarget)
+#else
+    None
+#endif
+
 /// The name the compiler gives to code that is in no file.
 let anonymousFile = "input.fsx"
 

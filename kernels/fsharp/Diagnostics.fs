@@ -80,6 +80,17 @@ let restored (submission: Submission) (said: Restores.Said) : Diagnostic =
             place (line.Length - line.TrimStart().Length), place line.Length
     { Severity = said.Severity; Code = said.Code; Message = said.Text; Start = start; End = stop }
 
+/// A task that code bound, or gave, had failed when the code had run: nothing else tells of it.
+let failedTask (submission: Submission) (name: string) (line: int, column: int) (failure: string) : Diagnostic =
+    let isNamed = name <> "it" && line >= submission.Line
+    let start = if isNamed then { Line = line; Column = column + 1 } else startOf submission
+    let what = if isNamed then "`" + name + "`" else "The task that this gave"
+    { Severity = "warning"
+      Code = "task_failed"
+      Message = what + " has failed: " + failure
+      Start = start
+      End = (if isNamed then { start with Column = start.Column + name.Length } else start) }
+
 /// A rejection for which the compiler gave no message of its own.
 let unexplained (submission: Submission) (complaint: string) : Diagnostic =
     let start = startOf submission

@@ -126,12 +126,16 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let restores = Restores.Told()
     let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
-    /// What the service prints of the script that it makes for packages (`#r "nuget: …"`) is nothing of the client's. The script is
-    /// called `Project`, or, where every version is given, by a hash.
+    /// What the service prints of what stands for a package or a shared framework is nothing of the client's: the script that it makes of
+    /// `#r "nuget: …"` (it is called `Project`, or, where every version is given, by a hash), and each assembly of a framework.
     let withoutGenerated (text: string) =
-        if text.Contains ".packagemanagement" then
-            let text = Regex.Replace(text, @"^\[Loading [^\]]*\.packagemanagement[^\]]*\]\n*", "", RegexOptions.Multiline)
-            Regex.Replace(text, @"^(namespace|module) FSI_\d+\.\s*(Project\b|[0-9a-f]{64}).*\n*", "", RegexOptions.Multiline)
+        let text =
+            if text.Contains ".packagemanagement" then
+                let text = Regex.Replace(text, @"^\[Loading [^\]]*\.packagemanagement[^\]]*\]\n*", "", RegexOptions.Multiline)
+                Regex.Replace(text, @"^(namespace|module) FSI_\d+\.\s*(Project\b|[0-9a-f]{64}).*\n*", "", RegexOptions.Multiline)
+            else text
+        if text.Contains Frameworks.shared then
+            Regex.Replace(text, "^-->.*'" + Regex.Escape Frameworks.shared + @"/[^']*'.*\n*", "", RegexOptions.Multiline)
         else text
 
     let take (writer: StringWriter) =
@@ -198,6 +202,16 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         finally
             if interruption.IsRequested then thread.Replace()
 
+    /// Of the tasks that a submission defined, those that have failed.
+    let failedTasks (submission: Submission) : Diagnostic list =
+        let failureOf (defined: DefinedValue) =
+            match defined.Content with
+            | Some (:? Threading.Tasks.Task as task, _) when task.IsFaulted ->
+                let reason = task.Exception.GetBaseException()
+                Some(failedTask submission defined.ShownName (defined.Line, defined.Column) (reason.GetType().FullName + ": " + reason.Message))
+            | _ -> None
+        definitions |> Seq.choose (function DefinedValue value -> failureOf value | DefinedOther -> None) |> List.ofSeq
+
     /// Runs a submission; gives what came of it without what a restore of packages said, and that as diagnostics.
     let restoring (submission: Submission) (run: unit -> 'T * CompilerMessage[]) =
         if not (Restores.mayRestore submission.Text) then run (), []
@@ -255,6 +269,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             (match restored @ diagnosticsIn file submission messages with
              | _ when outcome = Interrupted -> []
              | [] when outcome = Rejected -> [ unexplained submission complaint ]
+             | diagnostics when outcome = Completed -> diagnostics @ failedTasks submission
              | diagnostics -> diagnostics)
           Touched = touched
           ChangesState = changesState }

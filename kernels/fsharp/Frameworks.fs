@@ -15,7 +15,7 @@ let private directive = Regex(@"\G#r[ \t]+@?""[ \t]*framework[ \t]*:[ \t]*([^""\
 
 /// Where the runtime is, and where the shared frameworks are.
 let private runtime = Path.GetDirectoryName typeof<obj>.Assembly.Location
-let private shared = Path.GetFullPath(Path.Combine(runtime, "..", ".."))
+let shared = Path.GetFullPath(Path.Combine(runtime, "..", ".."))
 
 let private versionOf (folder: string) : Version option =
     match Version.TryParse((Path.GetFileName folder).Split('-').[0]) with

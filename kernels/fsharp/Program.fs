@@ -89,7 +89,7 @@ type private Worker(channel: Channel) =
         finally
             AppDomain.CurrentDomain.ProcessExit.RemoveHandler report
 
-    let openSession (id: int64) (wanted: Hello) =
+    let openSession (id: int64) (wanted: Hello) (listens: string list) =
         match wanted.References |> List.tryFind (fun path -> not (File.Exists path)) with
         | Some missing -> failwith ("the referenced assembly does not exist: " + missing)
         | None -> ()
@@ -101,7 +101,7 @@ type private Worker(channel: Channel) =
             try
                 reportingExit id complaints (fun () -> Evaluator(wanted, complaints))
             with e -> raise (Exception(explained complaints e.Message, e))
-        let begun = Startup.run opened wanted (fun phase done' total -> channel.Send(encodeProgress id phase done' total))
+        let begun = { Startup.run opened wanted (fun phase done' total -> channel.Send(encodeProgress id phase done' total)) with Listens = listens }
         Displays.install channel.Send (fun value kind -> opened.Session.FormatValue(value, kind).Trim('\n'))
         hello <- Some wanted
         evaluator <- Some opened
@@ -110,7 +110,7 @@ type private Worker(channel: Channel) =
 
     let start (id: int64) (wanted: Hello) =
         try
-            openSession id wanted
+            openSession id wanted []
         with e ->
             fail id Internal ("F# interactive did not start: " + e.Message)
             leave 1
@@ -120,7 +120,7 @@ type private Worker(channel: Channel) =
         | Some wanted, Some ended ->
             ended.End()
             hasEnded <- true
-            openSession id wanted
+            openSession id wanted (Listening.endPoints ())
         | _ -> noSession id
 
     let openFirst (id: int64) (wanted: Hello) =

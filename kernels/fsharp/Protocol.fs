@@ -152,6 +152,8 @@ type Begun =
       Opened: string list
       Unopened: Unopened list
       Profiles: ProfileRun list
+      /// The addresses on which code from before a reset still listens.
+      Listens: string list
       /// What its code rests on.
       References: Reference list }
 
@@ -358,7 +360,8 @@ let private writeBegun (begun: Begun) =
         writeObjects "failed" (List.truncate itemLimit begun.Failed) writeFailed writer
         writeTexts "opened" (List.truncate itemLimit begun.Opened) writer
         writeObjects "unopened" (List.truncate itemLimit begun.Unopened) writeUnopened writer
-        writeObjects "profiles" (List.truncate itemLimit begun.Profiles) writeProfile writer)
+        writeObjects "profiles" (List.truncate itemLimit begun.Profiles) writeProfile writer
+        if not (List.isEmpty begun.Listens) then writeTexts "listens" (List.truncate itemLimit begun.Listens) writer)
 
 let encodeReady (id: int64) (languageVersion: string) (begun: Begun) =
     message "ready" [

@@ -240,4 +240,5 @@ let run (session: Evaluator) (hello: Hello) (say: Say) : Begun =
       Opened = opened
       Unopened = unopened
       Profiles = profiles
+      Listens = []
       References = session.Rests }

@@ -100,6 +100,9 @@ pub(crate) struct WorkerStartup {
     unopened: Vec<Unopened>,
     #[serde(default)]
     profiles: Vec<ProfileRun>,
+    /// The addresses on which code from before a reset still listens.
+    #[serde(default)]
+    listens: Vec<String>,
 }
 
 /// An assembly that could not be loaded.
@@ -195,7 +198,7 @@ impl Beginning {
     }
 
     fn startup(&self, said: WorkerStartup) -> Option<Box<Startup>> {
-        let WorkerStartup { failed, opened, unopened, profiles } = said;
+        let WorkerStartup { failed, opened, unopened, profiles, listens } = said;
         let error_of = |copied: &Copied| {
             let copy = text(&copied.copy);
             failed.iter().find(|one| one.path == copy).map(|one| one.error.clone())
@@ -210,7 +213,8 @@ impl Beginning {
             ..known.clone()
         });
         let profiles = self.skipped.iter().cloned().chain(profiles).collect();
-        let startup = Startup { notes: self.notes.clone(), project, profiles };
+        let notes = self.notes.iter().cloned().chain(goes_on(&listens)).collect();
+        let startup = Startup { notes, project, profiles };
         (!startup.is_empty()).then(|| Box::new(startup.cut()))
     }
 
@@ -218,6 +222,14 @@ impl Beginning {
         let all = self.project.iter().flat_map(|project| project.own.iter().chain(&project.others));
         all.map(|one| (text(&one.copy), text(&one.origin))).collect()
     }
+}
+
+/// What is to be known of code that goes on in a worker that was reset.
+fn goes_on(listens: &[String]) -> Option<String> {
+    let addresses = listens.join(", ");
+    (!listens.is_empty()).then(|| {
+        format!("code from before the reset goes on: it listens on {addresses}; a hard reset ends it")
+    })
 }
 
 fn text(path: &Path) -> String {

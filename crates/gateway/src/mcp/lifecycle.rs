@@ -53,7 +53,7 @@ impl Display for SessionAnswer {
     }
 }
 
-/// A session that has just come to be.
+/// A session that has just come to be, or begins afresh.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub(super) struct CreatedAnswer {
     #[serde(flatten)]
@@ -147,12 +147,12 @@ impl Tool for ResetFsiSession {
     const ACTION: Option<Action> = Some(Action::Reset);
     const PLAIN: Option<Plain> =
         Some(Plain { name: "reset_session", description: "Drop a session's definitions; keep its worker." });
-    type Answer = SessionAnswer;
+    type Answer = CreatedAnswer;
 
-    async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
+    async fn carry_out(self, call: &Call<'_>) -> Result<CreatedAnswer, Error> {
         let session = call.existing(self.session_id.as_deref(), Action::Reset).await?;
         call.submit(session, SessionCommand::Reset).await?;
-        Ok(SessionAnswer::from(&*call.settled(session).await?))
+        Ok(CreatedAnswer::from(&*call.settled(session).await?))
     }
 }
 

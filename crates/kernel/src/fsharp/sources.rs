@@ -101,6 +101,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Explorer.fs"
     "Search.fs"
     "Review.fs"
+    "Listening.fs"
     "Startup.fs"
     "TestDiscovery.fs"
     "Program.fs"

@@ -181,3 +181,37 @@ async fn how_far_a_start_is_is_said() {
     assert_eq!(phases, [WarmUpPhase::Assemblies, WarmUpPhase::Namespaces, WarmUpPhase::Profile]);
     assert_eq!((said[0].done, said[0].total), (0, 2));
 }
+
+#[tokio::test]
+async fn what_listens_on_after_a_reset_is_told() {
+    let mut session = Session::start().await;
+    let code = "let listener = System.Net.Sockets.TcpListener(System.Net.IPAddress.Loopback, 0)
+listener.Start()
+(listener.LocalEndpoint :?> System.Net.IPEndPoint).Port";
+    let port = session.value(code).await;
+    let kernel = session.worker.runner.kernel().unwrap().clone();
+    let startup = kernel.reset().await.unwrap().startup.expect("it is told");
+    let note =
+        format!("code from before the reset goes on: it listens on 127.0.0.1:{port}; a hard reset ends it");
+    assert_eq!(startup.notes, [note]);
+}
+
+#[tokio::test]
+async fn a_task_that_has_failed_when_its_code_has_run_is_told() {
+    let mut session = Session::start().await;
+    let code = "let fails () = System.Threading.Tasks.Task.FromException(exn \"in use\")
+let good = System.Threading.Tasks.Task.CompletedTask
+let running = fails ()";
+    let ran = session.eval(code).await.report;
+    assert_eq!(ran.ending, JobEnding::Completed);
+    let [told] = ran.result.diagnostics.as_slice() else { panic!("{:?}", ran.result.diagnostics) };
+    let place = (told.code.as_str(), told.start.line, told.start.column, told.end.column);
+    assert_eq!(place, ("task_failed", 3, 5, 12));
+    assert_eq!(told.message, "`running` has failed: System.Exception: in use");
+    let ran = session.eval("fails ()").await.report;
+    assert_eq!(
+        ran.result.diagnostics[0].message,
+        "The task that this gave has failed: System.Exception: in use"
+    );
+    assert_eq!(session.eval("Async.Sleep 1 |> Async.StartAsTask").await.report.result.diagnostics, []);
+}

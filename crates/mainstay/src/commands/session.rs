@@ -214,7 +214,7 @@ impl SessionArgs {
             SessionCommand::Reset { session, hard, sent } => {
                 let session = named(client, session).await?.session.to_string();
                 let session = client.call(ResetSession { session, hard, sent: sent.sent() }).await?;
-                print_line(&settle(client, session).await?);
+                show_new(&settle(client, session).await?, false)?;
             }
             SessionCommand::Rename { session, name, sent } => {
                 print_line(&client.call(RenameSession { session, name, sent: sent.sent() }).await?);

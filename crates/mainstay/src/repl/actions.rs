@@ -269,6 +269,7 @@ impl Repl {
             (Tongue::Fsharp | Tongue::Foreign, false) => "the session starts afresh",
             (Tongue::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
         });
+        eprint!("{}", startup_text(&self.link.session, Paint::stderr()));
         Ok(())
     }
 
