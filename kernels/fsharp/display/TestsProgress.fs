@@ -21,9 +21,12 @@ let private shownPassed = 50
 /// How many that did not pass stand in what is shown in place, and how much of each, in characters.
 let private lastFailed, failedLength = 10, 120
 
-/// How many results one display has, and how many characters all displays of a run have together, as text and as JSON. It is a part of what is
-/// kept of a job's output, so that what tests print and the report have room.
-let private resultsPerDisplay, textLimit, jsonLimit = 200, 256 * 1024, 1024 * 1024
+/// How many results one display has, and how many characters of them and of what people are told. All of it is within what is kept of a display.
+let private resultsPerDisplay, resultsLength, linesLength = 200, 128 * 1024, 128 * 1024
+
+/// How many characters all displays of a run have together, as text and as JSON. It is a part of what is kept of a job's output, so that what
+/// tests print and the report have room.
+let private textLimit, jsonLimit = 256 * 1024, 1024 * 1024
 
 /// What a display takes besides its text, in characters.
 let private displayCost = 256
@@ -52,17 +55,21 @@ type LiveResults(interval: TimeSpan, show: Bundle -> unit) =
         String.concat "\n" (sprintf "running: %s, after %s" (TestsWords.counts passed failures timedOut skipped) (TestsWords.seconds watch.Elapsed) :: before @ List.ofSeq failed)
 
     let display (isLast: bool) =
-        let told = untold |> Seq.truncate resultsPerDisplay |> Seq.map TestsWords.json |> List.ofSeq
+        let mutable room = resultsLength
+        let fits (result: string) =
+            room <- room - result.Length
+            room >= 0
+        let told = untold |> Seq.truncate resultsPerDisplay |> Seq.map TestsWords.json |> Seq.takeWhile fits |> List.ofSeq
         let left = untold.Count - told.Length
         let all = String.Join("\n", lines)
-        let isCut = all.Length > textLimit
+        let isCut = all.Length > linesLength
         displays <- displays + 1
         hasCut <- hasCut || isCut
         let form =
             JsonText.object (
                 [ "nth", string displays; "passed", string passed; "failed", string failures; "timedOut", string timedOut; "skipped", string skipped; "tests", JsonText.array told ]
                 @ (if left > 0 then [ ("leftOut", string left) ] else [])
-                @ (if all = "" then [] else [ ("lines", JsonText.text (if isCut then all.Substring(0, textLimit) + "…" else all)) ])
+                @ (if all = "" then [] else [ ("lines", JsonText.text (if isCut then all.Substring(0, linesLength) + "…" else all)) ])
                 @ (if isLast && not hasCut then [ ("hasToldAll", "true") ] else [])
             )
         let words = inPlace ()

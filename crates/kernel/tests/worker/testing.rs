@@ -422,7 +422,19 @@ let counted (number: int) =
     if count = 1005 then failwith \"the last\"",
         )
         .await;
-    let run = session.test_all().await.run;
+    let (shown, _) = session.outputs("Mainstay.Tests.run(progressMs = 1)").await;
+    let shown = shown.into_iter().map(|out| match out {
+        Out::Shown(display) => display,
+        Out::Printed(text) => panic!("{text}"),
+    });
+    let (progress, run): (Vec<_>, Vec<_>) = shown.partition(|display| TestProgress::shown(display).is_some());
+    let progress: Vec<_> = progress.iter().filter_map(TestProgress::shown).collect();
+    let told: u64 = progress.iter().map(|one| one.tests.len() as u64 + one.left_out).sum();
+    assert_eq!(told, 1005, "each is told once, however many displays there are");
+    let lines: Vec<_> = progress.iter().flat_map(|one| one.lines.lines()).collect();
+    let count = |what: &str| lines.iter().filter(|line| line.starts_with(what)).count();
+    assert_eq!((count("passed "), count("failed ")), (50, 1), "of many that pass people see the first");
+    let run = TestRun::shown(&run[0]).unwrap();
     assert_eq!((run.passed, run.failed, run.tests.len()), (1004, 1, 1000));
     let failed = |test: &TestResult| matches!(test.outcome, TestOutcome::Failed { .. });
     assert_eq!(run.tests.iter().position(failed), Some(999), "in the order in which they ran");
