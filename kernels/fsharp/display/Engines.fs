@@ -22,7 +22,7 @@ let private resolve =
             | Some path -> Assembly.LoadFrom path
             | None -> null))
 
-/// Loads an assembly by its name, unless it is there already: one of these files, or of these folders.
+/// Loads an assembly by its name, unless it is there already: from the first of these folders that has it, else one of these files.
 let private loader (files: string list) (places: string list) (notThere: string) : string -> Assembly =
     lock folders (fun () -> folders.UnionWith places)
     resolve.Value
@@ -32,7 +32,7 @@ let private loader (files: string list) (places: string list) (notThere: string)
         | Some there -> there
         | None ->
             let beside = places |> List.map (fun folder -> Path.Combine(folder, name + ".dll")) |> List.filter File.Exists
-            match (files |> List.filter (Path.GetFileNameWithoutExtension >> isIt)) @ beside with
+            match beside @ (files |> List.filter (Path.GetFileNameWithoutExtension >> isIt)) with
             | path :: _ -> Assembly.LoadFrom path
             | [] -> try Assembly.Load(AssemblyName name) with _ -> failwithf "%s.dll is %s" name notThere
 

@@ -166,7 +166,7 @@ let private ofAssembly (references: string list) (assembly: Assembly) : FoundEng
 /// The tests that the session's code defined.
 let private ofSession (references: string list) (holders: Holder list) : FoundEngine list * Suite list * string list =
     let declared (members: TestsMarked.Marked list) (framework: string) : Declared list =
-        let own = members |> List.groupBy (fun one -> one.Holder) |> List.map (fun (holder, some) -> holder, some |> List.map (fun one -> one.Member))
+        let own = members |> List.groupBy (fun one -> one.Holder.Name) |> List.map (fun (_, some) -> some.Head.Holder, some |> List.map (fun one -> one.Member))
         let methodsOf (some: MemberInfo list) = some |> List.choose (function :? MethodInfo as m -> Some m | _ -> None)
         if framework = "NUnit" then own |> List.map (fun (holder, some) -> { holder with Methods = methodsOf some }) |> TestsNunit.suites |> List.collect (fun suite -> suite.Declared)
         else TestsMarked.declared members

@@ -208,21 +208,31 @@ async fn compiled_tests_are_listed_as_their_engines_know_them() {
     ");
 }
 
-/// Refers to a library of tests of NUnit, whose source is in `frameworks/`.
-async fn session_of_library(name: &str, folder: &Path) -> Session {
+/// Refers to these assemblies of a project's build, and to a library that is compiled against them; its source is in `frameworks/`.
+async fn session_of_library(name: &str, folder: &Path, (project, frameworks): (&str, &[&str])) -> Session {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/frameworks/{name}.fs"));
-    let nunit = assembly("NU", "nunit.framework");
     let library = folder.join(format!("{name}.dll"));
-    testing::compile(&source, &library, [nunit.clone()].into_iter());
+    testing::compile(&source, &library, frameworks.iter().map(|name| assembly(project, name)));
     let mut session = Session::start().await;
-    session.defines(&format!("#r @\"{}\"\n#r @\"{}\"", nunit.display(), library.display())).await;
+    session.defines(&format!("{}#r @\"{}\"", refer(project, frameworks), library.display())).await;
     session
+}
+
+const NUNIT: (&str, &[&str]) = ("NU", &["nunit.framework"]);
+
+#[tokio::test]
+async fn the_engine_of_a_library_may_lie_beside_its_framework() {
+    let folder = tempfile::tempdir().unwrap();
+    let xunit = ("XU2", &["xunit.abstractions", "xunit.core", "xunit.assert"][..]);
+    let mut session = session_of_library("Apart.Tests", folder.path(), xunit).await;
+    let run = session.test_all().await.run;
+    insta::assert_snapshot!(testing::lines(&run), @"xUnit Apart.Tests.adds: passed");
 }
 
 #[tokio::test]
 async fn a_result_of_an_engine_is_told_while_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let mut session = session_of_library("Asking.Tests", folder.path()).await;
+    let mut session = session_of_library("Asking.Tests", folder.path(), NUNIT).await;
     let (told, lines, run) = testing::told_while_it_runs(&mut session).await;
     assert_eq!(told[0], "NUnit Asking.Tests.adds before: passed");
     assert!(lines.contains("\nfailed   Asking.Tests.fails after ("), "{lines}");
@@ -232,7 +242,7 @@ async fn a_result_of_an_engine_is_told_while_the_run_goes_on() {
 #[tokio::test]
 async fn a_compiled_test_that_hangs_is_given_up_and_the_others_run() {
     let folder = tempfile::tempdir().unwrap();
-    let mut session = session_of_library("Hanging.Tests", folder.path()).await;
+    let mut session = session_of_library("Hanging.Tests", folder.path(), NUNIT).await;
     let limit = TestTimeout::new(2000);
     let run = session.test(&TestSelection { timeout_ms: limit, ..TestSelection::default() }).await.run;
     insta::assert_snapshot!(testing::lines(&run), @r"
@@ -246,7 +256,7 @@ async fn a_compiled_test_that_hangs_is_given_up_and_the_others_run() {
 #[tokio::test]
 async fn what_cannot_be_initialised_fails_and_hides_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let mut session = session_of_library("Broken.Tests", folder.path()).await;
+    let mut session = session_of_library("Broken.Tests", folder.path(), NUNIT).await;
     session.defines("[<NUnit.Framework.Test>]\nlet fine () = ()").await;
     let run = session.test_all().await.run;
     insta::assert_snapshot!(testing::lines(&run));
