@@ -1,8 +1,9 @@
 /// Whose code runs. The job of an eval follows its code into the threads, tasks and timers it starts, so that when one of them ends
-/// the process, maybe long after the eval has ended, the job can be named.
+/// the process, or prints something, maybe long after the eval has ended, the job can be named.
 module Mainstay.Worker.Blame
 
 open System
+open System.Collections.Concurrent
 open System.Runtime.CompilerServices
 open System.Threading
 
@@ -21,6 +22,26 @@ let job () : string option =
     match current.Value with
     | null -> None
     | job -> Some job
+
+let mutable private running: string = null
+let private withheld = ConcurrentDictionary<string, unit>()
+
+/// The job whose code calls this, where it is not the one that runs now: what the code of another one left running. What is told of code that
+/// is withheld names no job.
+let strayJob () : string option =
+    match current.Value with
+    | null -> None
+    | job when job = Volatile.Read &running || withheld.ContainsKey job -> None
+    | job -> Some job
+
+/// Runs the eval of a job, which is the one that runs until then.
+let during (job: string) (isWithheld: bool) (work: unit -> 'T) : 'T =
+    if isWithheld then withheld.TryAdd(job, ()) |> ignore
+    Volatile.Write(&running, job)
+    try
+        work ()
+    finally
+        Volatile.Write(&running, null)
 
 /// Runs code of a job, or of none.
 let under (job: string option) (work: unit -> 'T) : 'T =

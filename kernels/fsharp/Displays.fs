@@ -23,7 +23,7 @@ let private show (name: string option) (bundle: Bundle) =
     let mark = begin' ()
     UserOutput.flush ()
     try
-        send (encodeDisplay (Some mark) name false bundle)
+        send (encodeDisplay (Blame.strayJob ()) (Some mark) name false bundle)
         lock gate (fun () ->
             while waiting.Contains mark do
                 Monitor.Wait gate |> ignore)
@@ -37,7 +37,7 @@ let arrived (mark: int64) =
         Monitor.PulseAll gate)
 
 /// Sends the forms of what a submission gave. Nothing more is printed before its result follows.
-let showValue (bundle: Bundle) = send (encodeDisplay None None true bundle)
+let showValue (bundle: Bundle) = send (encodeDisplay None None None true bundle)
 
 /// Makes client code show what it shows; `tell` sends a message, `format` words a value as the language prints it.
 let install (tell: byte[] -> unit) (format: obj -> System.Type -> string) =

@@ -440,7 +440,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             match (if file.IsSome || isWithheld || not (List.isEmpty commandLine) then None else takeAhead job code) with
             | Some ran -> [ ran ]
             | None -> Input.during job hasNamedInput (fun () -> runIn (Some job) file submissions)
-        let evaluate () = turns.Evaluate(fun () -> withCommandLine commandLine run)
+        let evaluate () = turns.Evaluate(fun () -> Blame.during job isWithheld (fun () -> withCommandLine commandLine run))
         let ran = interruption.During(id, begins, evaluate)
         if isWithheld then hidden <- Set.union hidden (set [ before + 1 .. newestSubmission session ])
         let last = lastOf ran

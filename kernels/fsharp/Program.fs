@@ -94,7 +94,7 @@ type private Worker(channel: Channel) =
         | Some missing -> failwith ("the referenced assembly does not exist: " + missing)
         | None -> ()
         Environment.CurrentDirectory <- wanted.WorkingDirectory
-        UserOutput.install ()
+        UserOutput.install (fun job isError text -> channel.Send(encodeOutput job isError text))
         Input.install channel.Send
         let complaints = new StringWriter()
         let opened =

@@ -502,14 +502,19 @@ let private writeForm (kind: string, data: MainstayDisplay.Data) (writer: Utf8Js
         writer.WritePropertyName kind
         document.RootElement.WriteTo writer
 
-/// Shows the forms of something, maybe under a name.
-let encodeDisplay (mark: int64 option) (name: string option) (isValue: bool) (bundle: MainstayDisplay.Bundle) =
+/// Shows the forms of something, maybe under a name; `job` is whose code does, where that is not the running one.
+let encodeDisplay (job: string option) (mark: int64 option) (name: string option) (isValue: bool) (bundle: MainstayDisplay.Bundle) =
     message "display" [
+        writeOptionalText "job" job
         (match mark with Some mark -> writeInteger "mark" mark | None -> ignore)
         writeOptionalText "name" name
         (if isValue then writeFlag "isValue" true else ignore)
         writeObject "data" (fun writer -> for form in boundedBundle bundle do writeForm form writer)
     ]
+
+/// What code of a job prints that is not the running one.
+let encodeOutput (job: string) (isError: bool) (text: string) =
+    message "output" [ writeText "job" job; writeText "stream" (if isError then "stderr" else "stdout"); writeText "text" text ]
 
 let encodeEnding (job: string) (reason: string) = message "ending" [ writeText "job" job; writeText "reason" (cut reason) ]
 

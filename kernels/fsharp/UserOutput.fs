@@ -1,5 +1,6 @@
 /// The console as client code sees it. Whatever it writes goes to the process's own streams within the call that writes it, so that
-/// nothing is lost if the process dies right after, and everything has left before a result is sent.
+/// nothing is lost if the process dies right after, and everything has left before a result is sent. What code prints that another job than
+/// the running one left running is sent to the daemon with that job's name.
 module Mainstay.Worker.UserOutput
 
 open System
@@ -12,8 +13,9 @@ let private bufferSize = 16384
 /// How many bytes of a line that has no end yet are remembered: its last ones.
 let private begunLimit = 400
 
-/// A stream that remembers the line that was begun last, and keeps back the writes that `takes` takes.
-type private Watched(inner: Stream) =
+/// A stream that remembers the line that was begun last, and keeps back the writes that `takes` takes. `tell` is given what is of another
+/// job than the running one.
+type private Watched(inner: Stream, tell: string -> string -> unit) =
     inherit Stream()
     let begun = new MemoryStream()
     let mutable takes: (string -> bool) option = None
@@ -38,11 +40,11 @@ type private Watched(inner: Stream) =
                 begun.Write(last, last.Length - begunLimit, begunLimit))
 
     override watched.Write(buffer: byte[], offset: int, count: int) =
-        let isTaken =
-            match takes with
-            | Some takes -> count > 0 && takes (Encoding.UTF8.GetString(buffer, offset, count))
-            | None -> false
-        if not isTaken then
+        let text () = Encoding.UTF8.GetString(buffer, offset, count)
+        match Blame.strayJob (), takes with
+        | Some job, _ -> tell job (text ())
+        | None, Some takes when count > 0 && takes (text ()) -> ()
+        | None, _ ->
             if count > 0 then watched.Note(buffer, offset, count)
             inner.Write(buffer, offset, count)
 
@@ -59,13 +61,14 @@ type private Watched(inner: Stream) =
 let private writerOver (stream: Stream) =
     TextWriter.Synchronized(new StreamWriter(stream, UTF8Encoding false, bufferSize, AutoFlush = true))
 
-let mutable private output = new Watched(Stream.Null)
+let mutable private output = new Watched(Stream.Null, fun _ _ -> ())
 
-/// Makes the console write UTF-8 without a byte order mark, unbuffered.
-let install () =
-    output <- new Watched(Console.OpenStandardOutput())
+/// Makes the console write UTF-8 without a byte order mark, unbuffered. `tell` is given what is of another job than the running one: the job,
+/// whether it is an error, and the text.
+let install (tell: string -> bool -> string -> unit) =
+    output <- new Watched(Console.OpenStandardOutput(), fun job text -> tell job false text)
     Console.SetOut(writerOver output)
-    Console.SetError(writerOver (Console.OpenStandardError()))
+    Console.SetError(writerOver (new Watched(Console.OpenStandardError(), fun job text -> tell job true text)))
 
 /// The line that was begun on standard output and has no end yet, once; its end where it is long.
 let takeBegunLine () : string = output.TakeBegun().Trim()

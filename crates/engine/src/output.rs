@@ -22,6 +22,8 @@ pub(crate) struct OutputBuffer {
     limits: Kept,
     kept: Kept,
     owner: Option<JobId>,
+    /// Whether it is for what jobs put out that have ended, which share one allowance.
+    is_late: bool,
     chunk: Option<(OutputStream, String)>,
     /// Whether nothing more is kept.
     cut: bool,
@@ -66,7 +68,25 @@ impl OutputBuffer {
             display: limits.display_bytes,
             forms: limits.display_bytes_per_job,
         };
-        Self { limits, kept: Kept::default(), owner: None, chunk: None, cut: false, are_comms_cut: false }
+        Self {
+            limits,
+            kept: Kept::default(),
+            owner: None,
+            is_late: false,
+            chunk: None,
+            cut: false,
+            are_comms_cut: false,
+        }
+    }
+
+    /// For what jobs put out that have ended, and left code running. All of them share what is kept for one, from one job's begin to the next.
+    pub(crate) fn late(limits: &Limits) -> Self {
+        Self { is_late: true, ..Self::new(limits) }
+    }
+
+    /// Another job begins.
+    pub(crate) fn renew(&mut self) {
+        (self.kept, self.cut, self.are_comms_cut) = (Kept::default(), false, false);
     }
 
     /// Takes in what was printed; gives what is ready to be recorded.
@@ -137,7 +157,10 @@ impl OutputBuffer {
         let mut ready = Vec::new();
         if job != self.owner {
             ready.extend(self.flush());
-            (self.owner, self.kept, self.cut, self.are_comms_cut) = (job, Kept::default(), false, false);
+            self.owner = job;
+            if !self.is_late {
+                self.renew();
+            }
         }
         ready
     }
@@ -201,6 +224,29 @@ mod tests {
 
     fn chunk(job: Option<JobId>, stream: OutputStream, text: &str) -> Piece {
         Piece::Chunk(job, PutOut::Printed(stream, text.to_owned()))
+    }
+
+    #[test]
+    fn jobs_that_have_ended_share_one_allowance_until_another_begins() {
+        let limits = Limits { output_bytes_per_job: 5, ..Limits::default() };
+        let mut late = OutputBuffer::late(&limits);
+        let printed = |pieces: Vec<Piece>| -> Vec<(Option<JobId>, String)> {
+            let text = |piece| match piece {
+                Piece::Chunk(job, PutOut::Printed(_, text)) => Some((job, text)),
+                _ => None,
+            };
+            pieces.into_iter().filter_map(text).collect()
+        };
+        let mut all = Vec::new();
+        for (number, text) in [(1, "abc"), (2, "def"), (1, "ghi")] {
+            all.extend(late.push(Some(job(number)), OutputStream::Stdout, text));
+        }
+        all.extend(late.flush());
+        assert_eq!(printed(all), [(Some(job(1)), "abc".to_owned()), (Some(job(2)), "de".to_owned())]);
+        late.renew();
+        let mut all = late.push(Some(job(1)), OutputStream::Stdout, "jkl");
+        all.extend(late.flush());
+        assert_eq!(printed(all), [(Some(job(1)), "jkl".to_owned())]);
     }
 
     #[test]

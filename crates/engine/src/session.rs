@@ -238,6 +238,7 @@ pub(crate) fn spawn(
         door: Arc::downgrade(&door),
         is_open: true,
         output: OutputBuffer::new(&shared.limits),
+        late: OutputBuffer::late(&shared.limits),
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
@@ -295,6 +296,8 @@ struct SessionTask {
     from_worker: mpsc::Receiver<FromWorker>,
     worker_in: mpsc::Sender<FromWorker>,
     output: OutputBuffer,
+    /// What jobs put out that have ended.
+    late: OutputBuffer,
     /// What an agent says of a message.
     stream: StreamBuffer,
     /// What code printed that is withheld.

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use mainstay_engine::query::{Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{CompletionItem, Upcoming};
 use mainstay_model::{
-    AskId, Binding, Bundle, Diagnostic, Error, JobId, Question, RaisedError, Reference, References,
-    TextPosition,
+    AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError, Reference,
+    References, TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -133,8 +133,13 @@ pub(crate) enum FromWorker {
         question: Question,
         timeout_ms: Option<u64>,
     },
+    /// Code of another job than the running one prints: one that has ended, and left it running.
+    Output { job: JobId, stream: OutputStream, text: String },
     /// Code shows something. With a mark it waits until it is told that this has arrived.
     Display {
+        /// Whose code does, where that is not the running job's.
+        #[serde(default)]
+        job: Option<JobId>,
         mark: Option<u64>,
         name: Option<String>,
         #[serde(default)]
@@ -255,6 +260,7 @@ impl FromWorker {
             Self::Attach { .. }
             | Self::Progress { .. }
             | Self::Asks { .. }
+            | Self::Output { .. }
             | Self::Display { .. }
             | Self::Ending { .. } => None,
             Self::Ready { id, .. }

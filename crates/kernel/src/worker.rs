@@ -386,11 +386,14 @@ impl Reader {
                 self.drain_pipes().await;
                 self.tell(RunnerNotice::Asks { job, ask, question, timeout_ms }).await;
             }
-            Ok(FromWorker::Display { mark, name, is_value, data }) => {
+            Ok(FromWorker::Output { job, stream, text }) => {
+                self.tell(RunnerNotice::Output { job: Some(job), stream, text }).await;
+            }
+            Ok(FromWorker::Display { job, mark, name, is_value, data }) => {
                 self.drain_pipes().await;
                 // What cannot be a name names nothing.
                 let id = name.and_then(|name| DisplayId::new(name).ok());
-                let job = self.calls.running().map(|(_, job)| job);
+                let job = job.or_else(|| self.calls.running().map(|(_, job)| job));
                 let display = Box::new(Display { id, is_value, is_update: false, data });
                 self.tell(RunnerNotice::Display { job, display }).await;
                 self.acknowledge(mark).await;

@@ -827,3 +827,63 @@ async fn a_session_that_was_reset_takes_no_memory_any_more() {
     // A session's own tables are 32 MB.
     assert!(taken[5] - taken[1] < 32_000_000, "{taken:?}");
 }
+
+#[tokio::test]
+async fn what_code_left_running_prints_is_of_its_own_job() {
+    for starts in [
+        "Async.Start(async { late () })",
+        "System.Threading.Tasks.Task.Run(late) |> ignore",
+        "let timer = new System.Threading.Timer((fun _ -> late ()), null, 0, -1)",
+        "System.Threading.Thread(late).Start()",
+    ] {
+        let mut session = Session::start().await;
+        let code = format!(
+            "open System.Threading
+let go, printed = new ManualResetEventSlim(false), new ManualResetEventSlim(false)
+let late () =
+    go.Wait()
+    printf \"läte\"
+    eprintf \"error\"
+    Mainstay.display 1
+    printed.Set()
+{starts}"
+        );
+        let left = session.submit(&code).await;
+        session.end_of(left).await;
+        let stirs = session.submit("go.Set()\nprinted.Wait()\nprintf \"own\"").await;
+        let mut seen = Vec::new();
+        loop {
+            match soon(session.worker.notices.recv()).await.unwrap() {
+                RunnerNotice::Output { job, stream, text } => seen.push((job, format!("{stream:?} {text}"))),
+                RunnerNotice::Display { job, .. } => seen.push((job, "a display".to_owned())),
+                RunnerNotice::Finished { .. } => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        let of = |job, text: &str| (Some(job), text.to_owned());
+        let expected = [
+            of(left, "Stdout läte"),
+            of(left, "Stderr error"),
+            of(left, "a display"),
+            of(stirs, "Stdout own"),
+        ];
+        assert_eq!(seen, expected, "{starts}");
+    }
+}
+
+#[tokio::test]
+async fn what_withheld_code_left_running_prints_names_no_job() {
+    let mut session = Session::start().await;
+    let code = "let go = new System.Threading.ManualResetEventSlim(false)
+Async.Start(async { go.Wait(); printf \"secret\" })";
+    let job = JobId::from_uuid(uuid::Uuid::now_v7());
+    let submission =
+        Submission { job, code: code.to_owned(), file: None, command_line: None, is_withheld: true };
+    session.worker.runner.kernel().unwrap().run(submission).await;
+    session.end_of(job).await;
+    let stirs = session.submit("go.Set(); System.Threading.Thread.Sleep -1").await;
+    match soon(session.worker.notices.recv()).await.unwrap() {
+        RunnerNotice::Output { job, .. } => assert_eq!(job, Some(stirs)),
+        other => panic!("{other:?}"),
+    }
+}

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::outcome::PutOut;
-use mainstay_model::{Action, AgentNotice, Delta, Error, Notice, RunnerNotice, WorkerExit};
+use mainstay_model::{Action, AgentNotice, Delta, Error, JobId, Notice, RunnerNotice, WorkerExit};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
 use crate::hub::Live;
-use crate::output::Piece;
+use crate::output::{OutputBuffer, Piece};
 use crate::progress::Report;
 use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, Submission};
 use crate::sync::task::spawn;
@@ -81,6 +81,7 @@ impl SessionTask {
     /// Gives the worker a job's code; whether it is withheld is known of the job that runs.
     pub(super) fn run_job(&mut self, submission: Submission) {
         let job = submission.job;
+        self.late.renew();
         let is_withheld =
             self.session.running().is_some_and(|running| running.job == job && running.withheld);
         self.give(Order::Run(Submission { is_withheld, ..submission }));
@@ -123,11 +124,11 @@ impl SessionTask {
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Agent(notice))) => self.hear_agent(notice),
             FromWorker::Notice(Notice::Runner(RunnerNotice::Output { job, stream, text })) => {
-                let pieces = self.output.push(job, stream, &text);
+                let pieces = self.buffer_of(job).push(job, stream, &text);
                 self.record_output(pieces);
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Display { job, display })) => {
-                let pieces = self.output.show(job, *display);
+                let pieces = self.buffer_of(job).show(job, *display);
                 self.record_output(pieces);
             }
             FromWorker::Notice(Notice::Runner(RunnerNotice::Cleared { job, is_replaced })) => {
@@ -226,10 +227,19 @@ impl SessionTask {
     }
 
     pub(super) fn flush_output(&mut self) {
-        let held = self.output.flush();
-        self.record_output(held);
+        let held = self.late.flush().into_iter().chain(self.output.flush());
+        self.record_output(held.collect::<Vec<_>>());
         let held = self.stream.flush();
         self.record_stream(held);
+    }
+
+    /// Where what a job puts out is collected. One that has ended may have left code running.
+    fn buffer_of(&mut self, job: Option<JobId>) -> &mut OutputBuffer {
+        let running = self.session.running().map(|running| running.job);
+        match job.is_some() && job != running {
+            true => &mut self.late,
+            false => &mut self.output,
+        }
     }
 
     fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
@@ -264,7 +274,7 @@ impl SessionTask {
     }
 
     fn keep_flush_time(&mut self) {
-        let is_pending = self.output.is_pending() || self.stream.is_pending();
+        let is_pending = self.output.is_pending() || self.late.is_pending() || self.stream.is_pending();
         self.flush_at = match (is_pending, self.flush_at) {
             (false, _) => None,
             (true, Some(at)) => Some(at),

@@ -181,6 +181,7 @@ impl RunnerFactory for Scripted {
             references: References::new(),
             files: BTreeMap::new(),
             haunter: None,
+            left: None,
             ran: Arc::clone(&self.ran),
             gate: Arc::clone(&self.gate),
             builds: Arc::clone(&self.builds),
@@ -372,6 +373,8 @@ struct Process {
     references: References,
     files: BTreeMap<String, String>,
     haunter: Option<JobId>,
+    /// What a job left behind that prints later.
+    left: Option<(JobId, String)>,
     ran: Arc<Mutex<Vec<String>>>,
     gate: Arc<Notify>,
     builds: Arc<Mutex<VecDeque<Build>>>,
@@ -495,6 +498,14 @@ impl Process {
             "print" => self.print(job, OutputStream::Stdout, rest).await,
             "show" => self.show(job, rest).await,
             "error" => self.print(job, OutputStream::Stderr, rest).await,
+            "leave" => {
+                self.left = Some((job, rest.to_owned()));
+                report.changes_state = true;
+            }
+            "stir" => {
+                let (left_by, text) = self.left.clone().unwrap();
+                self.print(left_by, OutputStream::Stdout, &text).await;
+            }
             "loop" => {
                 interrupted.notified().await;
                 return Err(Diverted::Yields);

@@ -5,7 +5,8 @@ use mainstay_engine::{ExportCursor, WarmUpPhase, WarmUpProgress};
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
 use mainstay_model::{
-    Admission, Error, ForkSession, Limits, Outcome, Response, SessionCommand, SessionState, TextPosition,
+    Admission, Error, Event, EventBody, ForkSession, JobId, Limits, Outcome, Response, Seq, SessionCommand,
+    SessionState, TextPosition,
 };
 
 use crate::support::{Client, Daemon, cancel, command, eval, evaluated, id, next_id, quick};
@@ -157,4 +158,35 @@ async fn a_kernel_is_told_of_the_rows_that_it_may_run_together() {
         [vec!["define a", "define b", "define c"], vec!["define d", "define e"]]
     );
     assert_eq!(child.eval("names").await.value.as_deref(), Some("a b c d e g f"));
+}
+
+/// The jobs whose code printed this, with the command that each is told to be of.
+async fn printers(session: &Client, wanted: &str) -> Vec<(JobId, bool)> {
+    let printed = |event: Event| match event.body {
+        EventBody::OutputProduced { job: Some(job), text, .. } if text.trim_end() == wanted => {
+            Some((job, event.metadata.correlation.is_some()))
+        }
+        _ => None,
+    };
+    session.attached.events(session.id, Seq(0), 999).await.unwrap().into_iter().filter_map(printed).collect()
+}
+
+#[tokio::test]
+async fn what_a_job_left_running_prints_is_its_own_also_after_a_replay() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("leave hello").await;
+    session.eval("stir").await;
+    session.eval("exit 3").await;
+    session.eval("stir").await;
+    let first =
+        session.attached.events(session.id, Seq(0), 999).await.unwrap().into_iter().find_map(|event| {
+            match event.body {
+                EventBody::EvalRequested { job, code, .. } if code == "leave hello" => Some(job),
+                _ => None,
+            }
+        });
+    // It is of no command: that has its outcome.
+    let own = (first.unwrap(), false);
+    assert_eq!(printers(&session, "hello").await, [own, own]);
 }

@@ -25,6 +25,8 @@ pub(super) struct Page {
     cells: BTreeMap<Seq, Cell>,
     /// The jobs that have not ended, by their cells.
     open: BTreeMap<JobId, Seq>,
+    /// Those that have ended, as far as their cells are here: code that they left running may print.
+    ended: BTreeMap<JobId, Seq>,
     /// The cells of asks that wait, by the ask.
     asks: BTreeMap<mainstay_model::AskId, Seq>,
     changes: BTreeMap<Seq, Change>,
@@ -72,11 +74,13 @@ impl Page {
     pub(super) fn forget_ended(&mut self) {
         let open: BTreeSet<Seq> = self.open.values().chain(self.asks.values()).copied().collect();
         self.cells.retain(|seq, _| open.contains(seq));
+        self.ended.retain(|_, seq| self.cells.contains_key(seq));
     }
 
     /// Leaves the cells that began before this event.
     pub(super) fn keep_before(&mut self, first: Seq) {
         self.cells.retain(|seq, _| *seq < first);
+        self.ended.retain(|_, seq| *seq < first);
     }
 
     /// Takes in an event of the session, each once, in order.
@@ -93,6 +97,13 @@ impl Page {
             }
             EventBody::JobRequested { job, work, .. } => {
                 self.begin(event, Body::Work { work: work.clone(), added: 0 }, Some(*job));
+            }
+            EventBody::OutputProduced { job: Some(job), text, .. } if self.is_late(event, *job) => {
+                self.note(
+                    event,
+                    Tone::Plain,
+                    format!("printed by code that an earlier cell left running: {text}"),
+                );
             }
             EventBody::OutputProduced { job: Some(job), stream, text } => self.printed(*job, *stream, text),
             EventBody::OutputProduced { job: None, text, .. } => {
@@ -202,9 +213,15 @@ impl Page {
         self.changes.entry(seq).or_default()
     }
 
-    /// Changes the cell of a job that goes on; one whose beginning was not read is not shown.
+    /// Whether an event is of a job that had ended and whose cell is not here. Of one that runs it names the command.
+    fn is_late(&self, event: &Event, job: JobId) -> bool {
+        let is_here = self.open.contains_key(&job) || self.ended.contains_key(&job);
+        event.metadata.correlation.is_none() && !is_here
+    }
+
+    /// Changes the cell of a job; one whose beginning was not read is not shown.
     fn with_open(&mut self, job: JobId, change: impl FnOnce(&mut Cell) -> Touched) {
-        let Some(seq) = self.open.get(&job).copied() else { return };
+        let Some(seq) = self.open.get(&job).or_else(|| self.ended.get(&job)).copied() else { return };
         let Some(cell) = self.cells.get_mut(&seq) else { return };
         let touched = change(cell);
         self.mark(seq, touched);
@@ -244,8 +261,8 @@ impl Page {
     fn displayed(&mut self, event: &Event, job: Option<JobId>, display: &Display) {
         let part = CellPart::Displayed { seq: event.seq, display: Box::new(display.clone()) };
         match job {
-            Some(job) => self.with_open(job, |cell| cell.show(part)),
-            None => {
+            Some(job) if !self.is_late(event, job) => self.with_open(job, |cell| cell.show(part)),
+            Some(_) | None => {
                 self.note(event, Tone::Plain, "shown between jobs".to_owned());
                 if let Some(cell) = self.cells.get_mut(&event.seq) {
                     cell.show(part);
@@ -263,7 +280,9 @@ impl Page {
             cell.end = Some(End { how, duration_ms, result });
             Touched::frame()
         });
-        self.open.remove(&job);
+        if let Some(seq) = self.open.remove(&job) {
+            self.ended.insert(job, seq);
+        }
     }
 
     fn work_ended(&mut self, job: JobId, ending: &WorkEnding, duration_ms: u64) {

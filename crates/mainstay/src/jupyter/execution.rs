@@ -7,7 +7,9 @@ use mainstay_gateway::view::EvalView;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::exchange::{Kernel, traceback};
-use mainstay_model::{Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, OutputStream};
+use mainstay_model::{
+    Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, EventBody, OutputStream,
+};
 use serde_json::{Value, json};
 
 use super::content::{ExecuteRequest, InputReply, shown};
@@ -133,6 +135,9 @@ impl Shell {
         run.asks.observe(event, &run.command);
         if event.metadata.correlation.as_ref() != Some(&run.command) {
             return self.overhear(event).await;
+        }
+        if let EventBody::EvalRequested { job, .. } = &event.body {
+            self.is_job_of(*job, run.request);
         }
         if !run.asked.silent {
             self.tell(run.request, event).await;

@@ -1,6 +1,6 @@
 //! What a front end asks of a kernel, one after the other: to run code, and what is asked about code.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use mainstay_gateway::rpc::api::{Complete, Inspect, IsComplete, ListEntries};
@@ -8,7 +8,7 @@ use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::places;
 use mainstay_kernel::jupyter::wire::{Malformed, Message};
 use mainstay_model::entry::{Content, Entry, FORMS, Role};
-use mainstay_model::{CommandId, DisplayId, Error, Event, EventBody};
+use mainstay_model::{CommandId, DisplayId, Error, Event, EventBody, JobId};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -23,6 +23,8 @@ use super::seat::Seat;
 
 /// So many entries of a transcript are asked for at once.
 const PAGE: usize = 1000;
+/// Of how many requests it is known which job ran their code.
+const JOBS_KNOWN: usize = 64;
 
 /// What serves these requests.
 pub(super) struct Shell {
@@ -37,6 +39,8 @@ pub(super) struct Shell {
     pub(super) count: u64,
     /// The request that ran code last.
     pub(super) last: Option<Message>,
+    /// The requests whose code ran last, by their jobs: what it left running may print.
+    jobs: VecDeque<(JobId, Message)>,
     /// Under which names something was displayed.
     pub(super) displayed: HashSet<DisplayId>,
 }
@@ -50,7 +54,8 @@ impl Shell {
         answers: Incoming,
     ) -> Self {
         let count = seat.evals();
-        Self { seat, voice, running, requests, answers, count, last: None, displayed: HashSet::new() }
+        let (jobs, displayed) = (VecDeque::new(), HashSet::new());
+        Self { seat, voice, running, requests, answers, count, last: None, jobs, displayed }
     }
 
     /// Serves requests, for ever.
@@ -169,8 +174,24 @@ impl Shell {
                     self.tell(&request, event).await;
                 }
             }
+            // What runs names its command.
+            EventBody::OutputProduced { job: Some(job), .. }
+            | EventBody::OutputDisplayed { job: Some(job), .. }
+                if event.metadata.correlation.is_none() =>
+            {
+                let known = self.jobs.iter().find(|(known, _)| known == job);
+                if let Some((_, request)) = known.cloned() {
+                    self.tell(&request, event).await;
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Remembers which request a job is of.
+    pub(super) fn is_job_of(&mut self, job: JobId, request: &Message) {
+        self.jobs.truncate(JOBS_KNOWN - 1);
+        self.jobs.push_front((job, request.clone()));
     }
 
     /// Code that waits behind some that failed does not run.
