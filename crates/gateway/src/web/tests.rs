@@ -350,6 +350,27 @@ fn asks_and_what_happens_between_jobs_stand_on_a_line_each() {
 }
 
 #[test]
+fn what_code_left_running_prints_stands_in_its_own_cell_or_says_whose_it_is() {
+    let late = |story: &mut Story, job: JobId| {
+        let (job, text) = (Some(job), "<late>".to_owned());
+        story.add(EventBody::OutputProduced { job, stream: OutputStream::Stdout, text });
+    };
+    let mut story = Story::default();
+    let first = story.eval("first");
+    story.completes(first, EvalResult::default());
+    let second = story.eval("second");
+    late(&mut story, first);
+    story.completes(second, value("2", "int"));
+    let shown = story.shown();
+    let cells: Vec<_> = shown.split("first").nth(1).unwrap().split("second").collect();
+    assert!(cells[0].contains("&lt;late&gt;") && !cells[1].contains("late"), "{shown}");
+
+    late(&mut story, JobId::from_uuid(uuid::Uuid::max()));
+    let shown = story.shown();
+    assert!(shown.contains("printed by code that an earlier cell left running: &lt;late&gt;"), "{shown}");
+}
+
+#[test]
 fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
     let mut story = Story::default();
     let job = story.eval("shows");
