@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -26,6 +27,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
     let mainstay =
         Mainstay { program: crate::root().join("target/debug/mainstay"), home: results.join("home") };
 
+    // What a run that was ended has left would be in the way.
+    succeeds(&mut mainstay.command(["stop"]));
+    match fs::remove_dir_all(&results) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Failure::at(&results)(error)),
+        _ => {}
+    }
+
     let mut summary = String::new();
     for (part, scripts) in parts(&folder)? {
         let [mut same, mut differing] = [0, 0];
@@ -45,7 +53,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<(), Failure> {
         }
         summary.push_str(&format!("{}: {same} same, {differing} differing\n", part.display()));
     }
-    succeeds(mainstay.command(["stop"]).current_dir(&folder));
+    succeeds(&mut mainstay.command(["stop"]));
     print!("\n{summary}");
     Ok(())
 }
