@@ -84,11 +84,29 @@ fn a_script_runs_up_to_the_first_cell_that_fails_and_goes_on_there() {
     ");
     assert_eq!([times(&world, "let a"), times(&world, "let b"), times(&world, "d + 2")], [1, 2, 1]);
     // All has run, until it is wanted again or what it defined is dropped.
-    assert_eq!(world.run(["run", "a.fsx"]).stdout, "");
+    let third = world.run(["run", "a.fsx"]);
+    assert_eq!((&*third.stdout, third.code), ("", 0));
+    insta::assert_snapshot!(third.stderr, @"every cell ran before, as it is now; `--again` runs them again");
     assert_eq!(world.run(["run", "a.fsx", "--cell", "4", "--again"]).stdout, "val it: int = 21\n");
     assert_eq!(world.run(["session", "reset"]).code, 0);
     assert_eq!(world.run(["run", "a.fsx"]).code, 0);
     assert_eq!([times(&world, "let a"), times(&world, "a + 1")], [2, 3]);
+}
+
+#[test]
+fn a_script_without_cells_runs_each_time_and_says_only_what_it_printed() {
+    let world = World::new();
+    let run = |script: &str| {
+        std::fs::write(world.work().join("plain.fsx"), script).unwrap();
+        let run = world.run(["run", "plain.fsx"]);
+        (run.code, run.stdout, run.stderr)
+    };
+    let printed = (0, "hello\nval it: unit = ()\n".to_owned(), String::new());
+    run("let warm = 1");
+    assert_eq!([run("printfn \"hello\""), run("printfn \"hello\"")], [printed.clone(), printed]);
+    let (code, _, stderr) = run("failwith \"no\" |> ignore");
+    assert_eq!(code, 1);
+    assert!(stderr.starts_with("System.Exception: no\n") && !stderr.contains("cell"), "{stderr}");
 }
 
 #[test]

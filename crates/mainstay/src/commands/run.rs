@@ -28,7 +28,7 @@ use crate::{kernels, terminal};
 ///
 /// A script's cells begin with `// %%` or `# %%`, as its language has comments, each on a line of its own; one without such lines is one cell. It
 /// runs in a session of its language, a Jupyter notebook in one of the kernel that it names. Cells that ran to their end before, with all cells
-/// before them as they are now, do not run again.
+/// before them as they are now, do not run again; a script without cells runs each time.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay run analysis.ipynb --write     # what comes of it stands in the file\n  mainstay run analysis.fsx               # again: goes on after the last cell that ran to its end\n  mainstay run analysis.py --kind xpython # in another kernel of its language\n  mainstay run analysis.dib --from 4 --again\n  mainstay run import.fsx data.csv --dry  # `fsi.CommandLineArgs` is import.fsx, data.csv, --dry\n\nExit codes: 0 all cells ran to their end, 1 one did not, 2 the command line was wrong.\nA cell that calls `exit` gives its own exit code, and 1 with --json."
@@ -153,8 +153,10 @@ impl Run {
         ran: &mut Ran,
     ) -> Result<ExitCode, Error> {
         let file = opened.path.display().to_string();
-        let mut runs = Runs::new(session.session, &file, &self.arguments, &opened.cells, self.again);
+        let again = self.again || opened.is_plain_script();
+        let mut runs = Runs::new(session.session, &file, &self.arguments, &opened.cells, again);
         let (end, of) = (wanted.end, opened.cells.len());
+        let mut is_anything_new = false;
         for index in wanted {
             let Some(cell) = opened.cells.get(index) else { break };
             let number = index + 1;
@@ -176,6 +178,7 @@ impl Run {
             ran.push((index, command));
             if !answer.eval.replayed {
                 runs.ran_anew();
+                is_anything_new = true;
             }
             let (goes_on, exit) = (goes_on(cell, &answer.eval.ending), answer.exit_code(self.json));
             let is_own_end = answer.is_own_end();
@@ -184,6 +187,9 @@ impl Run {
                 self.tell_rest(session, opened, Stopped { index, is_own_end }, end)?;
                 return Ok(exit);
             }
+        }
+        if !is_anything_new && !ran.is_empty() && !self.json {
+            terminal::note("every cell ran before, as it is now; `--again` runs them again");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -230,6 +236,8 @@ impl Run {
         let line = line.map_or_else(String::new, |line| format!(" (line {line})"));
         match (is_own_end, rest.is_empty()) {
             (true, true) => {}
+            // It is the whole file, and what was printed says how it ended.
+            (false, _) if opened.cells.len() == 1 => {}
             (true, false) => terminal::note(&format!("cell {}{line} ended the run{not_run}", last + 1)),
             (false, _) => {
                 terminal::note(&format!("cell {}{line} did not run to its end{not_run}", last + 1));
@@ -252,6 +260,11 @@ impl Opened {
         let notebook = Notebook::read(format, &text)?;
         let cells = notebook.cells();
         Ok(Self { path, text, notebook, cells })
+    }
+
+    /// Whether it is a script without cells, which has no place to go on at.
+    fn is_plain_script(&self) -> bool {
+        matches!(self.notebook, Notebook::Script(..)) && self.cells.len() == 1
     }
 
     /// A file is taken as large as a message may be.

@@ -10,6 +10,7 @@ use mainstay_gateway::rpc::api::{
     RenameSession, ResetSession, SearchEntries, Sent,
 };
 use mainstay_gateway::view::StatisticsView;
+use mainstay_model::notebook::NotebookFormat;
 use mainstay_model::{Error, Seq, TestSelection, Timestamp, Work};
 
 use super::command::{Command, Tongue};
@@ -346,9 +347,11 @@ impl Repl {
         let opened = Opened::read(Path::new(file), limit).await?;
         let (kind, language) = (self.link.session.kind.clone(), self.link.session.language.clone());
         let (path, cells) = opened.into_parts(&kind, language.as_ref())?;
-        let path = path.display().to_string();
-        let mut runs = Runs::new(self.link.session.session, &path, &[], &cells, false);
         let of = cells.len();
+        let is_script = matches!(NotebookFormat::of_file(&path), Some(NotebookFormat::Script(_)));
+        let path = path.display().to_string();
+        // A script without cells has no place to go on at.
+        let mut runs = Runs::new(self.link.session.session, &path, &[], &cells, is_script && of == 1);
         for (index, cell) in cells.iter().enumerate() {
             if passed_over(cell, &kind, language.as_ref()).is_some() {
                 continue;
