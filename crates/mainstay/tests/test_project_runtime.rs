@@ -188,3 +188,15 @@ public record Price(decimal Amount, string? Currency)
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.stderr.contains("CS1002") && failed.stderr.contains("Price.cs"), "{failed:?}");
 }
+
+#[test]
+fn a_language_version_that_the_sdk_does_not_know_costs_the_build_and_not_the_session() {
+    let world = World::new();
+    let project = "<Project Sdk=\"Microsoft.NET.Sdk\"><PropertyGroup><TargetFramework>net10.0</TargetFramework>\
+                   <LangVersion>99.0</LangVersion></PropertyGroup><ItemGroup><Compile Include=\"App.fs\" /></ItemGroup></Project>";
+    std::fs::write(world.work().join("App.fsproj"), project).unwrap();
+    std::fs::write(world.work().join("App.fs"), "module App\n").unwrap();
+    assert_eq!(value(&world, "1 + 1"), "2");
+    let shown = world.run(["session", "show"]).stdout;
+    assert!(shown.contains("its `LangVersion` 99.0 is none of this SDK's F#"), "{shown}");
+}

@@ -77,7 +77,7 @@ fn add(resolved: &mut Resolved, project: Evaluated, surroundings: &Surroundings)
     resolved.assemblies.extend(output);
     resolved.sources.extend(project.sources);
     if is_fsharp(&project.path) {
-        resolved.arguments.extend(Said::default().arguments(&project.defines));
+        resolved.arguments.extend(Said::default().arguments(&project.defines, &surroundings.runtime));
         resolved.defines.extend(project.defines);
     }
     resolved.runtimes.extend(project.runtimes.into_iter().map(|name| (project.path.clone(), name)));

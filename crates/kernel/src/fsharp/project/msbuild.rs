@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 use super::document::path_from;
 use super::fallback::in_order;
 use super::framework::{Framework, choose};
-use super::notes::{not_built, not_loadable, not_restored, not_there};
+use super::notes::{not_built, not_loadable, not_restored, not_there, unknown_language};
 use super::options::Said;
 use super::order::dependencies_first;
 use super::runtimes::native_folders;
@@ -273,7 +273,9 @@ fn put_together(
         resolved.sources.extend_from_slice(&project.sources);
         // What another language's compiler is told, such as C#'s `LangVersion`, means nothing or something else to F#'s.
         if is_fsharp(path) {
-            resolved.arguments.extend(project.said.arguments(&project.defines));
+            resolved.arguments.extend(project.said.arguments(&project.defines, runtime));
+            let unknown = project.said.unknown_language(runtime);
+            resolved.notes.extend(unknown.map(|language| unknown_language(path, language)));
             resolved.defines.extend_from_slice(&project.defines);
         }
         resolved.natives.extend(native_folders(&project.natives));

@@ -24,3 +24,10 @@ pub(super) fn not_loadable(project: &Path, framework: &str, runtime: &SdkVersion
 pub(super) fn not_loaded(project: &Path, runtime: &str) -> String {
     format!("{}: it runs on {runtime}, which is not installed beside the SDK", project.display())
 }
+
+pub(super) fn unknown_language(project: &Path, language: &str) -> String {
+    format!(
+        "{}: its `LangVersion` {language} is none of this SDK's F#; the session's code is compiled without it",
+        project.display()
+    )
+}
