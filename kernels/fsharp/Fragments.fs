@@ -148,13 +148,12 @@ let read (session: Session) (text: string) : Parsed option =
     try
         let steps = Steps session
         steps.Logging(fun logger ->
-            let buffer =
-                callOn (typeNamed "FSharp.Compiler.UnicodeLexing") null "StringAsLexbuf" [
-                    "reportLibraryOnlyFeatures", box true
-                    "langVersion", get "langVersion" steps.Configuration
-                    "strictIndentation", get "strictIndentation" steps.Configuration
-                    "s", box text
-                ]
+            let indentation = // F# 11 knows of no such option.
+                match steps.Configuration.GetType().GetProperty("strictIndentation", anyAccess) with
+                | null -> []
+                | property -> [ ("strictIndentation", property.GetValue steps.Configuration) ]
+            let language = [ "reportLibraryOnlyFeatures", box true; "langVersion", get "langVersion" steps.Configuration; "s", box text ]
+            let buffer = callOn (typeNamed "FSharp.Compiler.UnicodeLexing") null "StringAsLexbuf" (language @ indentation)
             let lexer =
                 call (get "fsiStdinLexerProvider" steps.Processor) "CreateBufferLexer"
                     [ "sourceFileName", box anonymousFile; "lexbuf", buffer; "diagnosticsLogger", logger ]

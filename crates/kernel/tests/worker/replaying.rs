@@ -11,8 +11,8 @@ use super::*;
 
 /// What came of a cell.
 #[derive(Debug, PartialEq)]
-struct Seen {
-    ending: JobEnding,
+pub(super) struct Seen {
+    pub(super) ending: JobEnding,
     result: EvalResult,
     changes_state: bool,
     stdout: String,
@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// Runs cells, each of which the worker knows of ahead, together with those behind it, in batches of so many.
-    async fn replay(&mut self, cells: &[String], batch: usize) -> Vec<Seen> {
+    pub(super) async fn replay(&mut self, cells: &[String], batch: usize) -> Vec<Seen> {
         let mut seen = Vec::new();
         for batch in cells.chunks(batch) {
             let jobs: Vec<_> = batch.iter().map(|_| JobId::from_uuid(uuid::Uuid::now_v7())).collect();

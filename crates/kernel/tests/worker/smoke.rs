@@ -68,6 +68,13 @@ async fn works(variable: &str) {
     let (mut again, _) = session_on(variable).await.unwrap();
     again.eval(CODE).await;
     assert_eq!(again.value("count").await, "5");
+    let row = ["type One = { X: int }", "let f (one: One) = one.X", "type Other = { Y: int }", "let n = 3"];
+    for seen in again.replay(&row.map(str::to_owned), row.len()).await {
+        assert_eq!(seen.ending, JobEnding::Completed, "{seen:?}");
+    }
+    assert_eq!(again.value("f { X = n }").await, "3");
+    // On SDK 3.1 all of a session is one assembly.
+    assert_eq!(again.value("typeof<One>.Assembly = typeof<Other>.Assembly").await, "true");
 
     let job = session.submit("printf \"waits\"; System.Threading.Thread.Sleep 600000").await;
     assert!(session.prints("waits").await);
