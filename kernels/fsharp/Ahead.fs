@@ -30,11 +30,12 @@ let private message (severity: string) (code: string) (text: string) (place: Dir
 
 let private restored = ConcurrentDictionary<string, Packages>()
 
-/// Packages that were restored once are not restored again.
-let private packagesOf (folder: string) (packages: string list) : Packages option =
+/// Packages that were restored once are not restored again; those that were not are only where someone can wait.
+let private packagesOf (folder: string) (mayRestore: bool) (packages: string list) : Packages option =
     let key = packages |> List.distinct |> List.sort |> String.concat "\n"
     match restored.TryGetValue key with
     | true, known -> Some { known with Lines = [] }
+    | _ when not mayRestore -> None
     | _ ->
         let found = try restorePackages folder packages with _ -> None
         match found with
@@ -61,8 +62,8 @@ let private without (directives: Directive list) (text: string) : string =
 
 let private nothing (text: string) : Seen = { Text = text; Origins = [||]; References = []; Messages = []; Refers = None }
 
-/// Looks at code whose directives look from a folder.
-let look (folder: string) (code: string) : Seen =
+/// Looks at code whose directives look from a folder. Packages are restored for it where they may be, which can take seconds.
+let look (folder: string) (mayRestore: bool) (code: string) : Seen =
     match Directives.find code with
     | [] -> nothing code
     | directives ->
@@ -73,7 +74,7 @@ let look (folder: string) (code: string) : Seen =
             match wanted with
             | [] -> [], []
             | (first, _) :: _ ->
-                match packagesOf folder (List.map snd wanted) with
+                match packagesOf folder mayRestore (List.map snd wanted) with
                 | Some packages ->
                     let said = packages.Lines |> List.choose Restores.read |> Restores.joined
                     said |> List.map (fun said -> message said.Severity said.Code said.Text first.For), packages.Assemblies

@@ -409,10 +409,10 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     /// Runs a check of this session's compiler when it is safe to.
     member _.Check(work: unit -> 'T) : 'T = turns.Check(fun _ -> work ())
 
-    /// Runs a check of a file's code, or the session's, with what its directives will bring in.
-    member _.CheckAhead(file: string option, code: string, work: Ahead.Seen -> (string -> Checked) -> 'T) : 'T =
+    /// Runs a check of a file's code, or the session's, with what its directives will bring in; packages are restored where they may be.
+    member _.CheckAhead(file: string option, mayRestore: bool, code: string, work: Ahead.Seen -> (string -> Checked) -> 'T) : 'T =
         let folder = match file with Some path -> Path.GetDirectoryName path | None -> hello.WorkingDirectory
-        let seen = Ahead.look folder code
+        let seen = Ahead.look folder mayRestore code
         turns.Check(fun isEvaluating ->
             let seen = if isEvaluating then Ahead.withoutReferences seen else seen
             referring session seen.References (fun () -> work seen (check session)))

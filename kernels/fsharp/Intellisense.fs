@@ -14,7 +14,7 @@ let private describedLimit = 100
 /// The diagnostics of the code.
 let check (evaluator: Evaluator) (code: string) (file: string option) : Diagnostic list =
     let awaiting = Splitter.awaiting 1 code
-    evaluator.CheckAhead(file, awaiting.Code, fun seen check -> (check seen.Text).Messages |> Ahead.inCode seen)
+    evaluator.CheckAhead(file, true, awaiting.Code, fun seen check -> (check seen.Text).Messages |> Ahead.inCode seen)
     |> diagnosticsOf file awaiting.Split
 
 /// One line, without the blanks that align it.
@@ -63,7 +63,8 @@ let complete (evaluator: Evaluator) (code: string) (cursor: Position) : Completi
     let start = { cursor with Column = beforeCursor.Length - prefix.Length + 1 }
     // The service proposes nothing in a text that holds nothing.
     let text, line = if String.IsNullOrWhiteSpace code then "\n\n", 2 else code, cursor.Line
-    evaluator.CheckAhead(None, text, fun seen check ->
+    // Who types waits for no package.
+    evaluator.CheckAhead(None, false, text, fun seen check ->
         let proposals = (check seen.Text).Propose (line + seen.Origins.Length) beforeCursor
         let fitting = proposals |> Array.filter (hasPrefix prefix)
         let items = fitting |> Seq.mapi (fun index proposal -> if index < describedLimit then described proposal else undescribed proposal)

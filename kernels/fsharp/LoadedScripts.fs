@@ -33,8 +33,9 @@ let private moduleOf (path: string) : string =
 
 let private parts (name: string) : string list = [ for part in Regex.Matches(name, @"``[^`]+``|[^.]+") -> part.Value ]
 
-/// The lines of a script as modules. What stands in front of its header belongs to what the header names.
-let private asModules (path: string) (loadedBy: Directive) (text: string) : (string * Origin option) list =
+/// The lines of a script as modules, and the namespace in which they end. What stands in front of its header belongs to what the header
+/// names. A namespace can be gone on with, which a module cannot: `before` is the one in which the script before this one ended.
+let private asModules (path: string) (loadedBy: Directive) (before: string option) (text: string) : (string * Origin option) list * string option =
     let lines = text.TrimStart('\uFEFF').Split '\n' |> Array.map (fun line -> line.TrimEnd '\r')
     let found = ResizeArray<string * Origin option>()
     let put depth index (line: string) =
@@ -45,31 +46,38 @@ let private asModules (path: string) (loadedBy: Directive) (text: string) : (str
         let found = header.Match line
         if found.Success && found.Groups.[3].Value = "" then Some(found.Groups.[1].Value, found.Groups.[2].Value) else None
     let mutable depth = 0
+    let mutable space = before
     let isHeaded = lines |> Array.exists (headerOf >> Option.isSome)
     if not isHeaded then
         opened [ moduleOf path ]
         depth <- 1
-    let mutable before: (int * string) list = [] // the lines in front of the header
+    let mutable inFront: (int * string) list = [] // the lines in front of the header
     let mutable isBefore = isHeaded
     for index in 0 .. lines.Length - 1 do
         match headerOf lines.[index] with
         | Some ("namespace", "global") ->
             depth <- 0
+            space <- None
             isBefore <- false
-        | Some (_, name) ->
+        | Some ("namespace", name) when space = Some name ->
+            depth <- List.length (parts name)
+            inFront <- []
+            isBefore <- false
+        | Some (word, name) ->
             let names = parts name
+            space <- if word = "namespace" then Some name else None
             opened (List.take (names.Length - 1) names)
             depth <- names.Length - 1
-            for line, text in List.rev before do put depth line text
-            before <- []
+            for line, text in List.rev inFront do put depth line text
+            inFront <- []
             found.Add(String(' ', depth) + "module " + List.last names + " =", None)
             depth <- depth + 1
             isBefore <- false
-        | None when isBefore -> before <- (index, lines.[index]) :: before
+        | None when isBefore -> inFront <- (index, lines.[index]) :: inFront
         | None -> put depth index lines.[index]
     // A module holds something.
     found.Add(String(' ', depth) + "do ()", None)
-    List.ofSeq found
+    List.ofSeq found, (if isHeaded then space else None)
 
 /// How many characters of scripts a check looks into.
 let private limit = 4 * 1024 * 1024
@@ -80,6 +88,7 @@ let find (folders: string list) (directives: Directive list) : Loaded =
     let seen = HashSet<string>()
     let known = HashSet<string>()
     let mutable left = limit
+    let mutable space = None
     let lines, references = ResizeArray<string * Origin option>(), ResizeArray<Reference>()
     let rec load (first: Directive option) (folders: string list) (directives: Directive list) =
         let mutable folders = folders
@@ -98,7 +107,9 @@ let find (folders: string list) (directives: Directive list) : Loaded =
                             if first.IsNone then known.Add argument |> ignore
                             let by = Option.defaultValue one first
                             load (Some by) (Path.GetDirectoryName path :: List.tail folders) (Directives.find text)
-                            lines.AddRange(asModules path by text)
+                            let made, ends = asModules path by space text
+                            lines.AddRange made
+                            space <- ends
                     | _ -> ()
     load None folders directives
     { Lines = List.ofSeq lines; References = List.ofSeq references; Knows = known.Contains }

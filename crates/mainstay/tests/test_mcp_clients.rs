@@ -72,6 +72,7 @@ fn judge(steps: &Value) {
     assert_eq!((&refused["isError"], &refused["code"]), (&json!(true), &json!("not_offered")), "{refused}");
     assert!(refused["offered"].as_array().unwrap().contains(&json!("cancel_eval")), "{refused}");
     assert_eq!(steps["ended"]["success"], false);
+    assert_eq!(steps["waited"]["value"], "1", "it had its turn");
     assert_eq!(steps["kept"]["value"], "\"Rex\"", "definitions survive a cancel");
     assert_eq!(steps["gone"]["success"], false, "and not a reset");
     for step in ["created", "defined", "status", "cancelled", "reset", "hardReset", "stopped"] {

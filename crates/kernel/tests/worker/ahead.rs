@@ -38,6 +38,7 @@ async fn a_check_sees_what_scripts_define_that_have_not_run() {
             "types.fs",
             "namespace Shop\n\ntype Item = { Price: int }\n\nmodule Items =\n    let free = { Price = 0 }\n",
         ),
+        ("more.fs", "namespace Shop\n\nmodule More =\n    let two = [ Items.free; { Price = 2 } ]\n"),
         ("2nd one.fsx", "#if INTERACTIVE\nlet second =\n    \"\"\"a\nb\"\"\"\n#endif\n"),
     ] {
         let path = folder.path().join(name);
@@ -46,11 +47,11 @@ async fn a_check_sees_what_scripts_define_that_have_not_run() {
     }
     let beginning = Beginning::in_folder(folder.path());
     let session = Session::begin(beginning, Vec::new()).await;
-    let code = "#load \"plain.fsx\" \"types.fs\"
+    let code = "#load \"plain.fsx\" \"types.fs\" \"more.fs\"
 #load @\"2nd one.fsx\"
 open Shop
 let three: int = Plain.twice 1
-let price: int = Items.free.Price
+let price: int = Items.free.Price + List.length More.two
 let text: string = ``2nd one``.second
 let wrong: int = Shapes.Inner.opened";
     insta::assert_snapshot!(told(&session.check(code, None).await).join("\n"), @"7:18 FS0001 This expression was expected to have type");
@@ -95,11 +96,12 @@ async fn a_check_sees_packages_that_nothing_refers_to_yet_and_leaves_none_behind
 }
 
 #[tokio::test]
-async fn a_completion_sees_packages_and_scripts() {
+async fn a_completion_sees_scripts_and_the_packages_of_earlier_checks() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tools.fsx"), "let hammer = 1\nlet saw = 2\n").unwrap();
     let session = Session::begin(Beginning::in_folder(folder.path()), Vec::new()).await;
     let kernel = session.worker.runner.kernel().unwrap().clone();
+    assert_eq!(session.check("#r \"nuget: FParsec\"", None).await, []);
     for (code, wanted) in [
         ("#load \"tools.fsx\"\nTools.ha", "hammer"),
         ("#r \"nuget: FParsec\"\nFParsec.CharParsers.pint3", "pint32"),

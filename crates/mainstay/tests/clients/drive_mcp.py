@@ -55,9 +55,11 @@ async def main():
         running = asyncio.create_task(call("send_fsharp_code", code="while true do ()"))
         while (await call("get_fsi_status")).get("state") != "Evaluating":
             await asyncio.sleep(0)
-        steps["refused"] = await call("send_fsharp_code", code="1")
+        steps["refused"] = await call("reset_fsi_session")
+        waiting = asyncio.create_task(call("send_fsharp_code", code="1"))
         steps["cancelled"] = await call("cancel_eval")
         steps["ended"] = await running
+        steps["waited"] = await waiting
         steps["kept"] = await call("send_fsharp_code", code="rex.Name")
         steps["reset"] = await call("reset_fsi_session")
         steps["gone"] = await call("send_fsharp_code", code="rex.Name")
