@@ -119,6 +119,16 @@ type private Steps(session: Session) =
 
     member _.SaysNothing(logger: obj) = (call logger "GetDiagnostics" [] :?> Array).Length = 0
 
+/// What a module is called there, with another name. Up to F# 10 that is a list of identifiers, and from F# 11 on a type of that name.
+let private renamed (name: Ident) (information: obj) : obj =
+    let case, _ = FSharpValue.GetUnionFields(information, information.GetType(), anyAccess)
+    if case.GetFields() |> Array.exists (fun field -> field.Name = "longId") then information |> caseWith [ ("longId", box [ name ]) ]
+    else
+        let some = fieldOfCase "synType" information
+        let kind = fieldOfCase "Value" some
+        let long = fieldOfCase "longDotId" kind |> caseWith [ ("id", box [ name ]) ]
+        information |> caseWith [ ("synType", some |> caseWith [ ("Value", kind |> caseWith [ ("longDotId", long) ]) ]) ]
+
 /// A file like that one, of these modules, with these declarations behind them.
 let private fileOf (model: obj) (modules: (Ident * obj) list) (behind: obj list) : ParsedInput =
     let file = fieldOfCase "Item" model
@@ -128,8 +138,7 @@ let private fileOf (model: obj) (modules: (Ident * obj) list) (behind: obj list)
     let information = fieldOfCase "moduleInfo" moduleModel
     let made =
         modules |> List.map (fun (name, inner) ->
-            let named = information |> caseWith [ ("longId", box [ name ]) ]
-            moduleModel |> caseWith [ "moduleInfo", named; "decls", inner ])
+            moduleModel |> caseWith [ "moduleInfo", renamed name information; "decls", inner ])
     let content = space |> caseWith [ ("decls", listLike declarations (made @ behind)) ]
     let qualified = fieldOfCase "qualifiedNameOfFile" file |> caseWith [ ("Item", modules |> List.last |> fst |> box) ]
     let changes =
