@@ -43,6 +43,12 @@ async fn works(variable: &str) {
     let kernel = session.worker.runner.kernel().unwrap();
     let found = soon(kernel.check("let n: string = square.Sides".into(), None)).await.unwrap();
     assert_eq!(found.iter().map(|one| (one.start.line, one.start.column)).collect::<Vec<_>>(), [(1, 17)]);
+    // SDK 3.1 knows no packages.
+    if sdk.major() >= 5 {
+        let code = "#r \"nuget: FParsec\"\nopen FParsec\nlet number: Parser<int, unit> = pint32";
+        assert_eq!(soon(kernel.check(code.into(), None)).await.unwrap(), []);
+        assert_eq!(soon(kernel.check("open FParsec".into(), None)).await.unwrap()[0].code, "FS0039");
+    }
     for (code, wanted) in [("square.Si", "Sides"), ("System.String.Joi", "Join"), ("List.len", "length")] {
         let column = u32::try_from(code.len()).unwrap() + 1;
         let cursor = TextPosition { line: 1, column };
