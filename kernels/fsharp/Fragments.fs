@@ -289,19 +289,19 @@ let run (session: Session) (all: Member list) (announced: int -> unit) : bool =
         let before, number = steps.State, get "fragmentId" steps.Compiler
         let settled = steps.Settled()
         let model = parse session modelText |> Option.defaultWith (fun () -> missing typeof<Session> "ParseFile")
-        let prefix, file = fileFor steps session model all
         let checkedFile =
             steps.Logging(fun logger ->
                 try
+                    let prefix, file = fileFor steps session model all
                     let state, _, implementations as found = check steps settled before file prefix logger
                     // What the compiler has something to say of is run alone, where it is told.
-                    if steps.SaysNothing logger then Some(found, apart implementations (List.length all)) else None
+                    if steps.SaysNothing logger then Some(prefix, found, apart implementations (List.length all)) else None
                 with _ -> None)
         match checkedFile with
         | None ->
             set "fragmentId" steps.Compiler number
             false
-        | Some (found, each) ->
+        | Some (prefix, found, each) ->
             steps.Logging(generate steps settled before prefix found each announced)
             true
     with _ -> false

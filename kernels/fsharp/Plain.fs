@@ -106,9 +106,15 @@ let private boundBy (parts: Tree list) : string list =
     childrenOf "SynPat" parts |> List.collect (fun (_, inner) ->
         inner |> List.filter (function Node ("SynArgPats", _, _) -> false | _ -> true) |> namesIn |> lastOf)
 
+/// What a type is called. Up to F# 10 its name is a part of its own, and from F# 11 on it is a type with that name.
+let private namesOfComponent (parts: Tree list) : string list =
+    match parts |> List.filter (function Node _ -> false | _ -> true) |> namesIn with
+    | [] -> childrenOf "SynType" parts |> List.collect (snd >> namesIn) |> lastOf
+    | names -> lastOf names
+
 let rec private namesOfType (tree: Tree) : string list =
     match tree with
-    | Node ("SynComponentInfo", _, parts) -> parts |> List.filter (function Node _ -> false | _ -> true) |> namesIn |> lastOf
+    | Node ("SynComponentInfo", _, parts) -> namesOfComponent parts
     | Node ("SynField", _, parts) -> parts |> List.filter (function Node ("SynIdent", _, _) | Name _ -> true | _ -> false) |> namesIn
     | Node (("SynUnionCase" | "SynEnumCase"), _, parts) ->
         (parts |> List.filter (function Node ("SynIdent", _, _) | Name _ -> true | _ -> false) |> namesIn) @ List.collect namesOfType parts
@@ -117,6 +123,14 @@ let rec private namesOfType (tree: Tree) : string list =
     | Name _
     | Flag _ -> []
     | Node (_, _, parts) -> parts |> List.collect namesOfType
+
+/// Whether it is known what each type is called: who uses one whose name is not known could not be told to use it.
+let rec private isNamed (tree: Tree) : bool =
+    match tree with
+    | Node ("SynComponentInfo", _, parts) -> not (List.isEmpty (namesOfComponent parts))
+    | Node (_, _, parts) -> List.forall isNamed parts
+    | Name _
+    | Flag _ -> true
 
 let rec private hasMembers (tree: Tree) : bool =
     match tree with
@@ -143,7 +157,7 @@ let private plainDeclaration (own: Names) (text: string) (tree: Tree) : (string 
         if List.forall Option.isSome given && (printsOneLine || not (List.contains (Some Value) given)) then
             Some(List.collect boundBy bindings, not (List.contains (Some Function) given || List.exists hasLambda parts))
         else None
-    | Node ("SynModuleDecl", "Types", parts) when List.forall keepsNothing parts ->
+    | Node ("SynModuleDecl", "Types", parts) when List.forall keepsNothing parts && List.forall isNamed parts ->
         Some(List.collect namesOfType parts, not (List.exists hasMembers parts))
     | _ -> None
 

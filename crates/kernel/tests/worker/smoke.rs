@@ -81,6 +81,12 @@ async fn works(variable: &str) {
     assert_eq!(again.value("f { X = n }").await, "3");
     // They were compiled together; on SDK 3.1 all of a session is one assembly.
     assert_eq!(again.value("typeof<One>.Assembly = typeof<Other>.Assembly").await, "true");
+    // A type that takes the place of an older one is the one that what stands behind it in the row means.
+    let row = ["type One = { Z: int }", "let g (one: One) = one", "let m = 4"];
+    for seen in again.replay(&row.map(str::to_owned), row.len()).await {
+        assert_eq!(seen.ending, JobEnding::Completed, "{seen:?}");
+    }
+    assert_eq!(again.value("(g { Z = m }).Z").await, "4");
 
     let job = session.submit("printf \"waits\"; System.Threading.Thread.Sleep 600000").await;
     assert!(session.prints("waits").await);
