@@ -84,7 +84,7 @@ impl OutputBuffer {
         Self { is_late: true, ..Self::new(limits) }
     }
 
-    /// Another job begins.
+    /// Forgets what was put out so far, since another job begins: there is room for as much again.
     pub(crate) fn renew(&mut self) {
         (self.kept, self.cut, self.are_comms_cut) = (Kept::default(), false, false);
     }

@@ -189,7 +189,7 @@ pub trait Process: Send + Sync {
 pub struct Upcoming {
     /// The job that will run it.
     pub job: JobId,
-    /// The code.
+    /// The code, which is the same when its turn comes.
     pub code: String,
 }
 
