@@ -67,8 +67,7 @@ type private UnderWay =
 
 /// A submission of upcoming code that only defines.
 type private PlainOne =
-    { Of: string // its job
-      Alone: Submission
+    { Of: Upcoming
       Parsed: Fragments.Parsed
       Plain: Plain.Plain
       Words: HashSet<string> }
@@ -285,16 +284,16 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     let runAll = runAfter []
 
-    let mutable upcoming: (string * string) list = [] // what a replay goes on with: its jobs and their code
+    let mutable upcoming: Upcoming list = [] // what a replay goes on with
     let apart = HashSet<string>() // those of them that could not be compiled together
-    let ahead = Dictionary<string, string * Ran>() // what of it ran already, by job: its code, and what came of it
+    let ahead = Dictionary<string, Upcoming * Ran>() // what of it ran already, by job, and what came of it
 
-    let plainOne (job: string, code: string) : PlainOne option =
-        match (if apart.Contains job || not (Plain.mayBePlain code) then [] else split code) with
-        | [ only ] when only.Text = code ->
-            Fragments.read session code |> Option.bind (fun parsed ->
-                Plain.plainOf own (Syntax.read (Fragments.treeOf parsed)) code
-                |> Option.map (fun plain -> { Of = job; Alone = only; Parsed = parsed; Plain = plain; Words = Plain.wordsOf code }))
+    let plainOne (one: Upcoming) : PlainOne option =
+        match (if apart.Contains one.Job || not (Plain.mayBePlain one.Code) then [] else split one.Code) with
+        | [ only ] when only.Text = one.Code ->
+            Fragments.read session one.File one.Code |> Option.bind (fun parsed ->
+                Plain.plainOf own (Syntax.read (Fragments.treeOf parsed)) one.Code
+                |> Option.map (fun plain -> { Of = one; Parsed = parsed; Plain = plain; Words = Plain.wordsOf one.Code }))
         | _ -> None
 
     /// The first of what is upcoming that can be compiled together, each with the indices of those before it that it uses: only those whose
@@ -314,7 +313,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
 
     /// What came of one of several that were compiled together.
     let ranTogether (one: PlainOne) (named: (DefinedValue * string option) list) (before: Named option) (display: string) : Ran =
-        own.Learn one.Alone.Text
+        own.Learn one.Of.Code
         bound.Learn named
         { nothingRan with
             Display = display
@@ -322,19 +321,19 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
             ChangesState = true
             Touched =
                 if own.HasOthers then
-                    surroundings.After(one.Alone.Text, before, { Display = display; Changes = true; GivesValue = false; IsComplete = true })
+                    surroundings.After(one.Of.Code, before, { Display = display; Changes = true; GivesValue = false; IsComplete = true })
                 else Some [] }
 
     /// Runs submissions as one. Where that cannot be, each runs alone.
     let runTogether (all: (PlainOne * int list) list) =
-        let before = all |> List.map (fun (one, _) -> if own.HasOthers then surroundings.Before one.Alone.Text else None)
+        let before = all |> List.map (fun (one, _) -> if own.HasOthers then surroundings.Before one.Of.Code else None)
         let defined = Array.create (List.length all) []
         definitions.Clear()
         let takeDefined index =
             defined.[index] <- List.ofSeq definitions
             definitions.Clear()
         let members = all |> List.map (fun (one, uses) -> { Fragments.Parsed = one.Parsed; Fragments.Uses = uses })
-        let run () = Blame.under (Some (fst all.Head).Of) (fun () -> Fragments.run session members takeDefined)
+        let run () = Blame.under (Some (fst all.Head).Of.Job) (fun () -> Fragments.run session members takeDefined)
         let isDone =
             try
                 (try thread.Run(fun () -> interruption.Run run) |> Option.defaultValue false with _ -> false)
@@ -349,21 +348,21 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
                 |> Option.defaultValue (display :: List.replicate (List.length all - 1) "")
             for index, (one, _) in List.indexed all do
                 let named = valuesIn defined.[index] displays.[index]
-                ahead.[one.Of] <- (one.Alone.Text, ranTogether one named before.[index] displays.[index])
+                ahead.[one.Of.Job] <- (one.Of, ranTogether one named before.[index] displays.[index])
         else
             for one, _ in all do
-                apart.Add one.Of |> ignore
+                apart.Add one.Of.Job |> ignore
 
-    /// What came of a job's code that a replay goes on with, where it could run with what comes after it.
-    let takeAhead (job: string) (code: string) : Ran option =
-        upcoming <- upcoming |> List.skipWhile ((<>) (job, code))
-        if not (ahead.ContainsKey job) && not (List.isEmpty upcoming) && not (hasPrinters ()) then
+    /// What came of code that a replay goes on with, where it could run with what comes after it.
+    let takeAhead (wanted: Upcoming) : Ran option =
+        upcoming <- upcoming |> List.skipWhile ((<>) wanted)
+        if not (ahead.ContainsKey wanted.Job) && not (List.isEmpty upcoming) && not (hasPrinters ()) then
             let together = togetherNow ()
             if List.length together > 1 then runTogether together
         upcoming <- (match upcoming with [] -> [] | _ :: rest -> rest)
-        match ahead.TryGetValue job with
-        | true, (known, ran) when known = code ->
-            ahead.Remove job |> ignore
+        match ahead.TryGetValue wanted.Job with
+        | true, (known, ran) when known = wanted ->
+            ahead.Remove wanted.Job |> ignore
             Some ran
         | _ -> None
 
@@ -437,7 +436,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let submissions = split code
         hasNamedInput <- hasNamedInput || code.Contains "OpenStandardInput"
         let run () =
-            match (if file.IsSome || isWithheld || not (List.isEmpty commandLine) then None else takeAhead job code) with
+            match (if isWithheld then None else takeAhead { Job = job; Code = code; File = file }) with
             | Some ran -> [ ran ]
             | None -> Input.during job hasNamedInput (fun () -> runIn (Some job) file submissions)
         let evaluate () = turns.Evaluate(fun () -> Blame.during job isWithheld (fun () -> withCommandLine commandLine run))
@@ -447,9 +446,9 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         if last.Outcome = Completed then last.Content |> Option.bind MainstayDisplay.Host.ofValue |> Option.iter Displays.showValue
         resultOf watch code submissions ran
 
-    /// A replay goes on with these jobs and their code, in this order, each as an eval of its own. Those that only define may run ahead of
+    /// A replay goes on with these, in this order, each as an eval of its own. Those that only define may run ahead of
     /// theirs, together.
-    member _.Expect(evals: (string * string) list) =
+    member _.Expect(evals: Upcoming list) =
         upcoming <- evals
         apart.Clear()
         ahead.Clear()

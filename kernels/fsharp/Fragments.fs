@@ -152,8 +152,9 @@ let private fileOf (model: obj) (modules: (Ident * obj) list) (behind: obj list)
 /// The text of a file that `fileOf` takes for its model.
 let private modelText = "namespace global\nmodule Model =\n    ()"
 
-/// Reads a submission as the session does; None where the compiler has anything to say of it, or the service is another.
-let read (session: Session) (text: string) : Parsed option =
+/// Reads a submission as the session does, from that file where it is of one; None where the compiler has anything to say of it, or the
+/// service is another.
+let read (session: Session) (file: string option) (text: string) : Parsed option =
     try
         let steps = Steps session
         steps.Logging(fun logger ->
@@ -165,7 +166,7 @@ let read (session: Session) (text: string) : Parsed option =
             let buffer = callOn (typeNamed "FSharp.Compiler.UnicodeLexing") null "StringAsLexbuf" (language @ indentation)
             let lexer =
                 call (get "fsiStdinLexerProvider" steps.Processor) "CreateBufferLexer"
-                    [ "sourceFileName", box anonymousFile; "lexbuf", buffer; "diagnosticsLogger", logger ]
+                    [ "sourceFileName", box (defaultArg file anonymousFile); "lexbuf", buffer; "diagnosticsLogger", logger ]
             let options = get "diagnosticsOptions" steps.Configuration
             match call steps.Processor "ParseInteraction" [ "diagnosticOptions", options; "tokenizer", lexer ] with
             | null -> None
@@ -186,7 +187,7 @@ let private fileFor (steps: Steps) (session: Session) (model: obj) (all: Member 
     let opening (indices: int list) : obj list =
         if List.isEmpty indices then []
         else
-            match indices |> List.map (fun index -> "open " + (List.item index names).idText) |> String.concat "\n" |> read session with
+            match indices |> List.map (fun index -> "open " + (List.item index names).idText) |> String.concat "\n" |> read session None with
             | Some parsed -> itemsOf parsed.Declarations
             | None -> missing typeof<Session> "ParseInteraction"
     let modules =
@@ -309,7 +310,7 @@ let run (session: Session) (all: Member list) (announced: int -> unit) : bool =
 /// A submission to compile, and which of those before it in the row it uses.
 type Member = { Parsed: Parsed; Uses: int list }
 
-let read (_: Session) (_: string) : Parsed option = None
+let read (_: Session) (_: string option) (_: string) : Parsed option = None
 
 let run (_: Session) (_: Member list) (_: int -> unit) : bool = false
 #endif

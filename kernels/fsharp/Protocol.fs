@@ -157,12 +157,19 @@ type Begun =
       /// What its code rests on.
       References: Reference list }
 
+/// Code that a replay goes on with.
+type Upcoming =
+    { Job: string
+      Code: string
+      /// The file it is from.
+      File: string option }
+
 type Request =
     | Hello of Hello
     /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
     | Eval of job: string * code: string * file: string option * commandLine: string list * isWithheld: bool
-    /// What is to be evaluated next, by job: it may be compiled together.
-    | Upcoming of evals: (string * string) list
+    /// What is to be evaluated next: it may be compiled together.
+    | Upcoming of Upcoming list
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -210,10 +217,10 @@ let private decodeProject (element: JsonElement) : Project option =
               Folder = tryText "folder" project }
     | _ -> None
 
-let private decodeUpcoming (element: JsonElement) : (string * string) list =
+let private decodeUpcoming (element: JsonElement) : Upcoming list =
     objects "evals" element |> List.choose (fun eval ->
         match tryText "job" eval, tryText "code" eval with
-        | Some job, Some code -> Some(job, code)
+        | Some job, Some code -> Some { Job = job; Code = code; File = tryText "file" eval }
         | _ -> None)
 
 let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =

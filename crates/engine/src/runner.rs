@@ -191,6 +191,9 @@ pub struct Upcoming {
     pub job: JobId,
     /// The code, which is the same when its turn comes.
     pub code: String,
+    /// The file it is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// A worker that runs code.

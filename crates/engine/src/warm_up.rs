@@ -183,7 +183,7 @@ impl WarmUp {
         let row = std::iter::once(item).chain(rest).take_while(|item| item.may_run_together());
         let upcoming: Vec<_> = row
             .take(self.limits.replay_batch)
-            .map(|item| Upcoming { job: item.job, code: item.code.clone() })
+            .map(|item| Upcoming { job: item.job, code: item.code.clone(), file: item.file.clone() })
             .collect();
         let count = upcoming.len();
         if count > 1 {

@@ -416,12 +416,16 @@ impl Bare {
     async fn replay(&mut self, cells: &[String]) -> Result<(), Failure> {
         let upcoming: Vec<_> = cells
             .iter()
-            .map(|code| Upcoming { job: JobId::from_uuid(uuid::Uuid::now_v7()), code: code.clone() })
+            .map(|code| Upcoming {
+                job: JobId::from_uuid(uuid::Uuid::now_v7()),
+                code: code.clone(),
+                file: None,
+            })
             .collect();
         if upcoming.len() > 1 {
             self.started.runner.kernel().ok_or("it is no kernel")?.expect(upcoming.clone()).await;
         }
-        for Upcoming { job, code } in upcoming {
+        for Upcoming { job, code, .. } in upcoming {
             self.run(job, &code).await?;
         }
         Ok(())

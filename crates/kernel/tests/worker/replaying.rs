@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use super::smoke::session_on;
 use super::*;
 
 /// What came of a cell.
@@ -32,8 +33,8 @@ impl Session {
         self.worker.runner.kernel().unwrap().as_ref()
     }
 
-    async fn run(&mut self, job: JobId, code: &str) -> Seen {
-        let (code, file, command_line) = (code.to_owned(), None, None);
+    async fn run(&mut self, job: JobId, code: &str, file: Option<&str>) -> Seen {
+        let (code, file, command_line) = (code.to_owned(), file.map(str::to_owned), None);
         self.kernel().run(Submission { job, code, file, command_line, is_withheld: false }).await;
         let Ran { stdout, stderr, report } = self.end_of(job).await;
         let JobReport { ending, result, changes_state, .. } = report;
@@ -41,24 +42,27 @@ impl Session {
     }
 
     /// Runs cells, each of which the worker knows of ahead, together with those behind it, in batches of so many.
-    pub(super) async fn replay(&mut self, cells: &[String], batch: usize) -> Vec<Seen> {
+    pub(super) async fn replay(&mut self, cells: &[String], file: Option<&str>, batch: usize) -> Vec<Seen> {
         let mut seen = Vec::new();
         for batch in cells.chunks(batch) {
             let jobs: Vec<_> = batch.iter().map(|_| JobId::from_uuid(uuid::Uuid::now_v7())).collect();
-            let upcoming =
-                jobs.iter().zip(batch).map(|(job, code)| Upcoming { job: *job, code: code.clone() });
+            let upcoming = jobs.iter().zip(batch).map(|(job, code)| Upcoming {
+                job: *job,
+                code: code.clone(),
+                file: file.map(str::to_owned),
+            });
             self.kernel().expect(upcoming.collect()).await;
             for (job, code) in jobs.into_iter().zip(batch) {
-                seen.push(self.run(job, code).await);
+                seen.push(self.run(job, code, file).await);
             }
         }
         seen
     }
 
-    async fn run_each(&mut self, cells: &[String]) -> Vec<Seen> {
+    async fn run_each(&mut self, cells: &[String], file: Option<&str>) -> Vec<Seen> {
         let mut seen = Vec::new();
         for cell in cells {
-            seen.push(self.run(JobId::from_uuid(uuid::Uuid::now_v7()), cell).await);
+            seen.push(self.run(JobId::from_uuid(uuid::Uuid::now_v7()), cell, file).await);
         }
         seen
     }
@@ -108,17 +112,23 @@ fn told(what: &impl std::fmt::Debug, anchor: i64) -> String {
     told
 }
 
-async fn are_alike(alone: &mut Session, together: &mut Session, cells: &[String], batch: usize) {
+async fn are_alike(
+    alone: &mut Session,
+    together: &mut Session,
+    cells: &[String],
+    file: Option<&str>,
+    batch: usize,
+) {
     let (here, there) = tokio::join!(anchor_of(alone), anchor_of(together));
-    let expected = alone.run_each(cells).await;
-    let seen = together.replay(cells, batch).await;
+    let expected = alone.run_each(cells, file).await;
+    let seen = together.replay(cells, file, batch).await;
     for ((cell, seen), expected) in cells.iter().zip(seen).zip(expected) {
         assert_eq!(told(&seen, there), told(&expected, here), "{cell}\nof {cells:#?}");
     }
     assert_eq!(told(&together.rest().await, there), told(&alone.rest().await, here), "{cells:#?}");
     let probes: Vec<_> = PROBES.iter().map(|probe| (*probe).to_owned()).collect();
-    let expected = alone.run_each(&probes).await;
-    let seen = together.run_each(&probes).await;
+    let expected = alone.run_each(&probes, None).await;
+    let seen = together.run_each(&probes, None).await;
     for ((probe, seen), expected) in probes.iter().zip(seen).zip(expected) {
         assert_eq!(told(&seen, there), told(&expected, here), "{probe}\nof {cells:#?}");
     }
@@ -127,7 +137,7 @@ async fn are_alike(alone: &mut Session, together: &mut Session, cells: &[String]
 /// A cell over few names, so that names are used, given anew and used again.
 fn cell() -> impl Strategy<Value = String> {
     let name = (0..3_u8, 0..3_u8, 0..100_i32);
-    (0..34_usize, name).prop_map(|(kind, (one, other, number))| {
+    (0..36_usize, name).prop_map(|(kind, (one, other, number))| {
         let texts = [
             format!("let a{one} = {number}"),
             format!("let a{one} = {number} * 2 - 1"),
@@ -163,21 +173,40 @@ fn cell() -> impl Strategy<Value = String> {
             "open System".to_owned(),
             format!("let (+) a b = a - b - {number}"),
             format!("[<Struct>] type T{one} = {{ A{other}: int }}"),
+            format!("let a{one} = __SOURCE_DIRECTORY__, __SOURCE_FILE__, __LINE__, {number}"),
+            format!("let f{one} x = __SOURCE_FILE__, __LINE__, x + {number}"),
         ];
         texts[kind].clone()
     })
 }
 
-#[tokio::test]
-async fn cells_that_run_together_mean_what_they_mean_alone() {
-    let (mut alone, mut together) = tokio::join!(Session::start(), Session::start());
+/// Sessions' cells, as they were sent and from a file.
+async fn mean_the_same(alone: &mut Session, together: &mut Session, cases: usize) {
     let mut runner = TestRunner::default();
-    for case in 0..8 {
+    for case in 0..cases {
         let cells = proptest::collection::vec(cell(), 30).new_tree(&mut runner).unwrap().current();
-        are_alike(&mut alone, &mut together, &cells, [30, 7][case % 2]).await;
+        let file = [None, Some("/tmp/cells.fsx")][case / 2 % 2];
+        are_alike(alone, together, &cells, file, [30, 7][case % 2]).await;
         let (first, second) = tokio::join!(alone.kernel().reset(), together.kernel().reset());
         first.and(second).unwrap();
     }
+}
+
+#[tokio::test]
+async fn cells_that_run_together_mean_what_they_mean_alone() {
+    let (mut alone, mut together) = tokio::join!(Session::start(), Session::start());
+    mean_the_same(&mut alone, &mut together, 8).await;
+}
+
+#[tokio::test]
+async fn cells_that_run_together_mean_what_they_mean_alone_on_fsharp_11() {
+    let variable = "MAINSTAY_TEST_DOTNET_FSHARP_11";
+    let (Some((mut alone, _)), Some((mut together, _))) =
+        tokio::join!(session_on(variable), session_on(variable))
+    else {
+        return;
+    };
+    mean_the_same(&mut alone, &mut together, 4).await;
 }
 
 /// One cell a paragraph.
@@ -189,24 +218,26 @@ fn cells_of(text: &str) -> Vec<String> {
 async fn definitions_of_each_kind_run_together_as_alone() {
     let cells = cells_of(include_str!("replayed.fsx"));
     let (mut alone, mut together) = tokio::join!(Session::start(), Session::start());
-    are_alike(&mut alone, &mut together, &cells, 30).await;
+    are_alike(&mut alone, &mut together, &cells, None, 30).await;
 }
 
 #[tokio::test]
 async fn definitions_in_a_row_are_one_assembly_and_others_are_apart() {
-    let mut session = Session::start().await;
-    let cells = cells_of(
-        "type A = { X: int }\n\nlet f (a: A) = a.X\n\ntype B = One | Two\n\nprintfn \"alone\"\n\n\
+    for file in [None, Some("/tmp/cells.fsx")] {
+        let mut session = Session::start().await;
+        let cells = cells_of(
+            "type A = { X: int }\n\nlet f (a: A) = a.X\n\ntype B = One | Two\n\nprintfn \"alone\"\n\n\
          let g x = x + 1\n\nlet h x = g x\n\ntype C = { Y: B }",
-    );
-    session.replay(&cells, 30).await;
-    let same = |one: &str, other: &str| format!("typeof<{one}>.Assembly = typeof<{other}>.Assembly");
-    assert_eq!(session.value(&same("A", "B")).await, "true");
-    assert_eq!(session.value(&same("A", "C")).await, "false");
-    assert_eq!(
-        session.value("typeof<A>.FullName.Split('+').[0] <> typeof<B>.FullName.Split('+').[0]").await,
-        "true"
-    );
+        );
+        session.replay(&cells, file, 30).await;
+        let same = |one: &str, other: &str| format!("typeof<{one}>.Assembly = typeof<{other}>.Assembly");
+        assert_eq!(session.value(&same("A", "B")).await, "true");
+        assert_eq!(session.value(&same("A", "C")).await, "false");
+        assert_eq!(
+            session.value("typeof<A>.FullName.Split('+').[0] <> typeof<B>.FullName.Split('+').[0]").await,
+            "true"
+        );
+    }
 }
 
 #[tokio::test]
@@ -216,7 +247,7 @@ async fn what_cannot_be_compiled_together_runs_alone_and_leaves_nothing_behind()
     let cells = cells_of(
         "type A = { X: int }\n\nlet f x = match x with 1 -> 2\n\ntype B = One | Two\n\nlet lonely () = One",
     );
-    let seen = session.replay(&cells, 30).await;
+    let seen = session.replay(&cells, None, 30).await;
     let warnings: Vec<_> = seen.iter().map(|seen| seen.result.diagnostics.len()).collect();
     assert_eq!(warnings, [0, 1, 0, 0]);
     assert_eq!(session.value("typeof<A>.Assembly = typeof<B>.Assembly").await, "false");
@@ -232,9 +263,10 @@ async fn code_that_is_not_what_was_announced_runs_alone() {
     let job = |_| JobId::from_uuid(uuid::Uuid::now_v7());
     let jobs: Vec<_> = (0..3).map(job).collect();
     let code = |number: usize| format!("let a{number} = {number}");
-    let upcoming = jobs.iter().enumerate().map(|(number, job)| Upcoming { job: *job, code: code(number) });
+    let upcoming =
+        jobs.iter().enumerate().map(|(number, job)| Upcoming { job: *job, code: code(number), file: None });
     session.kernel().expect(upcoming.collect()).await;
-    let seen = session.run(jobs[0], "let other = 5").await;
+    let seen = session.run(jobs[0], "let other = 5", None).await;
     assert_eq!(seen.result.bindings[0].name, "other");
     assert_eq!(session.value("other").await, "5");
 }

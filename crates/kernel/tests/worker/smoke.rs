@@ -10,7 +10,7 @@ use mainstay_model::{TestSelection, TextPosition};
 use super::*;
 
 /// A session on the SDK that a variable names; none where it names none.
-async fn session_on(variable: &str) -> Option<(Session, SdkVersion)> {
+pub(super) async fn session_on(variable: &str) -> Option<(Session, SdkVersion)> {
     let Some(root) = env::var_os(variable) else {
         eprintln!("{variable} names no SDK: nothing is tested");
         return None;
@@ -75,7 +75,7 @@ async fn works(variable: &str) {
     again.eval(CODE).await;
     assert_eq!(again.value("count").await, "5");
     let row = ["type One = { X: int }", "let f (one: One) = one.X", "type Other = { Y: int }", "let n = 3"];
-    for seen in again.replay(&row.map(str::to_owned), row.len()).await {
+    for seen in again.replay(&row.map(str::to_owned), None, row.len()).await {
         assert_eq!(seen.ending, JobEnding::Completed, "{seen:?}");
     }
     assert_eq!(again.value("f { X = n }").await, "3");
@@ -83,7 +83,7 @@ async fn works(variable: &str) {
     assert_eq!(again.value("typeof<One>.Assembly = typeof<Other>.Assembly").await, "true");
     // A type that takes the place of an older one is the one that what stands behind it in the row means.
     let row = ["type One = { Z: int }", "let g (one: One) = one", "let m = 4"];
-    for seen in again.replay(&row.map(str::to_owned), row.len()).await {
+    for seen in again.replay(&row.map(str::to_owned), None, row.len()).await {
         assert_eq!(seen.ending, JobEnding::Completed, "{seen:?}");
     }
     assert_eq!(again.value("(g { Z = m }).Z").await, "4");
