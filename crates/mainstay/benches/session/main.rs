@@ -1,5 +1,7 @@
 //! What the daemon costs, in one run: starting it, its memory, sessions until they are ready, and evals and questions by each road, beside
-//! the bare worker and the bare disk. `cargo xtask bench` runs it with the release build.
+//! the bare worker, `dotnet fsi` of the same SDK and the bare disk. `cargo xtask bench` runs it with the release build.
+
+mod fsi;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,6 +21,8 @@ use mainstay_kernel::fsharp::{Search, choose, prepare, project};
 use mainstay_kernel::{Launch, worker};
 use mainstay_model::{Admission, JobId, RunnerNotice, SessionKind, TextPosition};
 use serde_json::{Value, json};
+
+use fsi::Fsi;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -48,8 +52,10 @@ async fn main() -> Result<(), Failure> {
     std::fs::rename(home.join("kernels"), fresh.join("kernels"))?;
     let daemon = Daemon::start(&fresh)?;
     until_ready(&daemon, folder.path()).await?;
-    replay(&fresh, folder.path()).await?;
-    roads(&daemon, folder.path(), disk).await?;
+    let dotnet = choose(&Search::from_env(&fresh))?.parts()?.host;
+    beside_fsi(&daemon, &dotnet, folder.path()).await?;
+    replay(&fresh, &dotnet, folder.path()).await?;
+    roads(&daemon, &dotnet, folder.path(), disk).await?;
     drop(daemon);
     live_fork(&Daemon::start(&fresh)?, folder.path()).await
 }
@@ -92,16 +98,50 @@ const REPLAYED: usize = 300;
 const ROW: usize = 30;
 const REPLAYS: usize = 5;
 
-/// A worker from its start until it has many definitions again: one by one, and in rows that it may run together.
-async fn replay(home: &Path, folder: &Path) -> Result<(), Failure> {
+/// A new session until it has given a first value, and what its process holds in memory then, beside `dotnet fsi`.
+async fn beside_fsi(daemon: &Daemon, dotnet: &Path, folder: &Path) -> Result<(), Failure> {
+    let client = daemon.connect().await?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut our_memory, mut their_memory) = (0, 0);
+    for _ in 0..SESSIONS {
+        let began = Instant::now();
+        let fsi = Fsi::start(dotnet, folder)?;
+        theirs.push(began.elapsed());
+        their_memory = fsi.resident_bytes()?;
+        drop(fsi);
+        let began = Instant::now();
+        let session = create(&client, folder).await?;
+        client.call(eval(&session, "1+1")).await?;
+        ours.push(began.elapsed());
+        client.call(StopSession { session, sent: Sent::default() }).await?;
+        let mut bare = Bare::start(&daemon.home, folder).await?;
+        bare.eval("1+1").await?;
+        our_memory = bare.started.runner.process().usage().ok_or("no usage")?.resident_bytes;
+    }
+    println!("\n| a new session, to its first value | median | longest |\n|---|---|---|");
+    print_row("Mainstay", spread(ours));
+    print_row("`dotnet fsi`", spread(theirs));
+    println!("\n| memory after a first value | resident |\n|---|---|");
+    println!("| worker | {:.0} MB |", our_memory as f64 / 1e6);
+    println!("| `dotnet fsi` | {:.0} MB |", their_memory as f64 / 1e6);
+    Ok(())
+}
+
+/// A worker from its start until it has many definitions again, one by one and in rows that it may run together, and `dotnet fsi` that is
+/// given the same, line by line.
+async fn replay(home: &Path, dotnet: &Path, folder: &Path) -> Result<(), Failure> {
     let cells: Vec<_> = (0..REPLAYED)
         .map(|number| match number % 2 {
             0 => format!("let value{number} = {number} * 2"),
             _ => format!("let add{number} x = x + {number}"),
         })
         .collect();
-    let (mut alone, mut together) = (Vec::new(), Vec::new());
+    let (mut alone, mut together, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..REPLAYS {
+        let began = Instant::now();
+        let mut fsi = Fsi::start(dotnet, folder)?;
+        cells.iter().try_for_each(|cell| fsi.eval(cell))?;
+        theirs.push(began.elapsed());
         for (series, row) in [(&mut alone, 1), (&mut together, ROW)] {
             let began = Instant::now();
             let mut bare = Bare::start(home, folder).await?;
@@ -112,8 +152,10 @@ async fn replay(home: &Path, folder: &Path) -> Result<(), Failure> {
         }
     }
     let (alone, together) = (spread(alone), spread(together));
-    print_row("start and replay of 300 definitions, one by one", alone);
-    print_row("the same, in rows of 30", together);
+    println!("\n| start, and replay of {REPLAYED} definitions | median | longest |\n|---|---|---|");
+    print_row("one by one", alone);
+    print_row("in rows of 30", together);
+    print_row("`dotnet fsi`, a line each", spread(theirs));
     let ratio = together.median.as_secs_f64() / alone.median.as_secs_f64();
     println!("| in rows, of one by one | {:.0} % | |", ratio * 100.0);
     Ok(())
@@ -243,18 +285,23 @@ fn eval(session: &str, code: &str) -> Eval {
     }
 }
 
-/// `1+1` on the bare worker, over the local socket, and over MCP's HTTP. Each road has a worker of its own, since a session of the
+/// `1+1` in `dotnet fsi`, on the bare worker, over the local socket, and over MCP's HTTP. Each road has a worker of its own, since a session of the
 /// compiler gets slower with every submission.
-async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failure> {
+async fn roads(daemon: &Daemon, dotnet: &Path, folder: &Path, disk: Spread) -> Result<(), Failure> {
     let mut bare = Bare::start(&daemon.home, folder).await?;
     let client = daemon.connect().await?;
     let session = create(&client, folder).await?;
     let agents = create(&client, folder).await?;
     let mut mcp = Mcp::connect(daemon, &agents)?;
-    let (mut by_worker, mut by_socket, mut by_mcp) = (Vec::new(), Vec::new(), Vec::new());
+    let mut fsi = Fsi::start(dotnet, folder)?;
+    let (mut by_fsi, mut by_worker, mut by_socket, mut by_mcp) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
-        let (mut worker, mut socket, mut http) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut peer, mut worker, mut socket, mut http) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..EVALS_A_ROUND {
+            let began = Instant::now();
+            fsi.eval("1+1")?;
+            peer.push(began.elapsed());
             let began = Instant::now();
             bare.eval("1+1").await?;
             worker.push(began.elapsed());
@@ -267,6 +314,7 @@ async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failu
         }
         // The first round warms the compilers up.
         if round > 0 {
+            by_fsi.append(&mut peer);
             by_worker.append(&mut worker);
             by_socket.append(&mut socket);
             by_mcp.append(&mut http);
@@ -274,6 +322,7 @@ async fn roads(daemon: &Daemon, folder: &Path, disk: Spread) -> Result<(), Failu
     }
     println!("\n| eval of `1+1` | median | p99 |\n|---|---|---|");
     let (worker, socket, http) = (spread(by_worker), spread(by_socket), spread(by_mcp));
+    print_row("`dotnet fsi`, through its standard input", spread(by_fsi));
     print_row("bare, on the worker's socket", worker);
     print_row("over the daemon's socket, durable", socket);
     print_row("over MCP's HTTP, durable", http);
