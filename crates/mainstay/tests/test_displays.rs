@@ -109,12 +109,14 @@ fn a_terminal_has_tables_and_lines_as_text_and_is_told_of_pictures() {
     terminal.wait_for("val it: unit = ()");
     terminal.enter("[ 1; 5; 2; 8; 3 ]");
     terminal.wait_for("5 numbers, 1 to 8");
+    terminal.enter("[ {| Name = \"Ada\"; Age = 36 |}; {| Name = \"Alan\"; Age = 41 |} ]");
+    terminal.wait_for("41  Alan");
     terminal.enter("Mainstay.image [| 0x89uy; 0x50uy; 0x4Euy; 0x47uy |] |> Mainstay.display");
     terminal.wait_for("has it]");
     terminal.wait_for_last_line("work>");
     let screen = terminal.screen();
     let shown: Vec<&str> = screen.lines().skip_while(|line| *line != "begun").collect();
-    insta::assert_snapshot!(shown.join("\n"), @"
+    insta::assert_snapshot!(shown.join("\n"), @r#"
     begun
     Item1  Item2                                    Item3                                    Item4
     ─────  ───────────────────────────────────────  ───────────────────────────────────────  ──────────…
@@ -124,11 +126,17 @@ fn a_terminal_has_tables_and_lines_as_text_and_is_told_of_pictures() {
     work> [ 1; 5; 2; 8; 3 ]
     val it: int list = [1; 5; 2; 8; 3]
     ▁▅▂█▃  5 numbers, 1 to 8
+    work> [ {| Name = "Ada"; Age = 36 |}; {| Name = "Alan"; Age = 41 |} ]
+    val it: {| Age: int; Name: string |} list =
+    Age  Name
+    ───  ────
+     36  Ada
+     41  Alan
     work> Mainstay.image [| 0x89uy; 0x50uy; 0x4Euy; 0x47uy |] |> Mainstay.display
     [image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]
     val it: unit = ()
     work>
-    ");
+    "#);
 }
 
 /// A PNG of one pixel.

@@ -22,7 +22,7 @@ use super::session::startup_text;
 use super::target::{Target, has_settled, settle};
 use crate::connect::{Connection, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{self, BegunLine, DisplaySequence, Paint, Surface, eval_summary, value_text};
+use crate::terminal::{self, BegunLine, DisplaySequence, Paint, Surface, eval_summary, result_text};
 
 /// Runs code in a session and prints what comes of it.
 #[derive(Debug, Args)]
@@ -301,14 +301,12 @@ impl Run {
             self.print(OutputStream::Stderr, &eval.stderr);
         }
         let own_exit = own_exit_code(client, &eval).await?;
-        if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
-            println!("{}", eval.display.trim_end());
-        }
         // Whoever reads this from a pipe wants the value as the language prints it.
         let surface = Surface::stdout();
         if self.show == Show::OutputAndDisplay && surface.is_terminal() {
-            let displays = eval.displays.iter().map(|view| &view.display);
-            print!("{}", value_text(displays, &eval.display, surface));
+            print!("{}", result_text(&eval, surface));
+        } else if self.show == Show::OutputAndDisplay && !eval.display.trim().is_empty() {
+            println!("{}", eval.display.trim_end());
         }
         if self.show != Show::Nothing {
             let text = format!("{}{}", "\n".repeat(lines_before as usize), self.source.code);

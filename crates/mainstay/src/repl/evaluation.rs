@@ -22,8 +22,7 @@ use crate::commands::exit::own_exit_code;
 use crate::commands::merge::{Entries, show_merged};
 use crate::link::{Heard, is_loss};
 use crate::terminal::{
-    BegunLine, DisplaySequence, Paint, RewrittenLine, Surface, Tone, eval_summary, note, printable,
-    value_text,
+    BegunLine, DisplaySequence, Paint, RewrittenLine, Surface, Tone, eval_summary, note, result_text,
 };
 
 /// Code that has not begun after this long is said to wait.
@@ -507,11 +506,7 @@ fn is_cancelled(event: &Event) -> bool {
 
 /// What came of an eval, beside what it printed.
 fn show(mut eval: EvalView, own_exit: Option<i32>, code: &str, was_killed: bool) {
-    if !eval.display.trim().is_empty() {
-        println!("{}", printable(eval.display.trim_end()));
-    }
-    let displays = eval.displays.iter().map(|view| &view.display);
-    print!("{}", value_text(displays, &eval.display, Surface::stdout()));
+    print!("{}", result_text(&eval, Surface::stdout()));
     let paint = Paint::stderr();
     if eval.ending == EvalEnding::Cancelled.name() {
         eval.error = None;

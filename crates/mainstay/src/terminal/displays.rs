@@ -1,6 +1,7 @@
 //! What people see on a terminal of what code shows: the picture where the terminal shows pictures, else its plain text, and of pictures
 //! what they are.
 
+use mainstay_gateway::view::EvalView;
 use mainstay_model::display::{SVG, TABLE};
 use mainstay_model::{Bundle, Display, Picture};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -61,12 +62,32 @@ pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
+/// What an eval gave, in whole lines: what the language printed of it, then the forms of its value that say more. A table stands in the
+/// place of the text that F# prints of its rows.
+pub(crate) fn result_text(eval: &EvalView, surface: Surface) -> String {
+    let displays = || eval.displays.iter().map(|view| &view.display);
+    let forms = value_text(displays(), &eval.display, surface);
+    let is_table = displays().any(|display| display.is_value && display.data.form(TABLE).is_some());
+    let printed = match eval.value_type.as_deref() {
+        Some(value_type) if is_table && !forms.is_empty() => {
+            without_value(&eval.display, value_type).unwrap_or(&eval.display)
+        }
+        Some(_) | None => &eval.display,
+    };
+    let printed = printable(printed.trim_end());
+    if printed.is_empty() { forms } else { format!("{printed}\n{forms}") }
+}
+
+/// What F# printed up to the text of the last value: `val it: T =`.
+fn without_value<'a>(printed: &'a str, value_type: &str) -> Option<&'a str> {
+    let head = format!("val it: {value_type} =");
+    let (start, _) =
+        printed.rmatch_indices(&head).find(|(start, _)| printed[..*start].ends_with('\n') || *start == 0)?;
+    printed.get(..start + head.len())
+}
+
 /// The forms of a value in whole lines, where they say more than what the language printed of it.
-pub(crate) fn value_text<'a>(
-    displays: impl Iterator<Item = &'a Display>,
-    printed: &str,
-    surface: Surface,
-) -> String {
+fn value_text<'a>(displays: impl Iterator<Item = &'a Display>, printed: &str, surface: Surface) -> String {
     let more = |display: &Display| {
         let bundle = &display.data;
         if !printed.contains(bundle.words().lines().next().unwrap_or_default()) {
@@ -138,6 +159,22 @@ mod tests {
         <Figure>␛[2J
         [image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]
         ");
+    }
+
+    fn without_rows(printed: &str) -> Option<&str> {
+        without_value(printed, "Row list")
+    }
+
+    #[test]
+    fn a_table_takes_the_place_of_the_text_of_its_rows() {
+        assert_eq!(without_rows("val it: Row list = [{ A = 1 }]"), Some("val it: Row list ="));
+        let before = "val a: string = \"val it: Row list = 1\"\n";
+        assert_eq!(
+            without_rows(&format!("{before}val it: Row list =\n  [{{ A = 1 }}]")),
+            Some(format!("{before}val it: Row list =").as_str())
+        );
+        assert_eq!(without_rows(before), None);
+        assert_eq!(without_rows("val it: Row array = [||]"), None);
     }
 
     #[test]

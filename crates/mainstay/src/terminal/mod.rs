@@ -20,7 +20,7 @@ use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp, WorkerEx
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
-pub(crate) use self::displays::{Surface, display_text, value_text};
+pub(crate) use self::displays::{Surface, display_text, result_text};
 pub(crate) use self::rewritten::RewrittenLine;
 pub(crate) use self::sequence::DisplaySequence;
 
