@@ -13,17 +13,16 @@ let private lineWanted = "the code reads a line"
 
 let private restWanted = "the code reads all of its input"
 
-/// How much of the input an ask is for, as `mainstay_model::ask::InputRead` knows it.
-let private aLine = "a line of the input"
+let private aLine = Input "a line of the input"
 
-let private theRest = "the rest of the input"
+let private theRest = Input "the rest of the input"
 
 /// The answer that is the end of the input.
 let private endOfInput = "\u0004"
 
 /// An ask that waits for its answer.
 type private Waiting =
-    { Ending: string // what is read after the answer
+    { Take: string -> unit // the answer
       mutable HasEnded: bool }
 
 // All of this is guarded by the gate, at which threads wait for their answers: an interrupt wakes them.
@@ -41,25 +40,35 @@ let private close (ask: Waiting) =
     ask.HasEnded <- true
     Monitor.PulseAll gate
 
-let private register (id: Guid) (ending: string) =
+let private register (id: Guid) (take: string -> unit) =
     lock gate (fun () ->
         ownJob ()
         |> Option.map (fun job ->
-            let ask = { Ending = ending; HasEnded = false }
+            let ask = { Take = take; HasEnded = false }
             waiting.[id] <- ask
             job, ask))
 
-/// Asks, and waits until that has ended; the answer is unread then. An ask whose wait is interrupted is forgotten with its job.
-let private ask (otherwise: string) (wanted: string) (ending: string) =
+/// Asks, and waits until that has ended. An ask whose wait is interrupted is forgotten with its job.
+let private askFor (prompt: unit -> string) (wanted: Wanted) (take: string -> unit) =
     let id = Guid.NewGuid()
-    match register id ending with
+    match register id take with
     | None -> ()
     | Some (job, ask) ->
-        let prompt = match UserOutput.takeBegunLine () with "" -> otherwise | line -> line
-        send (encodeAsks id job prompt wanted)
+        send (encodeAsks id job (prompt ()) wanted)
         lock gate (fun () ->
             while not ask.HasEnded do
                 Monitor.Wait gate |> ignore)
+
+/// Asks for a part of the input; the answer is unread then.
+let private ask (otherwise: string) (wanted: Wanted) (ending: string) =
+    let prompt () = match UserOutput.takeBegunLine () with "" -> otherwise | line -> line
+    askFor prompt wanted (fun text -> unread <- unread + text + ending)
+
+/// Asks for a secret; None where nobody answers.
+let private askSecret (prompt: string) : string option =
+    let answer = ref None
+    askFor (fun () -> prompt) Secret (fun text -> answer.Value <- Some text)
+    answer.Value
 
 /// What is unread and for the caller; else nothing.
 let private available () = lock gate (fun () -> if (ownJob ()).IsSome then unread else "")
@@ -137,7 +146,7 @@ let answer (id: Guid) (text: string option) =
         match waiting.TryGetValue id with
         | true, ask when text.IsSome || not isToStop ->
             waiting.Remove id |> ignore
-            text |> Option.filter ((<>) endOfInput) |> Option.iter (fun text -> unread <- unread + text + ask.Ending)
+            text |> Option.filter ((<>) endOfInput) |> Option.iter ask.Take
             close ask
         | _ -> ())
 
@@ -145,3 +154,4 @@ let answer (id: Guid) (text: string option) =
 let install (tell: byte[] -> unit) =
     send <- tell
     Console.SetIn(new AskingReader())
+    MainstayDisplay.Sink.askSecret <- askSecret

@@ -488,16 +488,24 @@ let encodeReview (id: int64) (isParsed: bool) (remarks: Diagnostic list) (left: 
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
 
+/// What code asks for.
+type Wanted =
+    /// A part of its input, as `mainstay_model::ask::InputRead` knows it.
+    | Input of title: string
+    /// What is shown to nobody and kept nowhere.
+    | Secret
+
 /// Asks for a text.
-/// `read` says how much of the input is wanted.
-let encodeAsks (ask: Guid) (job: string) (prompt: string) (read: string) =
+let encodeAsks (ask: Guid) (job: string) (prompt: string) (wanted: Wanted) =
     message "asks" [
         writeText "ask" (string ask)
         writeText "job" job
         writeText "prompt" prompt
         writeObject "schema" (fun writer ->
             writeText "type" "string" writer
-            writeText "title" read writer)
+            match wanted with
+            | Input title -> writeText "title" title writer
+            | Secret -> writer.WriteBoolean("writeOnly", true))
     ]
 
 let private writeForm (kind: string, data: MainstayDisplay.Data) (writer: Utf8JsonWriter) =

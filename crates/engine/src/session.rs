@@ -18,6 +18,7 @@ use mainstay_log::{Append, Epoch, Log, NewEvent};
 use mainstay_model::decide::{Answer, Identity};
 use mainstay_model::outcome::PutOut;
 use mainstay_model::rate::RateLimit;
+use mainstay_model::secret::Secrets;
 use mainstay_model::{
     Action, AgentNotice, ChosenProject, Command, CommandFingerprint, CreateSession, Deadline, Decision,
     Diagnostic, Effect, Error, Event, EventBody, Input, JobId, Limits, Metadata, Notice, Outcome, PendingAsk,
@@ -241,6 +242,7 @@ pub(crate) fn spawn(
         late: OutputBuffer::late(&shared.limits),
         stream: StreamBuffer::default(),
         unstored: Vec::new(),
+        secrets: Secrets::default(),
         accepted: Accepted::new(session.id, Arc::clone(&shared.claims), durable),
         traces: Traces::default(),
         shared,
@@ -302,6 +304,8 @@ struct SessionTask {
     stream: StreamBuffer,
     /// What code printed that is withheld.
     unstored: Vec<PutOut>,
+    /// What the code that ran last was answered and nobody may see.
+    secrets: Secrets,
     flush_at: Option<Instant>,
     grace: Option<(Instant, JobId)>,
     /// Held while the session is not at rest, except by one of too many that were brought back.
@@ -619,6 +623,7 @@ impl SessionTask {
             Effect::KillWorker => self.drop_worker(),
             Effect::Run { job, code, file, command_line } => {
                 self.unstored.clear();
+                self.secrets.clear();
                 self.traces.job_begins(&self.session, job);
                 self.run_job(Submission { job, code, file, command_line, is_withheld: false });
             }
@@ -632,6 +637,11 @@ impl SessionTask {
                 self.order(Order::Steer(queued));
             }
             Effect::Answer { ask, answer } => {
+                if let Ok(answer) = answer.as_ref()
+                    && self.session.is_secret(ask)
+                {
+                    self.secrets.add(answer);
+                }
                 // Where no worker takes it, the job that asked is gone with its worker.
                 self.order(Order::Answer { ask, answer });
             }

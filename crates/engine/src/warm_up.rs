@@ -149,8 +149,7 @@ impl WarmUp {
         let session = self.spec.session;
         let left_out =
             |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::LeftOut);
-        let withheld =
-            |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::Withheld);
+        let withheld = |(ran_in, requested, why)| Divergence::of(session, ran_in, requested, why);
         let unknown = replay.withheld.into_iter().map(withheld);
         let diverged = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
         let mut replayed = Replayed { count: 0, diverged, references: None };

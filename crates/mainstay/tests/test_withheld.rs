@@ -6,7 +6,7 @@ mod support;
 #[allow(dead_code, reason = "the prompt's tests use the rest")]
 mod terminal;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use support::World;
 use terminal::{CTRL_D, Terminal};
@@ -19,35 +19,11 @@ const RAISED: &str = "hunter-7f3a91 is wrong";
 /// What is not withheld is there: the search would find it.
 const CONTROL: &str = "control-7f3a91";
 
-/// The files of a home that have this in them, in whatever encoding a store has texts.
-fn files_with(home: &Path, text: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![home.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let entry = entry.unwrap();
-            // The compiled workers are a link to a folder that tests share.
-            let kind = entry.file_type().unwrap();
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() {
-                let bytes = std::fs::read(entry.path()).unwrap();
-                let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-                let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
-                if has(text.as_bytes()) || has(&wide) {
-                    found.push(entry.path());
-                }
-            }
-        }
-    }
-    found
-}
-
 fn assert_nowhere(world: &World, when: &str) {
     for text in [SECRET, GIVEN, PRINTED] {
-        assert_eq!(files_with(&world.home(), text), [""; 0].map(PathBuf::from), "{text} {when}");
+        assert_eq!(world.files_with(text), [""; 0].map(PathBuf::from), "{text} {when}");
     }
-    assert_ne!(files_with(&world.home(), CONTROL), [""; 0].map(PathBuf::from), "{when}");
+    assert_ne!(world.files_with(CONTROL), [""; 0].map(PathBuf::from), "{when}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Asks: questions to whoever is attached to a session. A running job raises one and waits for the answer, or a client's
 //! command does, and the answer is its outcome. The first valid answer wins. Source: seed 002, human in the loop.
 
-use jsonschema::{PatternOptions, Retrieve, Uri};
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -40,6 +40,12 @@ pub enum InputRead {
 }
 
 impl Question {
+    /// Whether the answer is a secret, such as a password: `writeOnly` of the schema says so. It is shown to nobody, and only who asked is
+    /// given it: it is in no event and in no outcome.
+    pub fn is_secret(&self) -> bool {
+        self.schema["writeOnly"] == Value::Bool(true)
+    }
+
     /// What code reads of its input, where that is what it asks.
     pub fn input_read(&self) -> Option<InputRead> {
         match self.schema["title"].as_str()? {
@@ -112,6 +118,8 @@ pub enum AskEnding {
         /// What.
         value: Value,
     },
+    /// Someone answered with a secret, which is not kept.
+    Withheld,
     /// Nobody answered in time, and it had a default.
     Defaulted {
         /// Which.
@@ -127,15 +135,16 @@ pub enum AskEnding {
 }
 
 impl AskEnding {
-    /// The answer that whoever raised it gets.
+    /// The answer that whoever raised it gets, as far as it is kept.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], [`Error::Cancelled`].
+    /// [`Error::TimedOut`], [`Error::Cancelled`], [`Error::Withheld`].
     pub fn answer(&self) -> Result<Value, Error> {
         match self {
             Self::Answered { value } | Self::Defaulted { value } => Ok(value.clone()),
             Self::TimedOut { limit_ms } => Err(Error::TimedOut { limit_ms: *limit_ms }),
             Self::Cancelled => Err(Error::Cancelled),
+            Self::Withheld => Err(Error::Withheld { what: "ask for a secret again".to_owned() }),
         }
     }
 }
@@ -198,6 +207,7 @@ impl Question {
             .and_then(|()| compiled(&self.schema))
             .map_err(|reason| invalid("schema", reason))?;
         match &self.default {
+            Some(_) if self.is_secret() => Err(invalid("default", "a secret has none".to_owned())),
             Some(default) => self.check(default).map_err(|reason| invalid("default", reason)),
             None => Ok(()),
         }
@@ -211,8 +221,11 @@ impl Question {
         /// How many complaints are passed on.
         const COMPLAINTS: usize = 3;
         let validator = compiled(&self.schema)?;
-        let complaints: Vec<String> =
-            validator.iter_errors(value).take(COMPLAINTS).map(|error| error.to_string()).collect();
+        let complaint = |error: ValidationError<'_>| match self.is_secret() {
+            true => error.masked().to_string(),
+            false => error.to_string(),
+        };
+        let complaints: Vec<String> = validator.iter_errors(value).take(COMPLAINTS).map(complaint).collect();
         if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
     }
 

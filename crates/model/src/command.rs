@@ -72,6 +72,17 @@ impl Command {
         CommandFingerprint::of(&session.to_string(), &said)
     }
 
+    /// As [`Command::fingerprint`], of an answer that is a secret: the answer does not count.
+    pub fn fingerprint_without_answer(&self, session: SessionId) -> CommandFingerprint {
+        match self.body {
+            SessionCommand::Answer { ask, .. } => {
+                let body = SessionCommand::Answer { ask, value: serde_json::Value::Null };
+                Self { body, ..self.clone() }.fingerprint(session)
+            }
+            _ => self.fingerprint(session),
+        }
+    }
+
     /// Whether it takes its turn in the session's serial lane. What does not passes a running job at once.
     pub fn is_serial(&self) -> bool {
         self.body.is_serial() || !self.depends_on.is_empty()

@@ -116,6 +116,26 @@ impl Bundle {
         if with.metadata_bytes() > MOST { Self { metadata: Map::new(), ..with } } else { with }
     }
 
+    /// Changes every text in it, those in JSON too.
+    pub fn for_each_text(&mut self, change: &mut impl FnMut(&mut String)) {
+        fn in_json(value: &mut Value, change: &mut impl FnMut(&mut String)) {
+            match value {
+                Value::String(text) => change(text),
+                Value::Array(items) => items.iter_mut().for_each(|item| in_json(item, change)),
+                Value::Object(members) => members.values_mut().for_each(|member| in_json(member, change)),
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            }
+        }
+        change(&mut self.text);
+        for form in self.forms.values_mut() {
+            match form {
+                Form::Text(text) => change(text),
+                Form::Json(value) => in_json(value, change),
+                Form::Binary(_) => {}
+            }
+        }
+    }
+
     /// What is said of its forms, of each by its type.
     pub const fn metadata(&self) -> &Map<String, Value> {
         &self.metadata

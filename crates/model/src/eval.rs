@@ -48,16 +48,21 @@ impl EvalResult {
     /// The result with every text in it kept up to `limit` bytes, and no more items than anyone reads.
     #[must_use]
     pub fn cut(mut self, limit: usize) -> Self {
+        self.texts_mut().for_each(|text| cut(text, limit));
+        self.diagnostics.truncate(ITEMS_KEPT);
+        self.bindings.truncate(ITEMS_KEPT);
+        self
+    }
+
+    /// Every text in it, but for names.
+    pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut String> {
         let values = self
             .bindings
             .iter_mut()
             .flat_map(|binding| binding.value.as_mut().into_iter().chain([&mut binding.value_type]));
         let messages = self.diagnostics.iter_mut().map(|diagnostic| &mut diagnostic.message);
         let own = self.value.as_mut().into_iter().chain(self.value_type.as_mut()).chain([&mut self.display]);
-        values.chain(messages).chain(own).for_each(|text| cut(text, limit));
-        self.diagnostics.truncate(ITEMS_KEPT);
-        self.bindings.truncate(ITEMS_KEPT);
-        self
+        values.chain(messages).chain(own)
     }
 }
 

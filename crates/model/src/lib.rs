@@ -35,6 +35,7 @@ pub mod project;
 pub mod rate;
 pub mod replay;
 pub mod search;
+pub mod secret;
 pub mod session;
 pub mod startup;
 pub mod state;

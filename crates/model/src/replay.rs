@@ -24,8 +24,8 @@ pub struct Replay {
     pub items: Vec<ReplayItem>,
     /// The requests of those left out because they had ended a worker.
     pub left_out: Vec<(SessionId, Seq)>,
-    /// The requests of those that changed the session and cannot run again: their code was withheld.
-    pub withheld: Vec<(SessionId, Seq)>,
+    /// The requests of those that changed the session and cannot run again, and why: their code was withheld, or what it was answered.
+    pub withheld: Vec<(SessionId, Seq, DivergenceKind)>,
 }
 
 /// What a submission asked when it first ran.
@@ -133,6 +133,8 @@ pub enum DivergenceKind {
     LeftOut,
     /// It was not run: its code was withheld, and so is not known.
     Withheld,
+    /// It was not run: it had asked for a secret, which is not kept.
+    Secret,
 }
 
 /// How many names a divergence has at most.
@@ -157,6 +159,9 @@ impl std::fmt::Display for Divergence {
                 Ok(())
             }
             DivergenceKind::Withheld => write!(f, "{requested} was left out: its code was withheld"),
+            DivergenceKind::Secret => {
+                write!(f, "{requested} was left out: it asks for a secret, which is not kept; run it again")
+            }
             DivergenceKind::LeftOut => write!(f, "{requested} was left out: it had ended a worker"),
         }
     }
@@ -288,9 +293,9 @@ pub struct ReplayList {
     /// Whose code may have ended a worker once.
     suspects: Vec<JobId>,
     left_out: Vec<(SessionId, Seq)>,
-    /// The job whose code was withheld, while it runs, and where it was requested.
-    hidden: Option<(JobId, SessionId, Seq)>,
-    withheld: Vec<(SessionId, Seq)>,
+    /// The job that cannot run again, while it runs, where it was requested, and why.
+    hidden: Option<(JobId, SessionId, Seq, DivergenceKind)>,
+    withheld: Vec<(SessionId, Seq, DivergenceKind)>,
 }
 
 impl ReplayList {
@@ -299,7 +304,7 @@ impl ReplayList {
         match event.body {
             EventBody::EvalRequested { job, withheld: true, .. } => {
                 self.pending = None;
-                self.hidden = Some((job, event.session, event.seq));
+                self.hidden = Some((job, event.session, event.seq, DivergenceKind::Withheld));
             }
             EventBody::EvalRequested { job, code, file, command_line, .. } => {
                 let requested = event.seq;
@@ -380,6 +385,12 @@ impl ReplayList {
     }
 
     fn answered(&mut self, ask: AskId, ending: &AskEnding) {
+        let has_asked = |pending: &mut ReplayItem| pending.asked.iter().any(|asked| asked.ask == ask);
+        if *ending == AskEnding::Withheld
+            && let Some(item) = self.pending.take_if(has_asked)
+        {
+            self.hidden = Some((item.job, item.session, item.requested, DivergenceKind::Secret));
+        }
         let pending = self.pending.iter_mut().flat_map(|pending| &mut pending.asked);
         for asked in pending.filter(|asked| asked.ask == ask) {
             asked.answer = ending.answer();
@@ -410,10 +421,10 @@ impl ReplayList {
     }
 
     fn end_hidden(&mut self, job: JobId, changes_state: bool) {
-        if let Some((_, session, requested)) = self.hidden.take_if(|(hidden, ..)| *hidden == job)
+        if let Some((_, session, requested, why)) = self.hidden.take_if(|(hidden, ..)| *hidden == job)
             && changes_state
         {
-            self.withheld.push((session, requested));
+            self.withheld.push((session, requested, why));
         }
     }
 

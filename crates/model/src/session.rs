@@ -1,13 +1,13 @@
 //! The session as its events tell it: the projection that commands are decided against.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::affordance::{Action, offered};
 use crate::agent::{AgentState, JobKind, QueuedPrompt, Work, WorkEnding};
-use crate::ask::{Ask, PendingAsk, Raiser};
+use crate::ask::{Ask, AskEnding, PendingAsk, Raiser};
 use crate::entry::Placed;
 use crate::error::Error;
 use crate::event::{Deadline, Event, EventBody, Metadata, Source, WarmUpReason};
@@ -80,6 +80,9 @@ pub struct Session {
     /// The asks that wait for an answer, in the order in which they were raised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<PendingAsk>,
+    /// The asks that were answered with a secret, as far as that may have to be known: an answer that is sent again is one to these.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub secret_asks: VecDeque<AskId>,
     /// What its last rebuilding left otherwise than before; none where that is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<Rebuilt>,
@@ -207,6 +210,9 @@ impl std::fmt::Display for Rebuilt {
 
 /// How many divergences a session keeps of its last rebuilding.
 pub const DIVERGENCES_KEPT: usize = 20;
+
+/// How many of the asks that were answered with a secret a session knows at most.
+const SECRET_ASKS_KEPT: usize = 64;
 
 /// What a session is doing, with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -380,6 +386,7 @@ impl Session {
             version: Version::ZERO,
             lane: Vec::new(),
             asks: Vec::new(),
+            secret_asks: VecDeque::new(),
             rebuilt: None,
             transcript: Transcript::default(),
             begins_with: Vec::new(),
@@ -488,7 +495,7 @@ impl Session {
                 queued: event.seq,
             }),
             EventBody::AskRaised(ask) => self.ask_raised(ask, event),
-            EventBody::AskEnded { ask, .. } => self.ask_ended(*ask),
+            EventBody::AskEnded { ask, ending } => self.ask_ended(*ask, ending),
             EventBody::SessionRenamed { name } => {
                 self.name.clone_from(name);
                 self.version = self.version.next();
@@ -761,6 +768,12 @@ impl Session {
         self.asks.iter().find(|pending| pending.ask.ask == ask)
     }
 
+    /// Whether an answer to this ask is a secret, also where it has been answered lately.
+    pub fn is_secret(&self, ask: AskId) -> bool {
+        self.secret_asks.contains(&ask)
+            || self.ask(ask).is_some_and(|pending| pending.ask.question.is_secret())
+    }
+
     /// The ask that this command raised, while it waits for an answer.
     pub fn ask_of(&self, principal: &Principal, command: &CommandId) -> Option<&PendingAsk> {
         self.asks.iter().find(|pending| pending.answers(principal, command))
@@ -788,7 +801,13 @@ impl Session {
         }
     }
 
-    fn ask_ended(&mut self, ask: AskId) {
+    fn ask_ended(&mut self, ask: AskId, ending: &AskEnding) {
+        if *ending == AskEnding::Withheld {
+            self.secret_asks.push_back(ask);
+            if self.secret_asks.len() > SECRET_ASKS_KEPT {
+                self.secret_asks.pop_front();
+            }
+        }
         self.asks.retain(|pending| pending.ask.ask != ask);
         let Some(running) = self.running().cloned() else { return };
         if !self.asks.iter().any(|pending| pending.is_of_job(running.job)) {

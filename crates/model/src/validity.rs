@@ -253,7 +253,7 @@ impl Records {
                     record.live = ground
                 }
                 // It was not run.
-                Some(DivergenceKind::LeftOut | DivergenceKind::Withheld) => {}
+                Some(DivergenceKind::LeftOut | DivergenceKind::Withheld | DivergenceKind::Secret) => {}
             }
         }
         self.evals = evals;

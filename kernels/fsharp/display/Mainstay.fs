@@ -120,6 +120,14 @@ let image (bytes: byte[]) : Rich =
     | Some bundle -> Rich bundle
     | None -> invalidArg "bytes" "they are no PNG, JPEG, GIF, WebP or SVG"
 
+/// Asks for a password, or another secret, whoever is attached to the session. It is shown to nobody and kept nowhere: what the code that
+/// asks for it prints or gives is kept without it, and a session that is rebuilt does not have it.
+let password (prompt: string) : string =
+    if String.IsNullOrWhiteSpace prompt then invalidArg "prompt" "it must say what is asked for"
+    match Sink.askSecret prompt with
+    | Some secret -> secret
+    | None -> raise (IO.EndOfStreamException "nobody answered with a secret")
+
 let private isMime (kind: string) =
     match kind.Split '/' with
     | [| first; second |] -> [ first; second ] |> List.forall (fun part -> part <> "" && part |> Seq.forall (fun c -> c > ' ' && c < '\127'))

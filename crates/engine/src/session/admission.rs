@@ -29,6 +29,10 @@ impl SessionTask {
         reply: Reply,
         trace: CommandTrace,
     ) {
+        let fingerprint = match self.answers_secret(&command) {
+            true => command.fingerprint_without_answer(self.session.id),
+            false => fingerprint,
+        };
         let identity = Identity::of(&command, fingerprint);
         let reply = match self.accepted.arrive(&identity, reply) {
             Arrival::New(reply) => reply,
@@ -185,7 +189,7 @@ impl SessionTask {
         if !command.is_serial() || !may_wait || (!is_offered && state == SessionState::Faulted) {
             return Err(self.session.refusal(action));
         }
-        if command.body.is_withheld() {
+        if command.body.is_withheld() || self.answers_secret(command) {
             return Err(Error::Withheld { what: "wait for its turn".to_owned() });
         }
         let limit = self.shared.limits.lane_commands;
@@ -193,6 +197,11 @@ impl SessionTask {
             return Err(Error::LaneFull { limit });
         }
         Ok(Place::Lane)
+    }
+
+    /// Whether it is an answer that must not be stored.
+    fn answers_secret(&self, command: &Command) -> bool {
+        matches!(command.body, SessionCommand::Answer { ask, .. } if self.session.is_secret(ask))
     }
 
     /// Whether this is a cancel of whatever runs, where nothing does yet: then the first that waits is meant.

@@ -139,24 +139,27 @@ impl SessionTask {
                 let pieces = self.output.say(job, message);
                 self.record_output(pieces);
             }
+            FromWorker::Notice(Notice::Runner(RunnerNotice::Finished { job, mut report })) => {
+                self.secrets.mask_report(&mut report);
+                self.hear_done(Notice::Runner(RunnerNotice::Finished { job, report }));
+            }
             FromWorker::Notice(
                 notice @ (Notice::WarmedUp { .. }
-                | Notice::Runner(
-                    RunnerNotice::Finished { .. }
-                    | RunnerNotice::Built { .. }
-                    | RunnerNotice::CommTaken { .. },
-                )),
-            ) => {
-                self.is_done_warming_up();
-                self.traces.worker_is_done();
-                self.notice(notice);
-                self.look();
-            }
+                | Notice::Runner(RunnerNotice::Built { .. } | RunnerNotice::CommTaken { .. })),
+            ) => self.hear_done(notice),
             FromWorker::Notice(notice) => {
                 self.is_done_warming_up();
                 self.notice(notice);
             }
         }
+    }
+
+    /// The worker has done what it was given.
+    fn hear_done(&mut self, notice: Notice) {
+        self.is_done_warming_up();
+        self.traces.worker_is_done();
+        self.notice(notice);
+        self.look();
     }
 
     /// Before what follows from it is published: nobody hears of a warm-up whose end they have heard of.
@@ -244,7 +247,10 @@ impl SessionTask {
 
     fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
         let withheld = self.session.running().filter(|running| running.withheld).map(|running| running.job);
-        for piece in pieces {
+        for mut piece in pieces {
+            if let Piece::Chunk(_, put_out) = &mut piece {
+                self.secrets_out_of(put_out);
+            }
             let notice = match piece {
                 Piece::Chunk(job, put_out) if job.is_some() && job == withheld => {
                     self.unstored.push(put_out);
@@ -271,6 +277,13 @@ impl SessionTask {
             self.notice(notice);
         }
         self.keep_flush_time();
+    }
+
+    fn secrets_out_of(&self, put_out: &mut PutOut) {
+        match put_out {
+            PutOut::Printed(_, text) => self.secrets.mask(text),
+            PutOut::Displayed(display) => self.secrets.mask_display(display),
+        }
     }
 
     fn keep_flush_time(&mut self) {

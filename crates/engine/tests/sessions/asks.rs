@@ -1,13 +1,13 @@
 //! Asks: raised by jobs and by commands, answered once, and never lost.
 
 use mainstay_model::{
-    Admission, AskId, Command, CommandId, Error, EvalEnding, Limits, Outcome, Question, Response,
-    SessionCommand, SessionState, WaitReason,
+    Admission, AskId, Command, CommandId, DivergenceKind, Error, EvalEnding, Limits, Outcome, Question,
+    Response, Seq, SessionCommand, SessionState, WaitReason,
 };
 use serde_json::{Value, json};
 
 use crate::support::{
-    CANCEL, Client, Daemon, Running, cancel, command, ending, evaluated, id, next_id, quick, until_it,
+    CANCEL, Client, Daemon, Running, cancel, command, ending, eval, evaluated, id, next_id, quick, until_it,
 };
 
 impl Client {
@@ -92,6 +92,81 @@ async fn what_a_job_was_answered_is_answered_again_when_it_is_replayed() {
     let session = daemon.client(session);
     assert_eq!(session.eval("names").await.value.as_deref(), Some("\"Ada\" \"36\""));
     assert_eq!(session.story().await.iter().filter(|event| event.starts_with("asks")).count(), 2);
+}
+
+/// All that is stored of a session, as text.
+async fn stored(session: &Client) -> String {
+    let events = session.attached.events(session.id, Seq::ZERO, usize::MAX).await.unwrap();
+    let entries = session.attached.entries(session.id, 0, usize::MAX).await.unwrap();
+    let status = session.attached.status(session.id).await.unwrap();
+    format!("{} {entries:?} {status:?}", serde_json::to_string(&events).unwrap())
+}
+
+#[tokio::test]
+async fn a_secret_reaches_the_code_that_asked_for_it_and_is_stored_nowhere() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    session.eval("define before").await;
+    let running = session.begin("secret Password?").await;
+    session.waits_for_an_answer().await;
+    let ask = session.the_ask().await;
+    let answer = |value: &str| {
+        let body = SessionCommand::Answer { ask, value: value.into() };
+        command(id("answer"), Admission::Now, body)
+    };
+    let first = session.give(answer("hunter2")).await.unwrap();
+    assert_eq!(session.give(answer("hunter2")).await.unwrap(), first, "it has its outcome");
+    let given = evaluated(running.await.unwrap());
+    assert_eq!(given.value.as_deref(), Some("\"***\""));
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("before hunter2"), "the code has it");
+    let story = session.story().await;
+    assert!(story.contains(&"answered with a secret".to_owned()), "{story:?}");
+    // But for what was asked for later.
+    let session = session.leave();
+    let daemon = daemon.crash().await;
+    let session = daemon.client(session);
+    assert_eq!(session.give(answer("hunter2")).await.unwrap(), first, "also to the next daemon");
+    let names = session.eval("names").await;
+    assert_eq!(names.value.as_deref(), Some("before"));
+    let kept = stored(&session).await.replace("before hunter2", "");
+    assert!(!kept.contains("hunter2"), "{kept}");
+    let rebuilt = session.attached.status(session.id).await.unwrap().session.rebuilt.unwrap();
+    assert_eq!(rebuilt.diverged[0].kind, DivergenceKind::Secret);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_secret_is_told_without_it_and_a_command_asks_for_none() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let schema = json!({ "type": "string", "writeOnly": true });
+    let refused = session.give(asks("secret", Question { schema, ..Question::text("Key?") })).await;
+    assert!(
+        matches!(&refused, Ok(Outcome::Failed { error: Error::InvalidArgument { argument, .. } }) if argument == "schema")
+            || matches!(&refused, Err(Error::InvalidArgument { argument, .. }) if argument == "schema"),
+        "{refused:?}"
+    );
+    let running = session.begin("secret Password?").await;
+    session.waits_for_an_answer().await;
+    let wrong = session.answer(session.the_ask().await, json!({ "password": "hunter2" })).await;
+    let Err(Error::AnswerInvalid { reason }) = wrong else { panic!("{wrong:?}") };
+    assert!(!reason.contains("hunter2"), "{reason}");
+    session.submit(CANCEL).await.unwrap();
+    assert!(!stored(&session).await.contains("hunter2"));
+    running.await.unwrap().ok();
+}
+
+#[tokio::test]
+async fn a_secret_does_not_wait_in_the_lane() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let running = session.send(command(id("running"), Admission::Queue, eval("secret Password?")));
+    session.waits_for_an_answer().await;
+    let body = SessionCommand::Answer { ask: session.the_ask().await, value: "hunter2".into() };
+    let waits = Command { depends_on: vec![id("running")], ..command(id("late"), Admission::Queue, body) };
+    assert!(matches!(session.give(waits).await, Err(Error::Withheld { .. })));
+    assert!(!stored(&session).await.contains("hunter2"));
+    session.submit(CANCEL).await.unwrap();
+    running.await.unwrap().ok();
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@
 //! | `raise`, `reject` | fails |
 //! | `haunt` | changes the session's state, and ends the worker as soon as it is given something else to run |
 //! | `ask PROMPT` | asks, and defines what it is answered; fails where nobody answers |
+//! | `secret PROMPT` | asks for a secret, prints, shows and gives it, and defines it |
 //! | `tick` | changes the session's state, and gives as `tick` how often any worker ran it |
 //! | `refer PATH` | changes the session's state, and has the file as it is then |
 //! | `use NAME` | changes the session's state, and gives what it has of that file as `NAME` |
@@ -522,7 +523,21 @@ impl Process {
                 self.haunter = Some(job);
                 report.changes_state = true;
             }
-            "ask" => match self.ask(job, rest).await {
+            "secret" => {
+                let schema = json!({ "type": "string", "writeOnly": true });
+                let answer = self.ask(job, Question { schema, ..Question::text(rest) }).await;
+                let Some(answer) = answer.ok().and_then(|answer| answer.as_str().map(str::to_owned)) else {
+                    return Err(raised(report));
+                };
+                self.print(job, OutputStream::Stdout, &answer).await;
+                self.show(job, &answer).await;
+                report.result.value = Some(format!("{answer:?}"));
+                report.result.value_type = Some("string".to_owned());
+                report.result.display = format!("val it: string = {answer:?}");
+                report.changes_state = true;
+                self.names.push(answer);
+            }
+            "ask" => match self.ask(job, Question::text(rest)).await {
                 Ok(answer) => {
                     self.names.push(answer.to_string());
                     report.changes_state = true;
@@ -567,9 +582,9 @@ impl Process {
         Ok(())
     }
 
-    async fn ask(&mut self, job: JobId, prompt: &str) -> Result<Value, Error> {
+    async fn ask(&mut self, job: JobId, question: Question) -> Result<Value, Error> {
         let ask = AskId::from_uuid(Uuid::now_v7());
-        self.say(RunnerNotice::Asks { job, ask, question: Question::text(prompt), timeout_ms: None }).await;
+        self.say(RunnerNotice::Asks { job, ask, question, timeout_ms: None }).await;
         loop {
             match self.answered.recv().await {
                 Some((answered, answer)) if answered == ask => return answer,

@@ -351,6 +351,7 @@ fn told(body: &EventBody) -> String {
         EventBody::CommandLeft { error: None, .. } => "left the lane".to_owned(),
         EventBody::AskRaised(ask) => format!("asks {}", ask.question.prompt),
         EventBody::AskEnded { ending: AskEnding::Answered { value }, .. } => format!("answered {value}"),
+        EventBody::AskEnded { ending: AskEnding::Withheld, .. } => "answered with a secret".to_owned(),
         EventBody::AskEnded { ending: AskEnding::Defaulted { value }, .. } => format!("defaulted to {value}"),
         EventBody::AskEnded { ending: AskEnding::TimedOut { .. }, .. } => "nobody answered".to_owned(),
         EventBody::AskEnded { ending: AskEnding::Cancelled, .. } => "asks no more".to_owned(),

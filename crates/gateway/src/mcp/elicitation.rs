@@ -147,8 +147,11 @@ pub(super) async fn take(
     Ok(invalid)
 }
 
-/// A question as a form; none where a form cannot ask it.
+/// A question as a form; none where a form cannot ask it, or must not: secrets are nothing for forms, says the specification.
 fn form(question: &Question, complaint: Option<&str>) -> Option<ElicitRequestParams> {
+    if question.is_secret() {
+        return None;
+    }
     let schema = match is_of_members(question) {
         true => question.schema.clone(),
         false => json!({
@@ -201,6 +204,7 @@ mod tests {
     #[test]
     fn what_a_form_cannot_ask_is_left_to_others() {
         assert_eq!(shown(json!({ "type": "array" })), None);
+        assert_eq!(shown(json!({ "type": "string", "writeOnly": true })), None);
         assert_eq!(shown(json!({ "type": "object", "properties": { "of": { "type": "object" } } })), None);
     }
 }

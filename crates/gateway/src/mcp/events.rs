@@ -146,6 +146,7 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::AskEnded { ask, ending } => {
             let how = match ending {
                 AskEnding::Answered { value } => format!("answered {value}"),
+                AskEnding::Withheld => "answered with a secret, which is not kept".to_owned(),
                 AskEnding::Defaulted { value } => format!("nobody answered, {value} was taken"),
                 AskEnding::TimedOut { .. } => "nobody answered".to_owned(),
                 AskEnding::Cancelled => "no longer asked".to_owned(),

@@ -353,6 +353,7 @@ impl Page {
         let Some(cell) = self.cells.get_mut(&seq) else { return };
         let said = match ending {
             AskEnding::Answered { value } => format!("{} answers: {}", name_of(by), plain(value)),
+            AskEnding::Withheld => format!("{} answers with a secret, which is not kept", name_of(by)),
             AskEnding::Defaulted { value } => format!("nobody answered: {} was taken", plain(value)),
             AskEnding::TimedOut { .. } => "nobody answered in time".to_owned(),
             AskEnding::Cancelled => "taken back".to_owned(),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::affordance::availability;
 use mainstay_model::{
-    Action, Availability, Error, EventBody, PendingAsk, Seq, Session, SessionCommand, SessionState,
+    Action, Availability, Error, EventBody, PendingAsk, Question, Seq, Session, SessionCommand, SessionState,
 };
 use maud::{Markup, html};
 use serde_json::Value;
@@ -285,7 +285,7 @@ fn asks(asks: &[PendingAsk], may: May) -> Markup {
                     label id={ "asked-" (ask.ask) } for={ "answer-" (ask.ask) } { (ask.question.prompt) }
                     @if may.drive {
                         div.answer {
-                        (answers(&format!("answer-{}", ask.ask), &ask.question.schema, ask.question.default.as_ref()))
+                        (answers(&format!("answer-{}", ask.ask), &ask.question))
                         button.quiet type="button" data-do="decline" { "Leave unanswered" }
                         }
                     }
@@ -296,9 +296,10 @@ fn asks(asks: &[PendingAsk], may: May) -> Markup {
 }
 
 /// What an answer can be, as its schema says.
-fn answers(id: &str, schema: &Value, default: Option<&Value>) -> Markup {
+fn answers(id: &str, question: &Question) -> Markup {
+    let schema = &question.schema;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let default = default.map(&text).unwrap_or_default();
+    let default = question.default.as_ref().map(&text).unwrap_or_default();
     let choice = |value: &Value| html! { button type="submit" name="value" value=(value) { (text(value)) } };
     let line = |kind: &str, input: &str| {
         html! {
@@ -312,6 +313,7 @@ fn answers(id: &str, schema: &Value, default: Option<&Value>) -> Markup {
             button type="submit" name="value" value="true" { "Yes" }
             button type="submit" name="value" value="false" { "No" }
         },
+        (None, Some("string")) if question.is_secret() => line("text", "password"),
         (None, Some("string")) => line("text", "text"),
         (None, Some("integer" | "number")) => line("json", "number"),
         (None, _) => html! {

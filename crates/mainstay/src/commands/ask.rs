@@ -1,5 +1,6 @@
 //! `mainstay ask`: what waits for an answer, and answering it.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -14,7 +15,7 @@ use super::events::who;
 use super::target::{KIND_SOUGHT, NO_PROJECT_SOUGHT, PROJECT_SOUGHT, Target};
 use crate::connect::{connect, connect_or_start};
 use crate::home::Home;
-use crate::terminal::{Paint, Tone, ago, printable};
+use crate::terminal::{Hidden, Paint, Tone, ago, printable};
 
 /// Lists, answers and raises asks.
 #[derive(Debug, Args)]
@@ -41,14 +42,15 @@ enum AskCommand {
     },
     /// Answer an ask; the first valid answer wins
     #[command(
-        after_help = "Examples:\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask answer 3fa9c2d1 '{\"name\": \"Ada\"}'\n\nExit codes: 0 it was answered so, 1 it was not."
+        after_help = "Examples:\n  mainstay ask answer 3fa9c2d1 yes\n  mainstay ask answer 3fa9c2d1 '{\"name\": \"Ada\"}'\n  mainstay ask answer 3fa9c2d1 < password.txt\n\nExit codes: 0 it was answered so, 1 it was not."
     )]
     Answer {
         /// The ask: its id, or the end of it
         ask: String,
 
-        /// The answer: text, yes or no, or JSON, whichever the ask wants
-        answer: String,
+        /// The answer: text, yes or no, or JSON, whichever the ask wants; without it, a line of standard input, which a terminal does not
+        /// show where the ask is for a secret
+        answer: Option<String>,
     },
     /// Ask whoever is attached to a session, and wait for the answer
     Raise(Raise),
@@ -95,7 +97,7 @@ impl AskArgs {
     pub(super) async fn run(self, home: &Home) -> Result<ExitCode, Error> {
         match self.command {
             AskCommand::List { session, json } => list(home, session, json).await,
-            AskCommand::Answer { ask, answer } => give(home, &ask, &answer).await,
+            AskCommand::Answer { ask, answer } => give(home, &ask, answer).await,
             AskCommand::Raise(raise) => raise.run(home).await,
         }
     }
@@ -111,20 +113,47 @@ async fn list(home: &Home, session: Option<String>, json: bool) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-async fn give(home: &Home, reference: &str, text: &str) -> Result<ExitCode, Error> {
-    answer(&connect(home, "cli").await?.client, reference, text).await?;
+async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<ExitCode, Error> {
+    let client = connect(home, "cli").await?.client;
+    match text {
+        Some(text) => answer(&client, reference, &text).await?,
+        None => {
+            let question = question(&client, reference).await?;
+            let text = read_line(question.as_ref())?;
+            let value = question.map_or_else(|| Value::String(text.clone()), |asked| asked.value_of(&text));
+            client.call(AnswerAsk { ask: reference.to_owned(), command: None, value }).await?
+        }
+    };
     Ok(ExitCode::SUCCESS)
+}
+
+/// The line that answers a question, which a terminal shows unless it is a secret.
+fn read_line(question: Option<&Question>) -> Result<String, Error> {
+    let is_typed = std::io::stdin().is_terminal();
+    if let Some(question) = question.filter(|_| is_typed) {
+        eprint!("{} ", printable(&question_text(question)));
+    }
+    let _hidden = question.filter(|question| question.is_secret()).and_then(|_| Hidden::begin());
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line);
+    let unreadable = |reason: String| Error::InvalidArgument { argument: "answer".to_owned(), reason };
+    match read.map_err(|error| unreadable(error.to_string()))? {
+        0 => Err(unreadable("standard input has no line".to_owned())),
+        _ => Ok(line.trim_end_matches('\n').trim_end_matches('\r').to_owned()),
+    }
+}
+
+/// The question of the ask of this id, or end of an id. One that is not there, or is not the only one, the daemon knows how to refuse.
+async fn question(client: &Client, reference: &str) -> Result<Option<Question>, Error> {
+    let asks = client.call(ListAsks { session: None }).await?;
+    let mut found = asks.into_iter().filter(|view| view.ask.answers_to(reference));
+    Ok(found.next().filter(|_| found.next().is_none()).map(|view| view.question))
 }
 
 /// Answers the ask of this id, or end of an id, with what a person typed.
 pub(crate) async fn answer(client: &Client, reference: &str, text: &str) -> Result<Answered, Error> {
-    let asks = client.call(ListAsks { session: None }).await?;
-    let mut found = asks.iter().filter(|view| view.ask.answers_to(reference));
-    // One that is not there, or is not the only one, the daemon knows how to refuse.
-    let value = match (found.next(), found.next()) {
-        (Some(view), None) => view.question.value_of(text),
-        (_, _) => Value::String(text.to_owned()),
-    };
+    let question = question(client, reference).await?;
+    let value = question.map_or_else(|| Value::String(text.to_owned()), |question| question.value_of(text));
     client.call(AnswerAsk { ask: reference.to_owned(), command: None, value }).await
 }
 

@@ -253,6 +253,9 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         }
         EventBody::AskEnded { ask, ending } => match ending {
             AskEnding::Answered { value } => (None, format!("answered {}: {value}", ask.short())),
+            AskEnding::Withheld => {
+                (None, format!("answered {} with a secret, which is not kept", ask.short()))
+            }
             AskEnding::Defaulted { value } => {
                 (Some(Tone::Warning), format!("nobody answered {}; {value} was taken", ask.short()))
             }

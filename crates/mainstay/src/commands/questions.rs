@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::ask::question_text;
 use super::events::{describe, who};
 use crate::asking::{News, OwnAsks};
-use crate::terminal::{BegunLine, note, printable, show_error};
+use crate::terminal::{BegunLine, Hidden, note, printable, show_error};
 
 /// How long a pipe may be silent until it is said how to answer from elsewhere.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -60,19 +60,22 @@ pub(super) struct Questions {
     lines: Option<&'static Lines>,
     /// When it is to be said how to answer from elsewhere.
     tell_at: Option<Instant>,
+    /// While a secret is typed.
+    hidden: Option<Hidden>,
     asker: Asker,
 }
 
 impl Questions {
     pub(super) fn new(asker: Asker) -> Self {
         let lines = Some(Lines::of_program()).filter(|lines| lines.are_typed || asker.reads_pipes());
-        Self { asks: OwnAsks::default(), asked: None, lines, tell_at: None, asker }
+        Self { asks: OwnAsks::default(), asked: None, lines, tell_at: None, hidden: None, asker }
     }
 
     /// Takes in an event, and asks where there is something to ask. `begun` is what stands on the screen before it.
     pub(super) fn observe(&mut self, event: &Event, command: &CommandId, begun: &mut BegunLine) {
         if self.asks.observe(event, command) == Some(News::Ended) {
             self.tell_at = None;
+            self.hidden = None;
             self.tell_end(event);
         }
         self.ask(begun);
@@ -100,6 +103,7 @@ impl Questions {
         match self.lines {
             Some(lines) if lines.are_typed => {
                 show(ask, begun);
+                self.hidden = ask.question.is_secret().then(Hidden::begin).flatten();
                 lines.want(InputRead::Line);
             }
             Some(lines) => {
@@ -145,6 +149,7 @@ impl Questions {
     /// Takes a line for the answer. What is none is asked again.
     pub(super) async fn answer(&mut self, client: &Client, line: Option<String>) -> Result<(), Error> {
         let is_untold = self.tell_at.take().is_some();
+        self.hidden = None;
         let is_pipe = self.lines.is_some_and(|lines| !lines.are_typed);
         // The end of a pipe is the end of the code's input.
         let reads = |ask: &Ask| ask.question.input_read().is_some();

@@ -157,8 +157,7 @@ impl Shell {
             run.is_unanswerable = true;
             return self.stop(&run.command).await;
         }
-        let is_secret = question.schema["writeOnly"] == json!(true);
-        let content = json!({ "prompt": question.prompt, "password": is_secret });
+        let content = json!({ "prompt": question.prompt, "password": question.is_secret() });
         let message = self.voice.reply(Channel::Stdin, run.request, "input_request", &content).await;
         run.put = Some((id, message));
     }

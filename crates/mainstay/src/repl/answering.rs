@@ -28,7 +28,7 @@ impl Repl {
 
     async fn ask_until_it_ends(&mut self, ask: &Ask, progress: &mut Progress) -> std::io::Result<()> {
         let prompt = LinePrompt::question(&begin(&ask.question, progress)?);
-        let mut editor = Editor::for_answers(self.paint)?;
+        let mut editor = Editor::for_answers(self.paint, ask.question.is_secret())?;
         while !self.link.is_lost() && progress.open_ask().is_some_and(|open| open.ask == ask.ask) {
             let mut reading = editor.read(prompt.clone())?;
             let mut held = Vec::new();

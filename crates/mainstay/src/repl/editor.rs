@@ -15,6 +15,7 @@ use reedline::{
 };
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use unicode_width::UnicodeWidthStr;
 
 use super::command::Tongue;
 use super::completion::{DaemonCompleter, Source};
@@ -64,6 +65,8 @@ enum Purpose {
     Input { kind: SessionKind, language: Option<Language>, recall: Recall, source: Source, runtime: Handle },
     /// An answer, which is none of it.
     Answer,
+    /// An answer that is shown to nobody.
+    Secret,
 }
 
 /// An editor that reads.
@@ -86,8 +89,9 @@ impl Editor {
     }
 
     /// An editor of answers to one question.
-    pub(super) fn for_answers(paint: Paint) -> std::io::Result<Self> {
-        Self::of(Setup { purpose: Purpose::Answer, paint })
+    pub(super) fn for_answers(paint: Paint, are_secret: bool) -> std::io::Result<Self> {
+        let purpose = if are_secret { Purpose::Secret } else { Purpose::Answer };
+        Self::of(Setup { purpose, paint })
     }
 
     fn of(setup: Setup) -> std::io::Result<Self> {
@@ -215,6 +219,7 @@ impl Setup {
                 Ok(self.for_input(line, highlighter, enter, history, completer))
             }
             Purpose::Answer => Ok(line.with_highlighter(Box::new(Plain))),
+            Purpose::Secret => Ok(line.with_highlighter(Box::new(Masked))),
         }
     }
 
@@ -255,6 +260,17 @@ impl Highlighter for Plain {
     fn highlight(&self, line: &str, _: usize) -> StyledText {
         let mut text = StyledText::new();
         text.push((Default::default(), line.to_owned()));
+        text
+    }
+}
+
+/// Stars in the place of a secret.
+struct Masked;
+
+impl Highlighter for Masked {
+    fn highlight(&self, line: &str, _: usize) -> StyledText {
+        let mut text = StyledText::new();
+        text.push((Default::default(), "*".repeat(line.width())));
         text
     }
 }

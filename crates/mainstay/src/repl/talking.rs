@@ -156,7 +156,7 @@ impl Repl {
     /// The line that was typed; empty where there is none, or it is left for later.
     async fn read_steering(&mut self, progress: &mut Progress) -> std::io::Result<String> {
         progress.end_line();
-        let mut editor = Editor::for_answers(self.paint)?;
+        let mut editor = Editor::for_answers(self.paint, false)?;
         editor.put(std::mem::take(&mut self.left_over))?;
         let bell = editor.bell();
         let mut reading = editor.read(LinePrompt::steering())?;

@@ -8,6 +8,7 @@
 
 mod begun;
 mod displays;
+mod hidden;
 mod pictures;
 mod rewritten;
 mod sequence;
@@ -21,6 +22,7 @@ use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
 pub(crate) use self::displays::{Surface, display_text, result_text};
+pub(crate) use self::hidden::Hidden;
 pub(crate) use self::rewritten::RewrittenLine;
 pub(crate) use self::sequence::DisplaySequence;
 

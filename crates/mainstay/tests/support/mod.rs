@@ -57,6 +57,30 @@ impl World {
         self.root.path().join("work")
     }
 
+    /// The files of its home that have this in them, in whatever encoding a store has texts.
+    pub fn files_with(&self, text: &str) -> Vec<PathBuf> {
+        let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let mut found = Vec::new();
+        let mut folders = vec![self.home()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                // The compiled workers are a link to a folder that tests share.
+                let kind = entry.file_type().unwrap();
+                if kind.is_dir() {
+                    folders.push(entry.path());
+                } else if kind.is_file() {
+                    let bytes = std::fs::read(entry.path()).unwrap();
+                    let has = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+                    if has(text.as_bytes()) || has(&wide) {
+                        found.push(entry.path());
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// The program, ready to be given arguments.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mainstay"));

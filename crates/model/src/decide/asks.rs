@@ -20,6 +20,12 @@ impl Draft<'_> {
         deadline: Option<Deadline>,
     ) -> Result<(), Error> {
         self.check_room()?;
+        if question.is_secret() {
+            // The answer would be its outcome.
+            let reason =
+                "an answer to a command is stored, and `writeOnly` says that it must not be".to_owned();
+            return Err(Error::InvalidArgument { argument: "schema".to_owned(), reason });
+        }
         let Identity { command, key, fingerprint, .. } = raiser;
         let raiser = Raiser::Command { command, fingerprint, key };
         self.record(metadata, EventBody::AskRaised(Box::new(Ask { ask, raiser, question, deadline })));
@@ -71,7 +77,13 @@ impl Draft<'_> {
         let Some(pending) = self.session.ask(ask).cloned() else {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
-        pending.ask.question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
+        let question = &pending.ask.question;
+        question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
+        if question.is_secret() {
+            let seq = self.record_end(metadata, &pending, AskEnding::Withheld);
+            self.effect(Effect::Answer { ask, answer: Ok(value) });
+            return Ok(Response::Recorded { seq });
+        }
         let seq = self.end_ask(metadata, &pending, AskEnding::Answered { value });
         Ok(Response::Recorded { seq })
     }

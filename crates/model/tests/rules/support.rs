@@ -259,6 +259,7 @@ fn any_ask_ending() -> impl Strategy<Value = AskEnding> {
         any_value().prop_map(|value| AskEnding::Defaulted { value }),
         any_count().prop_map(|limit_ms| AskEnding::TimedOut { limit_ms }),
         Just(AskEnding::Cancelled),
+        Just(AskEnding::Withheld),
     ]
 }
 
@@ -268,6 +269,7 @@ fn any_divergence() -> impl Strategy<Value = Divergence> {
         (vec(any_text(), 0..3), btree_map(any_text(), any_text(), 0..2))
             .prop_map(|(names, now)| DivergenceKind::Values { names, now }),
         Just(DivergenceKind::LeftOut),
+        Just(DivergenceKind::Secret),
     ];
     (any_seq(), option::of(Just(session_id())), kind).prop_map(|(requested, session, kind)| Divergence {
         requested,
@@ -825,6 +827,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             version,
             lane,
             asks,
+            secret_asks: Default::default(),
             transcript: fork
                 .clone()
                 .map(|fork| Transcript::beginning_with(fork.segments))
