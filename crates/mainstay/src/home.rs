@@ -71,6 +71,7 @@ impl Home {
                 .create(&folder)
                 .map_err(|error| unusable(&folder, &error))?;
         }
+        close_to_others(&home.folder)?;
         Ok(home)
     }
 
@@ -256,6 +257,25 @@ fn make_private(folder: &Path) -> Result<(), Error> {
     let found = std::fs::symlink_metadata(folder).map_err(|error| unusable(folder, &error))?;
     if !found.is_dir() {
         return Err(unusable(folder, &std::io::Error::other("it is no folder")));
+    }
+    tighten(folder, 0o700).map(drop)
+}
+
+/// Closes a home to others. One of another user will not do, nor one that others may write to: they may have put there what would run as
+/// this user, such as settings that name programs, or a token that they know.
+fn close_to_others(folder: &Path) -> Result<(), Error> {
+    let refused = |reason: &str| Error::InvalidArgument {
+        argument: HOME_VARIABLE.to_owned(),
+        reason: format!("`{}` {reason}", folder.display()),
+    };
+    let found = std::fs::metadata(folder).map_err(|error| unusable(folder, &error))?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused("belongs to another user"));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(refused(
+            "can be written to by others; see what is in it, then close it with `chmod 700`",
+        ));
     }
     tighten(folder, 0o700).map(drop)
 }

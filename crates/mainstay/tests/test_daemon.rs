@@ -359,6 +359,36 @@ fn a_token_of_another_user_is_not_used() {
 }
 
 #[test]
+fn a_home_is_closed_to_others_and_refused_where_they_could_write_to_it_or_it_is_theirs() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let set = |mode| std::fs::set_permissions(world.home(), std::fs::Permissions::from_mode(mode)).unwrap();
+    let said = || world.run(["status"]).stderr.replace(world.home().to_str().unwrap(), "HOME");
+    for mode in [0o775, 0o757, 0o777] {
+        set(mode);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(said(), @"
+            error: MAINSTAY_HOME is not valid: `HOME` can be written to by others; see what is in it, then close it with `chmod 700` [invalid_argument]
+              Correct it and try again.
+            ");
+        }
+        let written = std::fs::read_dir(world.home()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(written.filter(|name| name != "kernels" && name != "logs").count(), 0);
+    }
+    set(0o755);
+    assert!(said().contains("[daemon_not_running]"));
+    assert_eq!(std::fs::metadata(world.home()).unwrap().permissions().mode() & 0o777, 0o700);
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("only root can give a folder away: the rest is not tested");
+    }
+    std::os::unix::fs::chown(world.home(), Some(NOBODY), None).unwrap();
+    insta::assert_snapshot!(said(), @"
+    error: MAINSTAY_HOME is not valid: `HOME` belongs to another user [invalid_argument]
+      Correct it and try again.
+    ");
+}
+
+#[test]
 fn a_daemon_of_another_user_is_not_shown_the_token() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
