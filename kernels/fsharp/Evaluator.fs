@@ -123,6 +123,7 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
     let interruption = Interruption.Interruption(fun () -> abortSubmission session)
     let surroundings = Surroundings session
     let restores = Restores.Told()
+    let silenced = Silenced.Silenced()
     let bound = Bound.Bindings(fun content -> (session.FormatValue content).Trim('\n'))
 
     /// What the service prints of what stands for a package or a shared framework is nothing of the client's: the script that it makes of
@@ -235,9 +236,11 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let complaint = take complaints
         let nature = analysis.Value
         own.Learn submission.Text
+        let messages = silenced.Without messages
         let outcome = outcomeOf result (messages |> Array.exists (fun message -> message.Severity = "error")
                         || restored |> List.exists (fun said -> said.Severity = "error"))
         // What a failed submission printed as defined is not: the session goes back to where it was before.
+        if outcome = Completed then silenced.Learn submission.Text
         let valued = if outcome = Completed then valuesIn (List.ofSeq definitions) display else []
         let value, valueType, content =
             // A run of tests gives nothing that a later submission could want, and is not run again for it.
@@ -414,7 +417,10 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         let seen = Ahead.look folder mayRestore code
         turns.Check(fun isEvaluating ->
             let seen = if isEvaluating then Ahead.withoutReferences seen else seen
-            referring session seen.References (fun () -> work seen (check session)))
+            let checkedBy text =
+                let found = check session text
+                { found with Messages = silenced.Without found.Messages }
+            referring session seen.References (fun () -> work seen checkedBy))
 
     /// The tests that a filter selects, how many there are, and what is to be said besides.
     member internal evaluator.Tests(filter: MainstayDisplay.TestsModel.Filter) =

@@ -105,6 +105,12 @@ struct Ran {
 }
 
 impl Session {
+    /// The codes of what the compiler says of code that runs.
+    async fn warnings(&mut self, code: &str) -> Vec<String> {
+        let ran = self.eval(code).await;
+        ran.report.result.diagnostics.into_iter().map(|one| one.code).collect()
+    }
+
     async fn start() -> Self {
         Self::start_in(Vec::new()).await
     }
@@ -219,6 +225,28 @@ impl Session {
         assert_eq!(ran.report.ending, JobEnding::Completed);
         ran.report.result.value.unwrap()
     }
+}
+
+#[tokio::test]
+async fn a_warning_that_is_switched_off_stays_off_until_it_is_switched_on() {
+    let mut session = Session::start().await;
+    let incomplete = "let f x = match x with 1 -> 2";
+    let incomplete_and = |more: &str| format!("{more}{incomplete}");
+    for off in ["#nowarn \"25\"", "#nowarn 25", "#nowarn \"FS0025\" // not all of them", "#nowarn 40 FS25"] {
+        assert_eq!(session.warnings(incomplete).await, ["FS0025"], "before {off}");
+        session.eval(off).await;
+        assert_eq!(session.warnings(incomplete).await, [""; 0], "{off}");
+        assert_eq!(session.warnings(&incomplete_and("let (+) a b = a\n")).await, [""; 0]);
+        let found =
+            soon(session.worker.runner.kernel().unwrap().check(incomplete.into(), None)).await.unwrap();
+        assert_eq!(found, [], "also in a check");
+        session.eval("#warnon 25").await;
+    }
+    session.eval("let text = \"\n#nowarn 25\n\"\n(* \n#nowarn 25\n*)").await;
+    assert_eq!(session.warnings(incomplete).await, ["FS0025"], "what only looks like a directive is none");
+    session.eval("#nowarn 25").await;
+    session.worker.runner.kernel().unwrap().reset().await.unwrap();
+    assert_eq!(session.warnings(incomplete).await, ["FS0025"], "after a reset");
 }
 
 #[tokio::test]

@@ -76,6 +76,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Frameworks.fs"
     "Splitter.fs"
     "Directives.fs"
+    "Silenced.fs"
     "LoadedScripts.fs"
     "Ahead.fs"
     "Printed.fs"
