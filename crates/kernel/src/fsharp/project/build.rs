@@ -20,7 +20,7 @@ use super::remarks::{is_error, is_remark, remarks};
 use super::solution::is_fsharp;
 use super::stamp::Stamp;
 use super::toolchain::{Msbuild, Toolchain, scratch, unavailable};
-use super::{OnStep, Road, Roots, once, telling};
+use super::{OnStep, Road, Roots, legacy, once, telling};
 use crate::command::{self, CommandError};
 use crate::fsharp::recipe::{assemblies_in, option};
 use crate::fsharp::sdk::{CompilerLibrary, Sdk};
@@ -58,6 +58,11 @@ pub struct Built {
 pub async fn build(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<Built, Error> {
     let start = Instant::now();
     let roots = Roots::of(project)?;
+    if roots.projects.is_empty() {
+        let mut built = Built::by(Road::Msbuild);
+        roots.legacy.iter().for_each(|project| built.remark(project, legacy::REASON));
+        return Ok(built);
+    }
     let toolchain = Toolchain::of(sdk).await?;
     let mut built = match &toolchain.msbuild {
         Msbuild::Works => with_msbuild(&roots, &toolchain, progress).await?,

@@ -270,7 +270,7 @@ impl<'a> Evaluation<'a> {
             "Reference" => match metadata(node, "HintPath") {
                 Some(hint) => {
                     if let Some(path) = self.expanded(hint) {
-                        self.items.references.push(path_from(folder, &path));
+                        self.items.references.push(path_from(folder, &unescaped(&path)));
                     }
                 }
                 None => {
@@ -308,7 +308,7 @@ impl<'a> Evaluation<'a> {
             if part.contains(['*', '?']) || part.contains("@(") {
                 self.note(format!("`{part}` is a pattern or a list, which is not followed"));
             } else {
-                listed.push(part.to_owned());
+                listed.push(unescaped(part));
             }
         }
         listed
@@ -454,8 +454,29 @@ fn metadata<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.attribute(name).or_else(element).map(str::trim)
 }
 
+/// A text of a project in which `%28` stands for a parenthesis, as msbuild reads it.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok()).filter(u8::is_ascii);
+        match code {
+            Some(code) => plain.extend([char::from(code)].into_iter().chain(part[2..].chars())),
+            None => plain.extend(['%'].into_iter().chain(part.chars())),
+        }
+    }
+    plain
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn what_is_written_as_a_number_is_the_character() {
+        let read = |text| super::unescaped(text);
+        assert_eq!(read("A%28b%29%2520.fs"), "A(b)%20.fs");
+        assert_eq!(read("100%.fs %zz %e9 %"), "100%.fs %zz %e9 %");
+    }
+
     use proptest::prelude::*;
 
     use super::*;

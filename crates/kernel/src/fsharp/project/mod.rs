@@ -9,6 +9,7 @@ mod evaluation;
 mod fallback;
 mod folder;
 mod framework;
+mod legacy;
 mod msbuild;
 mod notes;
 mod options;
@@ -181,6 +182,17 @@ fn once<T: Clone + Eq + std::hash::Hash>(list: &mut Vec<T>) {
 /// [`Error::ProjectNotFound`], [`Error::ProjectInvalid`], and [`Error::KernelUnavailable`] where the SDK cannot be used.
 pub async fn resolve(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<Resolved, Error> {
     let roots = Roots::of(project)?;
+    let left_out: Vec<String> =
+        roots.legacy.iter().map(|project| format!("{}: {}", project.display(), legacy::REASON)).collect();
+    if roots.projects.is_empty() {
+        return Ok(Resolved { notes: left_out, ..Resolved::empty(Road::Msbuild) });
+    }
+    let mut resolved = resolve_roots(roots, sdk, progress).await?;
+    resolved.notes.splice(0..0, left_out);
+    Ok(resolved)
+}
+
+async fn resolve_roots(roots: Roots, sdk: &Sdk, progress: OnStep<'_>) -> Result<Resolved, Error> {
     let toolchain = Toolchain::of(sdk).await?;
     let refused = match &toolchain.msbuild {
         Msbuild::Works => match msbuild::resolve(&roots.projects, &toolchain, progress).await {
@@ -206,6 +218,8 @@ struct Roots {
     /// The same, where that file is a solution.
     solution_folder: Option<PathBuf>,
     projects: Vec<PathBuf>,
+    /// Those that no SDK builds.
+    legacy: Vec<PathBuf>,
 }
 
 impl Roots {
@@ -221,12 +235,17 @@ impl Roots {
             if let Some(missing) = projects.iter().find(|path| !path.is_file()) {
                 return Err(not_found(missing));
             }
-            return Ok(Self { solution_folder: Some(folder.clone()), folder, projects });
+            return Ok(Self::new(folder.clone(), Some(folder), projects));
         }
         if !is_fsharp(&path) {
             return Err(invalid(&path, "its name ends in none of .fsproj, .sln and .slnx"));
         }
-        Ok(Self { folder, solution_folder: None, projects: vec![path] })
+        Ok(Self::new(folder, None, vec![path]))
+    }
+
+    fn new(folder: PathBuf, solution_folder: Option<PathBuf>, projects: Vec<PathBuf>) -> Self {
+        let (legacy, projects) = projects.into_iter().partition(|project| legacy::is_legacy(project));
+        Self { folder, solution_folder, projects, legacy }
     }
 }
 
