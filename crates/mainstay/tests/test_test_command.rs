@@ -359,6 +359,11 @@ fn code_is_reviewed_where_it_lies() {
     let review = world.run(["review", "Cart.fs"]);
     assert_eq!(review.code, 0, "{review:?}");
     assert_eq!(review.stdout, "Cart.fs:2:20 FSR001 the condition is the value already: `price = 0`\n");
+    let marked = [b"\xef\xbb\xbf".as_slice(), &std::fs::read(world.work().join("Cart.fs")).unwrap()].concat();
+    std::fs::write(world.work().join("Marked.fs"), &marked).unwrap();
+    let same = review.stdout.replace("Cart.fs", "Marked.fs");
+    assert_eq!(world.run(["review", "Marked.fs"]).stdout, same, "with a byte order mark");
+    assert_eq!(world.run_with_input(["review", "-"], &marked).stdout, review.stdout.replace("Cart.fs", "-"));
     let broken = world.run_with_input(["review", "-"], b"let x = (1 +");
     assert_eq!(broken.code, 1, "{broken:?}");
 }

@@ -1,5 +1,7 @@
 //! `mainstay review`
 
+use std::fs::File;
+use std::io::Read;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -7,6 +9,7 @@ use mainstay_engine::query::Review as Reviewed;
 use mainstay_gateway::rpc::api::ReviewCode;
 use mainstay_model::{Diagnostic, Error, Severity};
 
+use super::eval::utf8;
 use super::target::{Target, bring_into_use};
 use crate::connect::connect_or_start;
 use crate::home::Home;
@@ -51,11 +54,13 @@ impl Review {
 }
 
 fn read(file: &str) -> Result<String, Error> {
-    let text = match file {
-        "-" => std::io::read_to_string(std::io::stdin()),
-        path => std::fs::read_to_string(path),
+    let mut bytes = Vec::new();
+    let read = match file {
+        "-" => std::io::stdin().read_to_end(&mut bytes),
+        path => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
-    text.map_err(|error| Error::InvalidArgument { argument: file.to_owned(), reason: error.to_string() })
+    read.map_err(|error| Error::InvalidArgument { argument: file.to_owned(), reason: error.to_string() })?;
+    utf8(bytes)
 }
 
 /// A remark a line, as compilers write it.
