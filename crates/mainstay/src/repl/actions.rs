@@ -57,7 +57,7 @@ impl Repl {
             Command::Switch(reference) => self.switch(reference).await?,
             Command::Reset => self.reset(false).await?,
             Command::HardReset => self.reset(true).await?,
-            Command::Rebuild => self.rebuild().await?,
+            Command::Rebuild { keep } => self.rebuild(keep).await?,
             Command::Refresh => self.refresh().await?,
             Command::Status => self.status().await?,
             Command::Events(count) => self.events(count).await?,
@@ -156,9 +156,9 @@ impl Repl {
         self.settle().await
     }
 
-    async fn rebuild(&mut self) -> Result<(), Error> {
+    async fn rebuild(&mut self, keep: bool) -> Result<(), Error> {
         let before = self.link.session.last_seq;
-        self.have_done(Work::Rebuild).await?;
+        self.have_done(if keep { Work::Build } else { Work::Rebuild }).await?;
         let is_new = self.link.session.last_seq > before && self.link.session.state != "Ready";
         if is_new {
             self.settle().await?;

@@ -63,7 +63,10 @@ pub(super) enum Command {
     /// Run a notebook, or a script in cells.
     Run(String),
     /// Build its project, and begin afresh with that.
-    Rebuild,
+    Rebuild {
+        /// Whether the definitions run again.
+        keep: bool,
+    },
     /// Run the definitions again against what is there now.
     Refresh,
     /// Show the session and the daemon.
@@ -332,9 +335,17 @@ const TABLE: &[Entry] = &[
         .only(Known::ToCode),
     entry(":hard-reset", &[], "", "the same, in a new process of the agent", |_| Some(Command::HardReset))
         .only(Known::ToAgents),
-    entry(":rebuild", &[], "", "build the session's project, and begin afresh with it", |_| {
-        Some(Command::Rebuild)
-    })
+    entry(
+        ":rebuild",
+        &[],
+        "[--keep]",
+        "build the session's project, and begin afresh with it, or keep the definitions",
+        |text| match text.trim() {
+            "" => Some(Command::Rebuild { keep: false }),
+            "--keep" => Some(Command::Rebuild { keep: true }),
+            _ => None,
+        },
+    )
     .only(Known::ToFsharp),
     entry(":refresh", &[], "", "run the definitions again where what they use has changed", |_| {
         Some(Command::Refresh)
@@ -434,6 +445,15 @@ impl Entry {
     /// How it is typed.
     pub(super) fn usage(&self) -> String {
         format!("{} {}", self.name, self.argument).trim_end().to_owned()
+    }
+
+    /// Whether this could be its argument: a command that knows none has none, and an option that it does not know is no name.
+    fn takes(&self, argument: &str) -> bool {
+        let argument = argument.trim();
+        let is_option = argument.starts_with("--");
+        let takes_words = ["TEXT", "WORD", "INSTRUCTIONS"].iter().any(|words| self.argument.contains(words));
+        argument.is_empty()
+            || !self.argument.is_empty() && (!is_option || takes_words || self.argument.contains("--"))
     }
 
     const fn first(self, first: First) -> Self {
@@ -611,7 +631,8 @@ pub(super) fn read(line: &str, tongue: Tongue) -> Option<Result<Command, Command
         // `#help "List.map"` asks F# itself.
         Some(_) if name.starts_with('#') && !argument.trim().is_empty() => None,
         Some(entry) => {
-            Some((entry.read)(argument).ok_or_else(|| CommandError::Usage { usage: entry.usage() }))
+            let read = if entry.takes(argument) { (entry.read)(argument) } else { None };
+            Some(read.ok_or_else(|| CommandError::Usage { usage: entry.usage() }))
         }
         None if name.starts_with(':') => Some(Err(CommandError::Unknown { name: name.to_owned(), tongue })),
         None => None,
@@ -644,6 +665,26 @@ mod tests {
         let (ask, text) = ("a1b2".to_owned(), "yes, please".to_owned());
         assert_eq!(done(":answer  a1b2  yes, please "), Command::Answer { ask, text });
         assert_eq!(done("  :load a b.fsx"), Command::Load("a b.fsx".to_owned()));
+    }
+
+    #[test]
+    fn what_a_command_does_not_know_it_refuses() {
+        for tongue in [Tongue::Fsharp, Tongue::Foreign, Tongue::Words] {
+            for entry in table(tongue).filter(|entry| entry.argument.is_empty()) {
+                for name in entry.aliases.iter().chain([&entry.name]).filter(|name| name.starts_with(':')) {
+                    let read = super::read(&format!("{name} OTHER"), tongue);
+                    assert_eq!(read, Some(Err(CommandError::Usage { usage: entry.usage() })), "{name}");
+                }
+            }
+        }
+        assert_eq!(done(":rebuild --keep"), Command::Rebuild { keep: true });
+        assert_eq!(done(":rebuild"), Command::Rebuild { keep: false });
+        for line in
+            [":rebuild --kep", ":rebuild lab", ":new --project a", ":test --watch", ":load --force a.fsx"]
+        {
+            assert!(matches!(read(line), Some(Err(CommandError::Usage { .. }))), "{line}");
+        }
+        assert_eq!(done(":search --keep"), Command::Search("--keep".to_owned()));
     }
 
     #[test]
