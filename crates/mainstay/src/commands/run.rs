@@ -161,7 +161,13 @@ impl Run {
             let Some(cell) = opened.cells.get(index) else { break };
             let number = index + 1;
             if let Some(passed) = passed_over(cell, &session.kind, session.language.as_ref()) {
-                self.tell(&format!("[{number}/{of}] {passed}"));
+                let line = format!("[{number}/{of}] {passed}");
+                // Code that does not run is missed by whoever reads what came of it.
+                if cell.is_code() {
+                    self.note(&line)
+                } else {
+                    self.tell(&line)
+                }
                 continue;
             }
             let connection = connect_or_start(home, "cli").await?;
@@ -188,10 +194,19 @@ impl Run {
                 return Ok(exit);
             }
         }
-        if !is_anything_new && !ran.is_empty() && !self.json {
-            terminal::note("every cell ran before, as it is now; `--again` runs them again");
+        if ran.is_empty() {
+            self.note("nothing to run: no cell has code for this session");
+        } else if !is_anything_new {
+            self.note("every cell ran before, as it is now; `--again` runs them again");
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// What whoever reads the output must know.
+    fn note(&self, text: &str) {
+        if !self.json {
+            terminal::note(text);
+        }
     }
 
     /// How far it is, for who watches.

@@ -352,12 +352,17 @@ impl Repl {
         let path = path.display().to_string();
         // A script without cells has no place to go on at.
         let mut runs = Runs::new(self.link.session.session, &path, &[], &cells, is_script && of == 1);
+        let mut has_code = false;
         for (index, cell) in cells.iter().enumerate() {
-            if passed_over(cell, &kind, language.as_ref()).is_some() {
+            let number = index + 1;
+            if let Some(passed) = passed_over(cell, &kind, language.as_ref()) {
+                if cell.is_code() {
+                    note(&format!("[{number}/{of}] {passed}"));
+                }
                 continue;
             }
             let CellRun { command, ran_before } = runs.of_cell(&*self.link.client, index).await?;
-            let number = index + 1;
+            has_code = true;
             if ran_before {
                 note(&format!("[{number}/{of}] ran before"));
                 continue;
@@ -369,6 +374,9 @@ impl Repl {
                 note(&format!("cell {number} (line {}) did not run to its end", cell.line));
                 break;
             }
+        }
+        if !has_code {
+            note("nothing to run: no cell has code for this session");
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Cell, CellKind, Language, dib};
+use super::dib::Kernels;
+use super::{Cell, CellKind, Language};
 use crate::error::Error;
 use crate::id::SessionKind;
 
@@ -46,7 +47,7 @@ impl Ipynb {
         let Some(Value::Array(cells)) = document.remove("cells") else {
             return Err(invalid(1, "it has no `cells`".to_owned()));
         };
-        let polyglot = polyglot(&document);
+        let polyglot = Polyglot::of(&document);
         let cells = cells.into_iter().zip(1..).map(|(cell, number)| {
             read_cell(cell, polyglot.as_ref())
                 .ok_or_else(|| invalid(1, format!("cell {number} lacks its `cell_type` or its `source`")))
@@ -56,7 +57,7 @@ impl Ipynb {
     }
 
     pub(super) fn kinds(&self) -> Vec<SessionKind> {
-        if polyglot(&self.document).is_some() {
+        if default_language(&self.document).is_some() {
             return vec![SessionKind::fsharp()];
         }
         let mut kinds = Vec::new();
@@ -93,7 +94,7 @@ impl Ipynb {
     }
 }
 
-fn read_cell(cell: Value, polyglot: Option<&Language>) -> Option<IpynbCell> {
+fn read_cell(cell: Value, polyglot: Option<&Polyglot>) -> Option<IpynbCell> {
     let Value::Object(json) = cell else { return None };
     let source = source(json.get("source")?)?;
     let cell = match json.get("cell_type")?.as_str()? {
@@ -114,9 +115,9 @@ fn source(source: &Value) -> Option<String> {
 }
 
 /// A code cell. What is not of a Polyglot notebook goes to its kernel as it is, blank lines and the kernel's own commands too.
-fn code(json: &Map<String, Value>, source: String, polyglot: Option<&Language>) -> Cell {
+fn code(json: &Map<String, Value>, source: String, polyglot: Option<&Polyglot>) -> Cell {
     let cell = match polyglot {
-        Some(language) => polyglot_code(json, &source, language),
+        Some(polyglot) => polyglot_code(json, &source, polyglot),
         None => Cell { kind: CellKind::Code(None), source, line: 1, may_raise: false },
     };
     let tags = json.get("metadata").and_then(|metadata| metadata["tags"].as_array());
@@ -125,16 +126,16 @@ fn code(json: &Map<String, Value>, source: String, polyglot: Option<&Language>) 
 }
 
 /// One of a Polyglot notebook. Its first line may name its language.
-fn polyglot_code(json: &Map<String, Value>, source: &str, default: &Language) -> Cell {
+fn polyglot_code(json: &Map<String, Value>, source: &str, polyglot: &Polyglot) -> Cell {
     let (first, rest) = source.split_once('\n').unwrap_or((source, ""));
-    if let Some(kind) = dib::mark(first) {
+    if let Some(kind) = polyglot.kernels.mark(first) {
         return Cell::new(kind, rest, 2);
     }
     let of_cell = json.get("metadata").and_then(|metadata| {
         let name = metadata.pointer("/polyglot_notebook/kernelName");
         name.or_else(|| metadata.pointer("/dotnet_interactive/language"))?.as_str()
     });
-    let language = of_cell.map_or_else(|| default.clone(), Language::named);
+    let language = of_cell.map_or_else(|| polyglot.default.clone(), |name| polyglot.kernels.named(name));
     Cell::new(CellKind::Code(Some(language)), source, 1)
 }
 
@@ -150,7 +151,24 @@ fn said(document: &Map<String, Value>) -> impl Iterator<Item = &str> {
     said.map(|name| name.strip_prefix(OWN_KERNELS).unwrap_or(name))
 }
 
+/// What a Polyglot notebook says of its cells.
+struct Polyglot {
+    /// The language of those that do not say theirs.
+    default: Language,
+    kernels: Kernels,
+}
+
+impl Polyglot {
+    /// None where it is of another kernel than .NET Interactive.
+    fn of(document: &Map<String, Value>) -> Option<Self> {
+        let default = default_language(document)?;
+        let metadata = document.get("metadata");
+        let said = metadata.and_then(|metadata| metadata.pointer("/polyglot_notebook/kernelInfo"));
+        Some(Self { default, kernels: said.map(Kernels::said).unwrap_or_default() })
+    }
+}
+
 /// The language of a Polyglot notebook's cells that do not say theirs; none where it is of another kernel than .NET Interactive.
-fn polyglot(document: &Map<String, Value>) -> Option<Language> {
+fn default_language(document: &Map<String, Value>) -> Option<Language> {
     said(document).map(Language::named).find(|language| DOTNET.contains(&language.as_str()))
 }

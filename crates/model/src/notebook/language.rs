@@ -14,8 +14,8 @@ impl Language {
     pub fn named(name: &str) -> Self {
         let name = name.trim().trim_start_matches('.').to_ascii_lowercase();
         Self(match name.as_str() {
-            "f#" | "net-fsharp" => "fsharp".to_owned(),
-            "c#" | "net-csharp" => "csharp".to_owned(),
+            "f#" | "fs" | "net-fsharp" => "fsharp".to_owned(),
+            "c#" | "cs" | "net-csharp" => "csharp".to_owned(),
             "powershell" | "net-pwsh" => "pwsh".to_owned(),
             "js" => "javascript".to_owned(),
             _ => name,

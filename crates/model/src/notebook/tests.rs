@@ -73,6 +73,36 @@ fn a_dibs_cells_begin_with_their_language() {
 }
 
 #[test]
+fn cells_of_a_dib_begin_with_what_it_calls_its_kernels_too() {
+    let kernels = r##"{"kernelInfo":{"defaultKernelName":"fs2","items":[
+        {"name":"fs2","languageName":"F#","aliases":["f"]},
+        {"name":"orders","languageName":"T-SQL","aliases":["Shop"]}]}}"##;
+    let dib =
+        format!("#!meta\n\n{kernels}\n\n#!f\n1\n#!SHOP\nselect 1\n#!orders\nselect 2\n#!fs\n2\n#!other\n3\n");
+    let kinds: Vec<_> = cells(NotebookFormat::Dib, &dib).into_iter().skip(1).map(|cell| cell.kind).collect();
+    assert_eq!(kinds, [code("fsharp"), code("t-sql"), code("t-sql"), code("fsharp")]);
+    let text = dib.replace("#!meta\n\n", "#!meta\n").replace(kernels, &format!("{kernels}\n#!fs2\n4"));
+    assert_eq!(cells(NotebookFormat::Dib, &text)[1], cell(code("fsharp"), "4", 6));
+}
+
+#[test]
+fn a_notebook_has_cells_for_what_it_calls_its_kernels() {
+    let notebook = json!({
+        "nbformat": 4, "nbformat_minor": 5,
+        "metadata": {
+            "kernelspec": { "name": ".net-fsharp" },
+            "polyglot_notebook": { "kernelInfo": { "items": [{ "name": "orders", "languageName": "T-SQL", "aliases": ["shop"] }] } },
+        },
+        "cells": [
+            { "cell_type": "code", "metadata": {}, "source": "#!shop\nselect 1", "outputs": [], "execution_count": null },
+            { "cell_type": "code", "metadata": { "polyglot_notebook": { "kernelName": "orders" } }, "source": "select 2", "outputs": [], "execution_count": null },
+        ],
+    });
+    let cells = cells(NotebookFormat::Ipynb, &notebook.to_string());
+    assert_eq!(cells, [cell(code("t-sql"), "select 1", 2), cell(code("t-sql"), "select 2", 1)]);
+}
+
+#[test]
 fn a_line_that_would_begin_a_cell_of_a_dib_is_set_apart() {
     let text = dib_text(&Language::named("fsharp"), [(code("fsharp"), "\"\"\"\n#!fsharp\n\"\"\"")]);
     assert_eq!(
