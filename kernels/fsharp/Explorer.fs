@@ -61,6 +61,16 @@ let private membersOfEntity (context: DisplayContext) (entity: Entity) : MemberI
 let private ofProposal (proposal: Proposal) : MemberItem =
     { Name = proposal.Name; Kind = proposal.Kind; Signature = None; Documentation = None }
 
+/// The module or types that stand beside an entity under its own name: a lookup finds one of them.
+let private namesakes (entity: Entity) : Entity list =
+    let beside =
+        try
+            match entity.DeclaringEntity with
+            | Some outer -> List.ofSeq outer.NestedEntities
+            | None -> entity.Assembly.Contents.Entities |> Seq.filter (fun other -> other.AccessPath = entity.AccessPath) |> List.ofSeq
+        with _ -> []
+    beside |> List.filter (fun other -> other.DisplayName = entity.DisplayName && other.Accessibility.IsPublic)
+
 /// The entities that a name stands for: a module and a type may share one.
 let private entitiesNamed (name: string) (lookup: Checked) : (Entity * DisplayContext) list =
     let last = name.Substring(name.LastIndexOf '.' + 1)
@@ -69,6 +79,8 @@ let private entitiesNamed (name: string) (lookup: Checked) : (Entity * DisplayCo
         match symbol with
         | :? Entity as entity when entity.DisplayName = last || entity.CompiledName = last -> Some(entity, context)
         | _ -> None)
+    |> List.collect (fun (entity, context) ->
+        (entity, context) :: (if entity.IsNamespace then [] else namesakes entity |> List.map (fun other -> other, context)))
     |> List.distinctBy (fun (entity, _) -> entity.CompiledName, entity.GenericParameters.Count, entity.IsFSharpModule)
 
 /// The types that a type inherits from, the nearest first.

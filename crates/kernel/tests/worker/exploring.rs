@@ -44,6 +44,25 @@ module Zoo =
 ";
 
 #[tokio::test]
+async fn a_module_does_not_hide_the_type_of_its_name() {
+    let mut session = Session::start().await;
+    session.has_run("type Cart = { Items: int }\nmodule Cart =\n    let empty = { Items = 0 }").await;
+    session.has_run("module Shop =\n    type Order = Open | Paid\n    module Order =\n        let all = [ Open; Paid ]").await;
+    for (name, of_module, of_type) in [
+        ("Option", "map", "Some"),
+        ("Result", "bind", "Error"),
+        ("List", "rev", "Head"),
+        ("Map", "add", "Count"),
+        ("Cart", "empty", "Items"),
+        ("Shop.Order", "all", "Paid"),
+    ] {
+        let found = session.members(name).await.unwrap();
+        let has = |wanted: &str| found.members.iter().any(|member| member.name == wanted);
+        assert_eq!((has(of_module), has(of_type)), (true, true), "{name}: {found:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_type_is_told_with_what_it_inherits_and_implements() {
     let mut session = Session::start().await;
     session.has_run(ZOO).await;
