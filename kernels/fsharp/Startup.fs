@@ -215,10 +215,11 @@ let private bringProject (session: Evaluator) (say: Say) (project: Project) =
     let references = project.Frameworks @ project.References
     let total = references.Length + project.Assemblies.Length
     say "assemblies" 0 total
-    // What .NET's own code takes for the program's folder (`AppContext.BaseDirectory`).
-    project.Folder |> Option.iter (fun folder -> AppDomain.CurrentDomain.SetData("APP_CONTEXT_BASE_DIRECTORY", folder + string Path.DirectorySeparatorChar))
     findNatives project.Natives
     let failed = load session references @ load session project.Assemblies
+    // What .NET's own code takes for the program's folder (`AppContext.BaseDirectory`). SDK 3.1's compiler refers to nothing before it has
+    // seen its own there.
+    project.Folder |> Option.iter (fun folder -> AppDomain.CurrentDomain.SetData("APP_CONTEXT_BASE_DIRECTORY", folder + string Path.DirectorySeparatorChar))
     say "assemblies" (total - List.length failed) total
     let opened, unopened = openAll session say (openableIn session project.OpensModules project.Opened)
     failed, opened, unopened

@@ -116,3 +116,19 @@ fn posted(world: &World, body: &Value) -> Value {
     let json = body.lines().find(|line| line.starts_with('{')).unwrap();
     serde_json::from_str(json).unwrap()
 }
+
+#[test]
+fn a_project_is_loaded_on_sdk_3_1_which_has_no_msbuild_that_runs_and_nothing_is_said_of_that() {
+    let Some(root) = std::env::var_os("MAINSTAY_TEST_DOTNET_3_1") else {
+        return eprintln!("MAINSTAY_TEST_DOTNET_3_1 names no SDK: nothing is tested");
+    };
+    let world = folder(&[], MONEY);
+    let project = PROJECT.replace("net10.0", "netcoreapp3.1");
+    std::fs::write(world.work().join("Shop.fsproj"), project).unwrap();
+    let output = world.command().env("DOTNET_ROOT", root).args(["eval", "Money.euros 250"]).output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(stdout.contains("\"2.50\""), "{stdout}{stderr}");
+    assert!(stderr.contains("Shop.fsproj: 1 assembly loaded, 1 namespace or module opened"), "{stderr}");
+    assert!(!stderr.contains("libssl") && !stderr.contains("was not loaded"), "{stderr}");
+}

@@ -194,19 +194,26 @@ pub async fn resolve(project: &Path, sdk: &Sdk, progress: OnStep<'_>) -> Result<
 
 async fn resolve_roots(roots: Roots, sdk: &Sdk, progress: OnStep<'_>) -> Result<Resolved, Error> {
     let toolchain = Toolchain::of(sdk).await?;
-    let refused = match &toolchain.msbuild {
+    let (refused, is_news) = match &toolchain.msbuild {
         Msbuild::Works => match msbuild::resolve(&roots.projects, &toolchain, progress).await {
             Ok(resolved) => return Ok(resolved.tidied(&toolchain)),
             Err(Refusal::Machine(error)) => return Err(error),
-            Err(Refusal::Projects(reason)) => format!("msbuild could not read the projects: {reason}"),
+            Err(Refusal::Projects(reason)) => {
+                (format!("msbuild could not read the projects: {reason}"), true)
+            }
         },
-        Msbuild::Fails(reason) => format!("the SDK's msbuild does not run here: {reason}"),
+        Msbuild::Fails(reason) => (format!("the SDK's msbuild does not run here: {reason}"), false),
     };
     progress(format!("reading {} without msbuild", msbuild::counted(roots.projects.len())));
     let surroundings = Surroundings::of(&toolchain);
     let found = spawn_blocking(move || fallback::resolve(&roots.projects, &surroundings)).await;
     let mut resolved = found.map_err(unavailable)??;
-    resolved.notes.insert(0, refused);
+    // Where all was found without msbuild, that it does not run is nothing to be told of each session.
+    if is_news || !resolved.notes.is_empty() {
+        resolved.notes.insert(0, refused);
+    } else {
+        tracing::info!("{refused}");
+    }
     Ok(resolved.tidied(&toolchain))
 }
 
