@@ -71,6 +71,38 @@ fn a_notebook_that_is_closed_leaves_its_session_and_opened_again_gets_it_back() 
 }
 
 #[test]
+fn clients_that_name_no_notebook_have_a_session_each_which_rests_when_they_are_done() {
+    let world = registered(&["python3"]);
+    let run = |number: usize| {
+        let cells = [format!("n = {number}"), "import time; time.sleep(1)".to_owned(), "n * 10".to_owned()];
+        let mut command = front_end(&world, "drive_kernel.py", &["notebook", "mainstay-python3"]);
+        command.args(cells).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let running: Vec<_> = [1, 2, 3].map(|number| (number, run(number))).into_iter().collect();
+    for (number, child) in running {
+        let said: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
+        assert_eq!(said[2][0][1]["text/plain"], (number * 10).to_string(), "{said}");
+    }
+    let sessions = world.run(["session", "list", "--json"]).json();
+    let states: Vec<_> =
+        sessions.as_array().unwrap().iter().map(|session| session["state"].clone()).collect();
+    assert_eq!(
+        states,
+        [json!("Uninitialized"), json!("Uninitialized"), json!("Uninitialized")],
+        "{sessions}"
+    );
+    // Whoever wants to share one names it.
+    let named = |cell: &str| {
+        let mut command = front_end(&world, "drive_kernel.py", &["notebook", "mainstay-python3", cell]);
+        command.env("MAINSTAY_JUPYTER_SESSION", "shared");
+        told(command)
+    };
+    named("n = 7");
+    assert_eq!(named("n")[0][0][1]["text/plain"], "7");
+    assert_eq!(world.run(["eval", "--session", "shared", "n"]).stdout, "7\n");
+}
+
+#[test]
 fn a_front_end_asks_is_asked_interrupts_and_restarts() {
     let world = registered(&["python3"]);
     let steps = told(front_end(&world, "drive_kernel.py", &["live"]));
@@ -100,7 +132,9 @@ fn what_runs_when_a_notebook_is_closed_runs_on() {
 #[test]
 fn front_ends_show_the_widgets_of_a_session_and_move_them() {
     let world = registered(&["python3"]);
-    let steps = told(front_end(&world, "drive_kernel.py", &["widgets", "mainstay-python3"]));
+    let mut front_ends = front_end(&world, "drive_kernel.py", &["widgets", "mainstay-python3"]);
+    front_ends.env("JPY_SESSION_NAME", "Shared.ipynb");
+    let steps = told(front_ends);
     assert_eq!(steps["version"], "2", "what is said of a message comes too: {steps}");
     assert_eq!(steps["picture"], json!(["00ff07"]));
     assert_eq!(steps["printed"], "moved to 7\n");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{CancelSession, Method, ResetSession, Sent};
+use mainstay_gateway::rpc::api::{CancelSession, GetSession, Method, ResetSession, Sent, StopSession};
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
 use mainstay_model::Error;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::Running;
 use super::channels::{Incoming, Voice};
 use super::content::ShutdownRequest;
-use super::seat::CLIENT;
+use super::seat::{CLIENT, Seat};
 use crate::connect::connect_or_start;
 use crate::home::Home;
 
@@ -24,20 +24,16 @@ const BEFORE_THE_END: Duration = Duration::from_millis(150);
 pub(super) struct Control {
     home: Home,
     session: String,
+    is_of_client: bool,
     running: Running,
     voice: Arc<Voice>,
     info: Value,
 }
 
 impl Control {
-    pub(super) const fn new(
-        home: Home,
-        session: String,
-        running: Running,
-        voice: Arc<Voice>,
-        info: Value,
-    ) -> Self {
-        Self { home, session, running, voice, info }
+    pub(super) fn new(home: Home, seat: &Seat, running: Running, voice: Arc<Voice>) -> Self {
+        let (session, is_of_client, info) = (seat.session(), seat.is_of_client(), seat.info());
+        Self { home, session, is_of_client, running, voice, info }
     }
 
     /// Serves requests until one asks for the end.
@@ -72,7 +68,7 @@ impl Control {
             "interrupt_request" => (said(self.cancel().await), false),
             "shutdown_request" => {
                 let restart = request.read::<ShutdownRequest>().is_ok_and(|asked| asked.restart);
-                let answer = if restart { self.forget().await } else { Ok(()) };
+                let answer = if restart { self.forget().await } else { self.leave().await };
                 let mut content = said(answer);
                 content["restart"] = json!(restart);
                 (content, true)
@@ -108,6 +104,18 @@ impl Control {
         self.cancel().await?;
         let reset = ResetSession { session: self.session.clone(), hard: true, sent: Sent::default() };
         self.call(reset).await.map(drop)
+    }
+
+    /// A session that nobody else finds rests when its client is done, with all that was said in it. What still runs, runs on.
+    async fn leave(&self) -> Result<(), Error> {
+        if !self.is_of_client {
+            return Ok(());
+        }
+        let session = self.session.clone();
+        match self.call(GetSession { session: session.clone() }).await?.state.as_str() {
+            "Ready" => self.call(StopSession { session, sent: Sent::default() }).await.map(drop),
+            _ => Ok(()),
+        }
     }
 
     async fn call<M: Method>(&self, method: M) -> Result<M::Answer, Error> {

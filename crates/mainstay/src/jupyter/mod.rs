@@ -67,10 +67,9 @@ async fn serve_front_end(home: &Home, connection_file: &Path, wanted: Wanted) ->
     let connection = Connection::read(connection_file).map_err(unusable)?;
     let Channels { voice, shell, control, stdin } = Channels::bind(&connection).await?;
     voice.publish(None, "status", &json!({ "execution_state": "starting" })).await;
-    let seat = Seat::take(home, wanted).await?;
+    let seat = Seat::take(home, wanted, connection_file).await?;
     let running = Running::default();
-    let caller =
-        Control::new(home.clone(), seat.session(), Arc::clone(&running), Arc::clone(&voice), seat.info());
+    let caller = Control::new(home.clone(), &seat, Arc::clone(&running), Arc::clone(&voice));
     let shell = Shell::new(seat, voice, running, shell, stdin);
     tokio::select! {
         () = caller.serve(control) => {}

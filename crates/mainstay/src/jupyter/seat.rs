@@ -24,6 +24,8 @@ use crate::link::{Link, is_loss};
 pub(super) const CLIENT: &str = "jupyter";
 /// Where a Jupyter server says which notebook it starts a kernel for.
 const NOTEBOOK: &str = "JPY_SESSION_NAME";
+/// Names the session for whoever starts a kernel without a notebook's name.
+const SESSION: &str = "MAINSTAY_JUPYTER_SESSION";
 /// So much of a notebook's name is its session's.
 const NAME_CHARACTERS: usize = 120;
 /// How often another daemon is looked for where one is lost, and the pause between two looks.
@@ -34,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 pub(crate) enum Wanted {
     /// This one.
     Session(String),
-    /// The one of the notebook, or of the folder where no notebook is named; created where there is none.
+    /// The one that is named, as a notebook is; of a client that names none, one of its own. Created where there is none.
     Kind(SessionKind),
 }
 
@@ -42,28 +44,39 @@ pub(crate) enum Wanted {
 pub(super) struct Seat {
     home: Home,
     link: Link,
+    is_of_client: bool,
 }
 
 impl Seat {
     /// Finds the session, or creates it, and starts it.
-    pub(super) async fn take(home: &Home, wanted: Wanted) -> Result<Self, Error> {
+    pub(super) async fn take(home: &Home, wanted: Wanted, connection_file: &Path) -> Result<Self, Error> {
         let connection = connect_or_start(home, CLIENT).await?;
         let client = &connection.client;
-        let session = match wanted {
-            Wanted::Session(session) => client.call(GetSession { session }).await?,
-            Wanted::Kind(kind) => find_or_create(home, client, kind).await?,
+        let (session, is_of_client) = match wanted {
+            Wanted::Session(session) => (client.call(GetSession { session }).await?, false),
+            Wanted::Kind(kind) => {
+                let named = named()?;
+                let is_of_client = named.is_none();
+                let name = named.or_else(|| session_name(connection_file));
+                (find_or_create(home, client, kind, name).await?, is_of_client)
+            }
         };
         if session.kind.is_agent() {
             let reason = format!("it is of kind {}, which runs no code", session.kind);
             return Err(Error::InvalidArgument { argument: "--session".to_owned(), reason });
         }
         let session = settle(client, session).await?;
-        Ok(Self { home: home.clone(), link: Link::open(connection, session).await? })
+        Ok(Self { home: home.clone(), link: Link::open(connection, session).await?, is_of_client })
     }
 
     /// How the session is named in calls.
     pub(super) fn session(&self) -> String {
         self.link.reference()
+    }
+
+    /// Whether the session is one client's own: nobody named it, and nobody else finds it.
+    pub(super) const fn is_of_client(&self) -> bool {
+        self.is_of_client
     }
 
     pub(super) const fn kind(&self) -> &SessionKind {
@@ -152,16 +165,31 @@ impl Seat {
     }
 }
 
-/// How the session of a notebook is called: like its file.
-fn session_name(notebook: &str) -> Option<String> {
-    let name = Path::new(notebook).file_stem()?.to_str()?;
+/// The name of the session that whoever starts this kernel has named, by itself or as a notebook.
+fn named() -> Result<Option<String>, Error> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(name) = variable(SESSION) {
+        validate_session_name(&name)?;
+        return Ok(Some(name));
+    }
+    Ok(variable(NOTEBOOK).and_then(|notebook| session_name(Path::new(&notebook))))
+}
+
+/// How the session of a notebook is called: like its file. Where there is none, the connection file has a name that no other client's has, and
+/// that stays when this client starts its kernel again.
+fn session_name(file: &Path) -> Option<String> {
+    let name = file.file_stem()?.to_str()?;
     let name: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARACTERS).collect();
     validate_session_name(&name).is_ok().then_some(name)
 }
 
-/// A session is found again by the name of its notebook, as a person would find it by `mainstay attach`.
-async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Result<SessionView, Error> {
-    let name = std::env::var(NOTEBOOK).ok().and_then(|notebook| session_name(&notebook));
+/// A session is found again by its name, as a person would find it by `mainstay attach`.
+async fn find_or_create(
+    home: &Home,
+    client: &Client,
+    kind: SessionKind,
+    name: Option<String>,
+) -> Result<SessionView, Error> {
     let working_directory = working_directory()?.display().to_string();
     let here = ListSessions { working_directory: Some(working_directory.clone()), ..ListSessions::default() };
     let own = client.daemon.principal.clone();
@@ -169,7 +197,7 @@ async fn find_or_create(home: &Home, client: &Client, kind: SessionKind) -> Resu
     let found = client.call(here).await?.into_iter().find(|session| {
         session.owner == own
             && kernels::is_same(&kernelspecs, &kind, &session.kind)
-            && name.as_ref().is_none_or(|name| session.name == *name)
+            && name.as_ref().is_some_and(|name| session.name == *name)
     });
     match found {
         Some(session) => Ok(session),
@@ -194,8 +222,9 @@ mod tests {
 
     #[test]
     fn a_session_is_called_like_the_file_of_its_notebook() {
-        assert_eq!(session_name("/home/ada/Prices of 2026.ipynb").as_deref(), Some("Prices of 2026"));
-        assert_eq!(session_name(&format!("{}.ipynb", "é".repeat(200))), Some("é".repeat(NAME_CHARACTERS)));
-        assert_eq!(session_name("/"), None);
+        let name = |file: &str| session_name(Path::new(file));
+        assert_eq!(name("/home/ada/Prices of 2026.ipynb").as_deref(), Some("Prices of 2026"));
+        assert_eq!(name(&format!("{}.ipynb", "é".repeat(200))), Some("é".repeat(NAME_CHARACTERS)));
+        assert_eq!(name("/"), None);
     }
 }
