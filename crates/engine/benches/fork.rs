@@ -105,8 +105,11 @@ impl Daemon {
 
     async fn fork(&self, from: SessionId, name: String, all: u64) -> (SessionId, Duration) {
         let start = Instant::now();
-        let forked =
-            self.client.fork(id(), ForkSession { from, entries: None, name: Some(name) }).await.unwrap();
+        let forked = self
+            .client
+            .fork(id(), ForkSession { from, entries: None, name: Some(name), before_reset: false })
+            .await
+            .unwrap();
         let took = start.elapsed();
         match forked {
             Outcome::Done { response: Response::Forked { session, entries, .. } } if entries == all => {

@@ -5,11 +5,12 @@ use std::ops::Range;
 use mainstay_log::SessionFilter;
 use mainstay_model::transcript::{leaves_open, slice, total, whole_units};
 use mainstay_model::{
-    Bond, CreateSession, Error, ForkPoint, ForkSession, Placed, ProjectChoice, Segment, Session, SessionId,
+    Bond, CreateSession, Error, Event, EventBody, ForkPoint, ForkSession, Placed, ProjectChoice, Segment,
+    Seq, Session, SessionId,
 };
 
 use crate::engine::Engine;
-use crate::entries::events_of;
+use crate::entries::{end_of, events_of};
 
 /// Characters that a name keeps before its number.
 const STEM_CHARACTERS: usize = 108;
@@ -20,10 +21,18 @@ pub(crate) const UNIT: u64 = 64;
 impl Engine {
     /// What a fork is created as, and what it begins with.
     pub(crate) async fn plan_fork(&self, fork: ForkSession) -> Result<(CreateSession, ForkPoint), Error> {
-        let ForkSession { from, entries: asked, name } = fork;
+        let ForkSession { from, entries: asked, name, before_reset } = fork;
         let parent = self.stored(from).await?;
         let segments = self.segments_of(&parent).await?;
         let all = total(&segments);
+        let asked = match before_reset {
+            true if asked.is_some() => {
+                let reason = "it says how many, and `beforeReset` too".to_owned();
+                return Err(Error::InvalidArgument { argument: "entries".to_owned(), reason });
+            }
+            true => Some(self.entries_before_reset(&parent, all).await?),
+            false => asked,
+        };
         let wanted = asked.unwrap_or(all);
         if wanted > all {
             let reason = format!("it has {all} entries, and {wanted} of them are asked for");
@@ -31,7 +40,7 @@ impl Engine {
         }
         // No transcript ends between an input and its output, or a call and its result.
         let entries = if wanted == all { all } else { self.whole_end(&segments, wanted).await? };
-        let replay = match entries == all {
+        let replay = match entries == all && !before_reset {
             true => self.definitions_of(&parent, &segments).await?,
             false => replay_of(&parent, &segments, entries),
         };
@@ -51,6 +60,32 @@ impl Engine {
         let segments = slice(&segments, 0..entries);
         let labels = parent.labels.within(&segments);
         Ok((create, ForkPoint { from, entries, asked, segments, replay, labels }))
+    }
+
+    /// How many entries a session's transcript had when it was reset last.
+    async fn entries_before_reset(&self, session: &Session, all: u64) -> Result<u64, Error> {
+        let log = self.shared.log.as_ref();
+        let since = session.definitions_since;
+        let after = Seq(since.0.saturating_sub(1));
+        let event = log.events(session.id, after, 1).await?.pop();
+        let is_reset = |event: &Event| {
+            matches!(event.body, EventBody::SessionReset | EventBody::SessionHardReset) && event.seq == since
+        };
+        if !event.as_ref().is_some_and(is_reset) {
+            let reason = "it was not reset".to_owned();
+            return Err(Error::InvalidArgument { argument: "beforeReset".to_owned(), reason });
+        }
+        let own = session.transcript.own(session.id, all);
+        let (mut first, mut last) = (own.from, own.to);
+        while first < last {
+            let middle = first + (last - first) / 2;
+            if end_of(log, session.id, middle + 1).await? < since {
+                first = middle + 1;
+            } else {
+                last = middle;
+            }
+        }
+        Ok(total(session.transcript.inherited()) + first - own.from)
     }
 
     /// What a session's definitions are made of now.

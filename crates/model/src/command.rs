@@ -255,6 +255,9 @@ pub struct ForkSession {
     /// What people call it; by default the other's name, numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// With what there was before its last reset, instead of a number of entries.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_reset: bool,
 }
 
 impl SessionCommand {

@@ -289,7 +289,7 @@ async fn a_fork_of_a_conversation_goes_on_apart_from_where_it_was_cut() {
     let talk = daemon.agent_session().await;
     turn(&talk, &mut script, "one", "1").await;
     turn(&talk, &mut script, "two", "2").await;
-    let fork = ForkSession { from: talk.id, entries: Some(2), name: None };
+    let fork = ForkSession { from: talk.id, entries: Some(2), name: None, before_reset: false };
     let Ok(Outcome::Done { response: Response::Forked { session, .. } }) =
         daemon.local.fork(next_id(), fork).await
     else {

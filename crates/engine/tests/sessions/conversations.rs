@@ -66,7 +66,7 @@ async fn imported(daemon: &Daemon, items: Vec<Item>) -> Client {
 }
 
 async fn fork(daemon: &Daemon, of: &Client, entries: Option<u64>) -> Client {
-    let fork = ForkSession { from: of.id, entries, name: None };
+    let fork = ForkSession { from: of.id, entries, name: None, before_reset: false };
     daemon.client(created(daemon.local.fork(next_id(), fork).await.unwrap()))
 }
 
@@ -369,7 +369,7 @@ async fn calls_and_results_stay_together_however_many_they_are() {
     let items = [vec![said(PartRole::User, "all")], vec![calls(&names)], results].concat();
     let talk = created(daemon.local.import(next_id(), file(items)).await.unwrap());
     for at in [2, 50, 101, 102, 180] {
-        let fork = ForkSession { from: talk, entries: Some(at), name: None };
+        let fork = ForkSession { from: talk, entries: Some(at), name: None, before_reset: false };
         let Ok(Outcome::Done { response: Response::Forked { entries, asked, .. } }) =
             daemon.local.fork(next_id(), fork).await
         else {

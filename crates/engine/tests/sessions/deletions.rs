@@ -11,8 +11,11 @@ use crate::support::{Client, Daemon, command, create, ending, eval, id, next_id,
 const DELETE: SessionCommand = SessionCommand::Delete;
 
 async fn fork(daemon: &Daemon, of: &Client, entries: Option<u64>) -> Client {
-    let forked =
-        daemon.local.fork(next_id(), ForkSession { from: of.id, entries, name: None }).await.unwrap();
+    let forked = daemon
+        .local
+        .fork(next_id(), ForkSession { from: of.id, entries, name: None, before_reset: false })
+        .await
+        .unwrap();
     let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
     let child = daemon.client(session);
     child.until("warmUpCompleted").await;
@@ -80,7 +83,7 @@ async fn it_is_there_for_nobody() {
         assert_eq!(local.check(session.id, "1".to_owned(), None).await, not_found(&session));
         assert_eq!(local.lineage(session.id).await, not_found(&session));
         assert_eq!(local.statistics(session.id).await, not_found(&session));
-        let fork = ForkSession { from: session.id, entries: None, name: None };
+        let fork = ForkSession { from: session.id, entries: None, name: None, before_reset: false };
         assert_eq!(local.fork(next_id(), fork).await, not_found(&session));
         let listed = local.sessions(SessionFilter::default()).await.unwrap();
         assert_eq!(listed.iter().map(|session| session.id).collect::<Vec<_>>(), [other.id]);

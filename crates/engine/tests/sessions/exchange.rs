@@ -91,7 +91,9 @@ async fn labels_are_in_the_file_and_there_again() {
     };
     label(&session, 3, "last").await;
     label(&session, 0, "the \"good\" one").await;
-    let forked = daemon.local.fork(next_id(), ForkSession { from: session.id, entries: Some(2), name: None });
+    let forked = daemon
+        .local
+        .fork(next_id(), ForkSession { from: session.id, entries: Some(2), name: None, before_reset: false });
     let Outcome::Done { response: Response::Forked { session: fork, .. } } = forked.await.unwrap() else {
         panic!("no fork")
     };
@@ -151,7 +153,7 @@ async fn a_fork_is_exported_whole() {
     let parent = daemon.session().await;
     parent.eval("define a").await;
     parent.eval("define b").await;
-    let fork = ForkSession { from: parent.id, entries: Some(2), name: None };
+    let fork = ForkSession { from: parent.id, entries: Some(2), name: None, before_reset: false };
     let forked = daemon.local.fork(next_id(), fork).await.unwrap();
     let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
     let child = daemon.client(session);
@@ -211,7 +213,7 @@ async fn a_fork_whose_beginning_was_dropped_is_exported_so() {
     parent.eval("define a").await;
     parent.submit(SessionCommand::Reset).await.unwrap();
     parent.until_count("warmUpCompleted", 2).await;
-    let fork = ForkSession { from: parent.id, entries: None, name: None };
+    let fork = ForkSession { from: parent.id, entries: None, name: None, before_reset: false };
     let forked = daemon.local.fork(next_id(), fork).await.unwrap();
     let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
     let child = daemon.client(session);

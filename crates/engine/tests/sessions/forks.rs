@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::support::{Client, Daemon, id, next_id, patient};
+use crate::support::{Client, Daemon, id, next_id, patient, until_it};
 
 /// Forks, and waits until the child is ready.
 async fn fork(daemon: &Daemon, of: &Client, entries: Option<u64>) -> Client {
@@ -19,7 +19,7 @@ async fn fork(daemon: &Daemon, of: &Client, entries: Option<u64>) -> Client {
 }
 
 fn whole(of: &Client, entries: Option<u64>) -> ForkSession {
-    ForkSession { from: of.id, entries, name: None }
+    ForkSession { from: of.id, entries, name: None, before_reset: false }
 }
 
 async fn said(session: &Client) -> Vec<String> {
@@ -45,6 +45,58 @@ async fn a_fork_has_the_others_values_and_both_go_on() {
     let (of_parent, of_child) = (said(&parent).await, said(&child).await);
     assert_eq!(of_parent[..4], of_child[..4]);
     assert_eq!((&*of_parent[4], &*of_child[4]), ("define b", "define c"));
+}
+
+#[tokio::test]
+async fn a_fork_of_what_was_there_before_a_reset_undoes_it() {
+    let daemon = Daemon::start().await;
+    let parent = daemon.session().await;
+    let before_reset = || ForkSession { before_reset: true, ..whole(&parent, None) };
+    let undone = async || {
+        let forked = daemon.local.fork(next_id(), before_reset()).await.unwrap();
+        let Outcome::Done { response: Response::Forked { session, .. } } = forked else {
+            panic!("{forked:?}")
+        };
+        let child = daemon.client(session);
+        child.until("warmUpCompleted").await;
+        child
+    };
+    parent.eval("define a").await;
+    let refused = daemon.local.fork(next_id(), before_reset()).await;
+    let is_refused = |refused: &Result<Outcome, Error>| {
+        let argument = match refused {
+            Ok(Outcome::Failed { error: Error::InvalidArgument { argument, .. } })
+            | Err(Error::InvalidArgument { argument, .. }) => argument.as_str(),
+            _ => "",
+        };
+        argument == "beforeReset"
+    };
+    assert!(is_refused(&refused), "{refused:?}");
+    for (reset, name) in [(SessionCommand::Reset, "b"), (SessionCommand::HardReset, "c")] {
+        parent.submit(reset).await.unwrap();
+        until_it(async || parent.state().await == SessionState::Ready).await;
+        let child = undone().await;
+        assert_eq!(names(&child).await, "a", "right after it");
+        parent.eval(&format!("define {name}")).await;
+        assert_eq!(names(&undone().await).await, "a", "and later");
+        assert_eq!(names(&parent).await, name, "the other goes on as it is");
+        parent.submit(SessionCommand::Reset).await.unwrap();
+        until_it(async || parent.state().await == SessionState::Ready).await;
+        assert_eq!(names(&undone().await).await, name, "the last one counts");
+        parent.eval("define a").await;
+    }
+    let child = undone().await;
+    child.eval("define d").await;
+    child.submit(SessionCommand::Reset).await.unwrap();
+    until_it(async || child.state().await == SessionState::Ready).await;
+    let forked =
+        daemon.local.fork(next_id(), ForkSession { before_reset: true, ..whole(&child, None) }).await;
+    let Ok(Outcome::Done { response: Response::Forked { session, .. } }) = forked else {
+        panic!("{forked:?}")
+    };
+    let grandchild = daemon.client(session);
+    grandchild.until("warmUpCompleted").await;
+    assert_eq!(names(&grandchild).await, format!("{} d", "c"), "what it had begun with too");
 }
 
 #[tokio::test]

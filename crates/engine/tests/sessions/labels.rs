@@ -22,8 +22,11 @@ async fn label(session: &Client, index: u64, label: Option<&str>) -> Result<Outc
 }
 
 async fn fork(daemon: &Daemon, of: &Client, entries: Option<u64>) -> Client {
-    let forked =
-        daemon.local.fork(next_id(), ForkSession { from: of.id, entries, name: None }).await.unwrap();
+    let forked = daemon
+        .local
+        .fork(next_id(), ForkSession { from: of.id, entries, name: None, before_reset: false })
+        .await
+        .unwrap();
     let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
     let child = daemon.client(session);
     child.until("warmUpCompleted").await;

@@ -10,7 +10,7 @@ use mainstay_model::{Error, ForkSession, Outcome, Response, Role, Seq, SessionCo
 use crate::support::{Client, Daemon, next_id};
 
 async fn fork(daemon: &Daemon, of: &Client, entries: u64) -> Client {
-    let fork = ForkSession { from: of.id, entries: Some(entries), name: None };
+    let fork = ForkSession { from: of.id, entries: Some(entries), name: None, before_reset: false };
     let forked = daemon.local.fork(next_id(), fork).await.unwrap();
     let Outcome::Done { response: Response::Forked { session, .. } } = forked else { panic!("{forked:?}") };
     daemon.client(session)
@@ -68,7 +68,7 @@ async fn failure_9_deleting_a_parent_leaves_its_children_whole_and_no_stale_copy
         next = daemon.local.collect(from).await.unwrap().1;
     }
     assert_eq!(roles(&child).await, [Role::Input, Role::Output]);
-    let fork = ForkSession { from: child.id, entries: None, name: None };
+    let fork = ForkSession { from: child.id, entries: None, name: None, before_reset: false };
     assert!(daemon.local.fork(next_id(), fork).await.is_ok());
     let saved = parent.submit(SessionCommand::Rename { name: "back".to_owned() }).await;
     assert!(matches!(saved, Err(Error::SessionNotFound { .. })), "{saved:?}");

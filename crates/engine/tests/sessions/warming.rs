@@ -22,7 +22,7 @@ async fn warming_fork(daemon: &Daemon) -> (Client, Client) {
 }
 
 async fn fork(daemon: &Daemon, of: &Client) -> Client {
-    let fork = ForkSession { from: of.id, entries: None, name: None };
+    let fork = ForkSession { from: of.id, entries: None, name: None, before_reset: false };
     match daemon.local.fork(next_id(), fork).await.unwrap() {
         Outcome::Done { response: Response::Forked { session, .. } } => daemon.client(session),
         other => panic!("{other:?}"),

@@ -121,7 +121,8 @@ async fn a_rebuilt_session_and_its_forks_are_without_it_and_say_so() {
 
     let entries = daemon.local.entries(session.id, 0, 100).await.unwrap();
     assert_eq!(entries.len(), 6, "its input and output are no entries");
-    let fork = mainstay_model::ForkSession { from: session.id, entries: None, name: None };
+    let fork =
+        mainstay_model::ForkSession { from: session.id, entries: None, name: None, before_reset: false };
     let Ok(Outcome::Done { response: Response::Forked { session: forked, .. } }) =
         daemon.local.fork(next_id(), fork).await
     else {

@@ -82,11 +82,14 @@ pub(super) struct Fork {
     /// What people call the new one; by default the other's name, numbered.
     #[serde(default)]
     name: Option<String>,
+    /// With what there was before the other's last reset, instead of a number of entries.
+    #[serde(default)]
+    before_reset: bool,
     #[serde(flatten)]
     terms: Terms,
 }
 
-record!(Fork { entries, name | terms });
+record!(Fork { entries, name, before_reset | terms });
 
 pub(super) async fn fork(
     caller: Caller,
@@ -94,9 +97,10 @@ pub(super) async fn fork(
     key: Key,
     Said(fork): Said<Fork>,
 ) -> Result<Response, Problem> {
-    let Fork { entries, name, terms } = fork;
+    let Fork { entries, name, before_reset, terms } = fork;
     let from = caller.session(None).await?;
-    bring(&caller, Beginning::Fork(ForkSession { from, entries, name }), terms, key, prefer).await
+    bring(&caller, Beginning::Fork(ForkSession { from, entries, name, before_reset }), terms, key, prefer)
+        .await
 }
 
 /// The session is there with the answer; who waits is told of it once it is ready.

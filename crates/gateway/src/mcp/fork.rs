@@ -19,6 +19,8 @@ pub(super) struct ForkSession {
     /// With so many entries from the first; all by default.
     entries: Option<u64>,
     name: Option<String>,
+    /// With what there was before its last reset: undoes that.
+    before_reset: Option<bool>,
 }
 
 /// The new session.
@@ -40,7 +42,8 @@ impl Tool for ForkSession {
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ForkAnswer, Error> {
         let from = call.existing(self.session_id.as_deref(), Action::Events).await?;
-        let fork = Fork { from, entries: self.entries, name: self.name };
+        let before_reset = self.before_reset.unwrap_or_default();
+        let fork = Fork { from, entries: self.entries, name: self.name, before_reset };
         match call.client().fork(anonymous(), fork).await? {
             Outcome::Done { response: Response::Forked { session, entries, .. } } => {
                 let session = call.take_up(session).await?;

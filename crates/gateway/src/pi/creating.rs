@@ -48,7 +48,7 @@ impl Call<'_> {
         let found = self.client.whole_entries(session, index, 1).await?;
         let said = found.first().filter(|placed| placed.entry.role == Role::User).ok_or_else(unknown)?;
         let text = said.entry.content.beginning().to_owned();
-        let fork = ForkSession { from: session, entries: Some(index), name: None };
+        let fork = ForkSession { from: session, entries: Some(index), name: None, before_reset: false };
         let coming = self.begin(Beginning::Fork(fork)).await?;
         let ended = async move {
             let ended = coming.ended().await?;

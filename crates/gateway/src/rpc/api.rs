@@ -146,6 +146,9 @@ methods! {
         /// What people call the new one; by default the other's name, numbered.
         #[serde(default)]
         name: Option<String>,
+        /// With what there was before the other's last reset, instead of a number of entries.
+        #[serde(default)]
+        before_reset: bool,
     } -> Forked;
 
     /// Entries of a session's transcript.

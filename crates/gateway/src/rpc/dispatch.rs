@@ -375,9 +375,9 @@ impl Call<'_> {
     }
 
     async fn fork(&self, fork: ForkSession) -> Result<Forked, Error> {
-        let ForkSession { command, session, entries, name } = fork;
+        let ForkSession { command, session, entries, name, before_reset } = fork;
         let from = self.resolve(&session).await?;
-        let fork = mainstay_model::ForkSession { from, entries, name };
+        let fork = mainstay_model::ForkSession { from, entries, name, before_reset };
         match self.client.fork(id_of(command)?, fork).await? {
             Outcome::Done { response: Response::Forked { session, entries, asked } } => {
                 Ok(Forked { session: self.view(session).await?, entries, asked })

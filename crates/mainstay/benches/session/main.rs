@@ -81,7 +81,13 @@ async fn live_fork(daemon: &Daemon, folder: &Path) -> Result<(), Failure> {
     let (mut answered, mut ready) = (Vec::new(), Vec::new());
     for _ in 0..FORKS {
         let began = Instant::now();
-        let fork = ForkSession { command: None, session: session.clone(), entries: None, name: None };
+        let fork = ForkSession {
+            command: None,
+            session: session.clone(),
+            entries: None,
+            name: None,
+            before_reset: false,
+        };
         let child = client.call(fork).await?.session.session.to_string();
         answered.push(began.elapsed());
         client.call(SettleSession { session: child.clone(), timeout_ms: 600_000 }).await?;

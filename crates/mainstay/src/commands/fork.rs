@@ -17,7 +17,7 @@ use crate::terminal::note;
 /// the other does from then on.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay session fork\n  mainstay session fork lab --at 4 --name lab-btree   # with its first 4 entries (see `session transcript`)"
+    after_help = "Examples:\n  mainstay session fork\n  mainstay session fork lab --at 4 --name lab-btree   # with its first 4 entries (see `session transcript`)\n  mainstay session fork lab --before-reset           # undoes a reset, in a session of its own"
 )]
 pub(super) struct Fork {
     /// The session [default: the most recently active one of this folder]
@@ -27,6 +27,10 @@ pub(super) struct Fork {
     /// [default: all]
     #[arg(long, value_name = "ENTRIES")]
     at: Option<u64>,
+
+    /// With what there was before its last reset
+    #[arg(long, conflicts_with = "at")]
+    before_reset: bool,
 
     /// What people call the new one [default: the other's name, numbered]
     #[arg(long)]
@@ -44,7 +48,13 @@ pub(super) struct Fork {
 impl Fork {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
         let session = named(client, self.session).await?.session.to_string();
-        let fork = ForkSession { command: self.id, session, entries: self.at, name: self.name };
+        let fork = ForkSession {
+            command: self.id,
+            session,
+            entries: self.at,
+            name: self.name,
+            before_reset: self.before_reset,
+        };
         let forked = client.call(fork).await?;
         moved(&forked).iter().for_each(|moved| note(moved));
         let child = settle(client, forked.session.clone()).await?;

@@ -142,7 +142,8 @@ impl Repl {
     }
 
     async fn fork(&mut self, entries: Option<u64>, name: Option<String>) -> Result<(), Error> {
-        let fork = ForkSession { command: None, session: self.link.reference(), entries, name };
+        let fork =
+            ForkSession { command: None, session: self.link.reference(), entries, name, before_reset: false };
         let forked = self.link.client.call(fork).await?;
         moved(&forked).iter().for_each(|moved| note(moved));
         self.switch(forked.session.session.to_string()).await
