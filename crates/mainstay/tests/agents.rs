@@ -172,6 +172,8 @@ fn a_person_talks_to_an_agent_in_a_terminal() {
     terminal.enter(":compact");
     terminal.wait_for("a summary stands for");
     terminal.enter(":reset");
+    terminal.wait_for("the agent begins anew. Go on? [Y/n]");
+    terminal.enter("y");
     terminal.wait_for("the agent has forgotten what was said");
     terminal.wait_for_last_line(PROMPT);
     terminal.enter(" a secret");

@@ -142,11 +142,11 @@ pub(super) struct ResetFsiSession {
 
 impl Tool for ResetFsiSession {
     const NAME: &'static str = "reset_fsi_session";
-    const DESCRIPTION: &'static str = "Drop a session's definitions; keep its worker.";
+    const DESCRIPTION: &'static str =
+        "Drop a session's definitions; keep its worker. fork_session with beforeReset undoes it.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Reset);
-    const PLAIN: Option<Plain> =
-        Some(Plain { name: "reset_session", description: "Drop a session's definitions; keep its worker." });
+    const PLAIN: Option<Plain> = Some(Plain { name: "reset_session", description: Self::DESCRIPTION });
     type Answer = CreatedAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CreatedAnswer, Error> {

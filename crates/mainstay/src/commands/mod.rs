@@ -42,6 +42,7 @@ mod questions;
 mod rebuild;
 pub(crate) mod refresh;
 mod register;
+pub(crate) mod reset;
 mod restore;
 mod review;
 mod run;

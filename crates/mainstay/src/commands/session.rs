@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use mainstay_gateway::rpc::api::{
-    CreateSession, GetSession, ListSessions, RenameSession, ResetSession, StopSession,
-};
+use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, StopSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{SessionView, StartupView};
 use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp, ValidityCounts};
@@ -22,6 +20,7 @@ use super::lineage::Lineage;
 use super::merge::{CherryPick, MergeArgs};
 use super::rebuild::Rebuild;
 use super::refresh::Refresh;
+use super::reset::Reset;
 use super::stats::Stats;
 use super::story::Story;
 use super::target::{create, most_recent, project_at, settle, working_directory};
@@ -126,18 +125,7 @@ enum SessionCommand {
         sent: SentArgs,
     },
     /// Drop a session's definitions and wait until it is ready again
-    #[command(
-        after_help = "Examples:\n  mainstay session reset\n  mainstay session reset --hard lab   # also where it is Faulted"
-    )]
-    Reset {
-        /// The session [default: the most recently active one of this folder]
-        session: Option<String>,
-        /// With its worker; this works in every state
-        #[arg(long)]
-        hard: bool,
-        #[command(flatten)]
-        sent: SentArgs,
-    },
+    Reset(Reset),
     /// Give a session another name
     #[command(after_help = "Example:\n  mainstay session rename lab workshop")]
     Rename {
@@ -211,11 +199,7 @@ impl SessionArgs {
                 let session = named(client, session).await?.session.to_string();
                 print_line(&client.call(StopSession { session, sent: sent.sent() }).await?);
             }
-            SessionCommand::Reset { session, hard, sent } => {
-                let session = named(client, session).await?.session.to_string();
-                let session = client.call(ResetSession { session, hard, sent: sent.sent() }).await?;
-                show_new(&settle(client, session).await?, false)?;
-            }
+            SessionCommand::Reset(reset) => return reset.run(client).await,
             SessionCommand::Rename { session, name, sent } => {
                 print_line(&client.call(RenameSession { session, name, sent: sent.sent() }).await?);
             }

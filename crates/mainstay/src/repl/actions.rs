@@ -31,6 +31,7 @@ use crate::commands::label::{labels_text, told as label_told};
 use crate::commands::lineage::picture;
 use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
+use crate::commands::reset::{agrees, has_begun, how_to_undo};
 use crate::commands::search::show_found;
 use crate::commands::session::{session_line, startup_text, tally};
 use crate::commands::stats::{session_text, store_text};
@@ -62,7 +63,9 @@ impl Repl {
             Command::Status => self.status().await?,
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
-            Command::Fork { entries, name } => self.fork(entries, name).await?,
+            Command::Fork { entries, name, before_reset } => {
+                self.fork(entries, name, before_reset).await?;
+            }
             Command::Merge { from, entries, at } => match (at, self.tongue()) {
                 (None, Tongue::Fsharp | Tongue::Foreign) => {
                     self.evaluate(Submission::merge(from, entries)).await?
@@ -141,9 +144,13 @@ impl Repl {
         self.switch(session.session.to_string()).await
     }
 
-    async fn fork(&mut self, entries: Option<u64>, name: Option<String>) -> Result<(), Error> {
-        let fork =
-            ForkSession { command: None, session: self.link.reference(), entries, name, before_reset: false };
+    async fn fork(
+        &mut self,
+        entries: Option<u64>,
+        name: Option<String>,
+        before_reset: bool,
+    ) -> Result<(), Error> {
+        let fork = ForkSession { command: None, session: self.link.reference(), entries, name, before_reset };
         let forked = self.link.client.call(fork).await?;
         moved(&forked).iter().for_each(|moved| note(moved));
         self.switch(forked.session.session.to_string()).await
@@ -261,6 +268,16 @@ impl Repl {
         if self.tongue() == Tongue::Words && !hard {
             self.wake().await?;
         }
+        let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
+        let has_begun = has_begun(&session);
+        // What is typed now is an answer.
+        self.quiet = None;
+        let agreed = agrees(&self.link.client, &session).await;
+        self.quiet = Quiet::begin();
+        if !agreed {
+            note("nothing was reset");
+            return Ok(());
+        }
         self.link
             .client
             .call(ResetSession { session: self.link.reference(), hard, sent: Sent::default() })
@@ -271,6 +288,9 @@ impl Repl {
             (Tongue::Fsharp | Tongue::Foreign, false) => "the session starts afresh",
             (Tongue::Words, _) => "the agent has forgotten what was said; `:transcript` has it still",
         });
+        if has_begun {
+            note(&how_to_undo(":fork --before-reset"));
+        }
         eprint!("{}", startup_text(&self.link.session, Paint::stderr()));
         Ok(())
     }

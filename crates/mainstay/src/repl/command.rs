@@ -81,6 +81,8 @@ pub(super) enum Command {
         entries: Option<u64>,
         /// What people call it.
         name: Option<String>,
+        /// With what there was before the last reset.
+        before_reset: bool,
     },
     /// Run cells of another session in this one.
     Merge {
@@ -239,9 +241,9 @@ const TABLE: &[Entry] = &[
     entry(
         ":fork",
         &[],
-        "[ENTRIES] [NAME]",
-        "go on apart, in a new session with all or so many of these entries",
-        |text| Some(fork(text)),
+        "[ENTRIES | --before-reset] [NAME]",
+        "go on apart, in a new session with all or so many of these entries, or what a reset dropped",
+        fork,
     )
     .first(First::Entry),
     entry(
@@ -474,12 +476,16 @@ impl Entry {
     }
 }
 
-fn fork(text: &str) -> Command {
+fn fork(text: &str) -> Option<Command> {
     let (first, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
-    match first.parse() {
-        Ok(entries) => Command::Fork { entries: Some(entries), name: name(rest) },
-        Err(_) => Command::Fork { entries: None, name: name(text) },
-    }
+    Some(match first.parse() {
+        Ok(entries) => Command::Fork { entries: Some(entries), name: name(rest), before_reset: false },
+        Err(_) if first == "--before-reset" => {
+            Command::Fork { entries: None, name: name(rest), before_reset: true }
+        }
+        Err(_) if first.starts_with("--") => return None,
+        Err(_) => Command::Fork { entries: None, name: name(text), before_reset: false },
+    })
 }
 
 /// The name of a session may have blanks in it, and so may the numbers of entries.
@@ -737,7 +743,14 @@ mod tests {
 
     #[test]
     fn a_fork_has_so_many_entries_and_a_name() {
-        let fork = |entries, name: Option<&str>| Command::Fork { entries, name: name.map(str::to_owned) };
+        let forks = |entries, name: Option<&str>, before_reset| {
+            let name = name.map(str::to_owned);
+            Command::Fork { entries, name, before_reset }
+        };
+        let fork = |entries, name| forks(entries, name, false);
+        assert_eq!(done(":fork --before-reset"), forks(None, None, true));
+        assert_eq!(done(":fork --before-reset as it was"), forks(None, Some("as it was"), true));
+        assert!(matches!(read(":fork --before"), Some(Err(CommandError::Usage { .. }))));
         assert_eq!(done(":fork"), fork(None, None));
         assert_eq!(done(":fork 5"), fork(Some(5), None));
         assert_eq!(done(":fork  5  b tree "), fork(Some(5), Some("b tree")));
