@@ -459,6 +459,11 @@ type Evaluator(hello: Hello, complaints: StringWriter) =
         apart.Clear()
         ahead.Clear()
 
+    /// What these do when they run, as far as that matters to running them again.
+    member _.Describe(codes: CodeText list) : Description list =
+        let folderOf (file: string option) = match file with Some path -> Path.GetDirectoryName path | None -> hello.WorkingDirectory
+        Descriptions.describe own (parse session) surroundings.NameOf folderOf codes
+
     /// Runs code that the session begins with, and that is of no job.
     member _.Bring(code: string, file: string option) : EvalResult =
         let watch = Stopwatch.StartNew()

@@ -79,6 +79,14 @@ let private asModules (path: string) (loadedBy: Directive) (before: string optio
     found.Add(String(' ', depth) + "do ()", None)
     List.ofSeq found, (if isHeaded then space else None)
 
+/// The modules that loading a script brings, part by part.
+let modulesOf (path: string) (text: string) : string list =
+    let headed =
+        [ for line in text.TrimStart('\uFEFF').Split '\n' do
+            let found = header.Match(line.TrimEnd '\r')
+            if found.Success && found.Groups.[3].Value = "" && found.Groups.[2].Value <> "global" then yield! parts found.Groups.[2].Value ]
+    if List.isEmpty headed then [ (moduleOf path).Trim '`' ] else headed
+
 /// How many characters of scripts a check looks into.
 let private limit = 4 * 1024 * 1024
 
@@ -113,3 +121,8 @@ let find (folders: string list) (directives: Directive list) : Loaded =
                     | _ -> ()
     load None folders directives
     { Lines = List.ofSeq lines; References = List.ofSeq references; Knows = known.Contains }
+
+/// The paths of what `find` finds, in the order in which they are run.
+let paths (folder: string) (directives: Directive list) : string list =
+    if List.isEmpty directives then []
+    else (find [ folder ] directives).Lines |> List.choose (snd >> Option.map (fun origin -> origin.Script)) |> List.distinct

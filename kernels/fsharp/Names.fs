@@ -28,6 +28,18 @@ type Names() =
             elif name.StartsWith("(", System.StringComparison.Ordinal) then hasOperators <- true
             else names.Add(name.Trim '`') |> ignore
 
+    /// These and what some more code defines, as if the session had brought in nothing else.
+    member _.With(code: seq<string>) : Names =
+        let more = Names()
+        more.TakeOver(names, hasOperators, hasPatterns)
+        Seq.iter more.Learn code
+        more
+
+    member private _.TakeOver(others: seq<string>, operators: bool, patterns: bool) =
+        names.UnionWith others
+        hasOperators <- operators
+        hasPatterns <- patterns
+
     /// Whether the session has brought in what is not its own.
     member _.HasOthers = hasOthers
 

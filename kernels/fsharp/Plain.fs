@@ -20,10 +20,12 @@ let private primitives =
 
 let private arithmetic = HashSet<string> [ "op_Addition"; "op_Subtraction"; "op_Multiply"; "op_UnaryNegation" ]
 
-let private childrenOf (union: string) (parts: Tree list) : (string * Tree list) list =
+/// The parts of a union among those of a node.
+let childrenOf (union: string) (parts: Tree list) : (string * Tree list) list =
     parts |> List.choose (function Node (found, case, inner) when found = union -> Some(case, inner) | _ -> None)
 
-let rec private namesIn (parts: Tree list) : string list =
+/// All names in parts of a tree.
+let rec namesIn (parts: Tree list) : string list =
     parts |> List.collect (function Name name -> [ name ] | Node (_, _, inner) -> namesIn inner | Flag _ -> [])
 
 /// Whether computing an expression does nothing but make a value of literals, whose printing runs no code of the session's.
@@ -60,7 +62,7 @@ and private isNumber (own: Names) (case: string, parts: Tree list) : bool =
     | _ -> false
 
 /// Names that stand for operators or for active patterns change what other code means without being named in it.
-let private isOrdinary (name: string) = not (name.StartsWith("op_", StringComparison.Ordinal)) && not (name.Contains "|")
+let isOrdinary (name: string) = not (name.StartsWith("op_", StringComparison.Ordinal)) && not (name.Contains "|")
 
 /// What a binding gives: a function, or a value that is inert. None where it is neither.
 type private Given =
@@ -112,7 +114,8 @@ let private namesOfComponent (parts: Tree list) : string list =
     | [] -> childrenOf "SynType" parts |> List.collect (snd >> namesIn) |> lastOf
     | names -> lastOf names
 
-let rec private namesOfType (tree: Tree) : string list =
+/// The names under which other code may use what declarations of types define.
+let rec namesOfType (tree: Tree) : string list =
     match tree with
     | Node ("SynComponentInfo", _, parts) -> namesOfComponent parts
     | Node ("SynField", _, parts) -> parts |> List.filter (function Node ("SynIdent", _, _) | Name _ -> true | _ -> false) |> namesIn

@@ -202,6 +202,7 @@ type private Worker(channel: Channel) =
                 finally
                     pending.Take id |> ignore)
         | Upcoming evals -> post evaluations id (fun () -> inSession id (fun session -> session.Expect evals))
+        | Describe codes -> post checks id (fun () -> inSession id (fun session -> answer id (encodeDescriptions id (session.Describe codes))))
         | Reset -> post evaluations id (fun () -> reset id)
         | Check (code, file) -> post checks id (fun () -> inSession id (check id code file))
         | Complete (code, cursor) -> post checks id (fun () -> inSession id (complete id code cursor))

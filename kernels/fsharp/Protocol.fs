@@ -164,12 +164,31 @@ type Upcoming =
       /// The file it is from.
       File: string option }
 
+/// Code that is asked about.
+type CodeText =
+    { Code: string
+      /// The file it is from.
+      File: string option }
+
+/// What code does when it runs, as far as that matters to running it again.
+type Description =
+    { /// The names that it gives a meaning.
+      Defines: string list
+      /// Whether it gives more names a meaning, which are not known.
+      DefinesOthers: bool
+      /// The names of the scripts that it loads, with those that these load.
+      Loads: string list
+      /// Why it must not run twice in one process.
+      RunsOnce: string option }
+
 type Request =
     | Hello of Hello
     /// `commandLine` is what the code has for `fsi.CommandLineArgs`; where it is empty, that is the session's own.
     | Eval of job: string * code: string * file: string option * commandLine: string list * isWithheld: bool
     /// What is to be evaluated next: it may be compiled together.
     | Upcoming of Upcoming list
+    /// What these do when they run.
+    | Describe of CodeText list
     | Check of code: string * file: string option
     | Complete of code: string * cursor: Position
     | Explore of name: string
@@ -223,6 +242,9 @@ let private decodeUpcoming (element: JsonElement) : Upcoming list =
         | Some job, Some code -> Some { Job = job; Code = code; File = tryText "file" eval }
         | _ -> None)
 
+let private decodeCodes (element: JsonElement) : CodeText list =
+    objects "codes" element |> List.map (fun one -> { Code = defaultArg (tryText "code" one) ""; File = tryText "file" one })
+
 let private decodeBody (element: JsonElement) (kind: string) : Result<Request, string> =
     let text name = tryText name element
     let required name (make: string -> Request) =
@@ -243,6 +265,7 @@ let private decodeBody (element: JsonElement) (kind: string) : Result<Request, s
         | _ -> Error("this worker speaks protocol " + string version + " only")
     | "eval" -> required "code" (fun code -> Eval(defaultArg (text "job") "", code, text "file", texts "commandLine" element, flag "isWithheld" element))
     | "upcoming" -> Ok(Upcoming(decodeUpcoming element))
+    | "describe" -> Ok(Describe(decodeCodes element))
     | "check" -> required "code" (fun code -> Check(code, text "file"))
     | "complete" ->
         match tryInteger "line" element, tryInteger "column" element with
@@ -485,6 +508,14 @@ let encodeReview (id: int64) (isParsed: bool) (remarks: Diagnostic list) (left: 
         writeObjects "remarks" (bounded (Room()) remarks) writeDiagnostic
         writeInteger "leftOut" (int64 left)
     ]
+
+let encodeDescriptions (id: int64) (descriptions: Description list) =
+    let writeDescription (one: Description) (writer: Utf8JsonWriter) =
+        writeTexts "defines" one.Defines writer
+        writer.WriteBoolean("definesOthers", one.DefinesOthers)
+        writeTexts "loads" one.Loads writer
+        writeOptionalText "runsOnce" one.RunsOnce writer
+    message "descriptions" [ writeInteger "id" id; writeObjects "descriptions" descriptions writeDescription ]
 
 let encodeInterrupted (id: int64) = message "interrupted" [ writeInteger "id" id ]
 

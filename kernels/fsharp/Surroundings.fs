@@ -196,12 +196,14 @@ type Surroundings(session: Session) =
                 Some { Touches = touched; Uses = used; Defines = defined }
         with _ -> None
 
-    let loadScripts (display: string) =
+    /// What was not run to its end left what the session has of a script as it was.
+    let loadScripts (display: string) (isComplete: bool) =
         let found = loading.Matches display |> Seq.cast<Match> |> Seq.map (fun one -> one.Groups.[1].Value) |> Seq.filter File.Exists |> List.ofSeq
-        for path in found do
+        let renewed = found |> List.filter (fun path -> isComplete || not (scripts.ContainsKey path))
+        for path in renewed do
             scripts.[path] <- defaultArg (contentHash path) ""
             give path
-        for path in found do
+        for path in renewed do
             throughScripts.[path] <-
                 match namedIn (File.ReadAllText path) with
                 | Some named -> named.Touches
@@ -253,7 +255,7 @@ type Surroundings(session: Session) =
     member _.After(text: string, before: Named option, run: Run) : string list option =
         let known = HashSet<string>(assemblies)
         notice ()
-        let loaded = loadScripts run.Display
+        let loaded = loadScripts run.Display run.IsComplete
         let isDirective = directive.IsMatch text
         let touched =
             match (if isDirective then namedIn text else before) with
@@ -273,6 +275,9 @@ type Surroundings(session: Session) =
         let all = widened touched
         if all.Contains unknown then None
         else Some(all |> Seq.choose (fun path -> match names.TryGetValue path with true, name -> Some name | _ -> None) |> Seq.sort |> List.ofSeq)
+
+    /// What a file is called that the session rests on.
+    member _.NameOf(path: string) : string = match names.TryGetValue path with true, name -> name | _ -> Path.GetFileName path
 
     /// From now on the session rests on these assemblies as well.
     member _.RestOn(paths: string list) = List.iter rest paths

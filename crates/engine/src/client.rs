@@ -224,7 +224,7 @@ impl Client {
             | SessionCommand::Steer(_)
             | SessionCommand::Cancel { .. }
             | SessionCommand::Reset
-            | SessionCommand::Refresh
+            | SessionCommand::Refresh { .. }
             | SessionCommand::HardReset
             | SessionCommand::Start
             | SessionCommand::Stop

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use mainstay_model::reload::Description;
 use mainstay_model::{
     AgentState, AskId, ChosenProject, CommMessage, CommandLine, Diagnostic, Error, JobId, Placed, Principal,
     ProjectChoice, QueuedPrompt, RunnerInfo, RunnerNotice, SessionId, SessionKind, TextPosition, Work,
@@ -196,6 +197,17 @@ pub struct Upcoming {
     pub file: Option<String>,
 }
 
+/// Code that a kernel is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CodeText {
+    /// The code.
+    pub code: String,
+    /// The file it is from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
 /// A worker that runs code.
 #[async_trait]
 pub trait Kernel: Process {
@@ -205,6 +217,14 @@ pub trait Kernel: Process {
     /// Says what a replay goes on with: these are run next, in this order, each as a job of its own. A kernel may run those of them that
     /// only define ahead of their turn, together, as long as each has the same end as alone.
     async fn expect(&self, _upcoming: Vec<Upcoming>) {}
+
+    /// Says of each of these what it does when it runs, as far as that matters to running it again; none where that is not known of any code.
+    ///
+    /// # Errors
+    /// [`Error::WorkerFailed`].
+    async fn describe(&self, _codes: Vec<CodeText>) -> Result<Option<Vec<Description>>, Error> {
+        Ok(None)
+    }
 
     /// Builds the session's project, beside the session: done once that has begun. What the build prints and what comes of it come as
     /// notices; an interrupt ends it.

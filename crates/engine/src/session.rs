@@ -40,6 +40,7 @@ use crate::output::OutputBuffer;
 use crate::presence::Clients;
 use crate::progress::WarmUps;
 use crate::query::{KernelAnswer, KernelQuery};
+use crate::reload::UpKernel;
 use crate::runner::{AgentQuestion, Completions, ResourceUsage, RunnerFactory, Submission};
 use crate::server_lane::ServerLane;
 use crate::stream::StreamBuffer;
@@ -48,7 +49,7 @@ use crate::sync::time::{Instant, sleep_until};
 use crate::sync::{Mutex, task};
 use crate::trace::{CommandTrace, CommitTrace, Traces};
 use crate::validity::KnownRecords;
-use crate::warm_up::FromWorker;
+use crate::warm_up::{FromWorker, LastGiven};
 use crate::watch::Watch;
 use crate::worker::{Order, Worker};
 
@@ -71,6 +72,8 @@ pub(crate) enum Request {
     Complete { code: String, cursor: TextPosition, reply: oneshot::Sender<Result<Completions, Error>> },
     /// What a kernel knows of what its session has.
     Query { query: KernelQuery, reply: oneshot::Sender<Result<KernelAnswer, Error>> },
+    /// The kernel, where it is up and runs nothing.
+    Kernel { reply: oneshot::Sender<UpKernel> },
     /// What an agent says of itself.
     Question { question: AgentQuestion, reply: oneshot::Sender<Result<Value, Error>> },
     /// What the worker uses.
@@ -262,6 +265,7 @@ pub(crate) fn spawn(
         flush_at: None,
         grace: None,
         live: None,
+        given: LastGiven::default(),
         answered,
         is_draining: false,
         drained: None,
@@ -310,6 +314,8 @@ struct SessionTask {
     grace: Option<(Instant, JobId)>,
     /// Held while the session is not at rest, except by one of too many that were brought back.
     live: Option<OwnedSemaphorePermit>,
+    /// What the submissions gave that its workers ran.
+    given: LastGiven,
     /// The command of a job that was cut off, where the log has an outcome under its id already.
     answered: Option<CommandKey>,
     /// The daemon is about to go down: commands are turned away.
@@ -401,6 +407,11 @@ impl SessionTask {
             Request::Query { query, reply } => {
                 self.query(query.action(), reply, |kernel| async move { kernel.query(query).await });
             }
+            Request::Kernel { reply } => {
+                let is_ready = self.session.state() == SessionState::Ready;
+                let runner = self.runner().filter(|_| is_ready);
+                reply.send(runner.and_then(|runner| runner.kernel().cloned())).ok();
+            }
             Request::Question { question, reply } => self.ask_agent(question, reply),
             Request::Usage { reply } => {
                 let usage = self.runner().and_then(|runner| runner.process().usage());
@@ -451,7 +462,7 @@ impl SessionTask {
             | SessionCommand::Steer(_)
             | SessionCommand::Cancel { .. }
             | SessionCommand::Reset
-            | SessionCommand::Refresh
+            | SessionCommand::Refresh { .. }
             | SessionCommand::Start
             | SessionCommand::Rename { .. }
             | SessionCommand::Merge { .. }
@@ -619,6 +630,7 @@ impl SessionTask {
     fn carry_out_effect(&mut self, effect: Effect) {
         match effect {
             Effect::StartWorker { after } => self.start_worker(after),
+            Effect::Reload => self.reload(),
             Effect::ResetWorker => self.reset_worker(),
             Effect::KillWorker => self.drop_worker(),
             Effect::Run { job, code, file, command_line } => {

@@ -1,15 +1,16 @@
 //! Bringing a worker up: wait out the back-off, start it, run again what defined the session, then pass on what it says.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use mainstay_log::Log;
 use mainstay_model::decide::LastWords;
-use mainstay_model::replay::{Replay, ReplayItem, ReplayList};
+use mainstay_model::reload::{CHANGES_KEPT, ValueChange, Whole};
+use mainstay_model::replay::{Compared, Given, Replay, ReplayItem, ReplayList};
 use mainstay_model::{
     AgentNotice, Blame, Compaction, Divergence, DivergenceKind, Error, Event, EventBody, JobId, JobReport,
-    Limits, Notice, References, RunnerInfo, RunnerNotice, Segment, Seq, Session, SessionId, WorkerExit,
+    Limits, Notice, References, Reload, RunnerInfo, RunnerNotice, Seq, Session, SessionId, WorkerExit,
 };
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -18,8 +19,11 @@ use crate::breakers::Breakers;
 use crate::context::{compaction_of, conversation_of};
 use crate::entries::events_of;
 use crate::progress::{WarmUpPhase, WarmUpProgress};
+use crate::reload::{Part, Planned, plan_reload};
 use crate::runner::{Kernel, Runner, RunnerFactory, RunnerSpec, StartedRunner, Submission, Upcoming};
+use crate::sync::Mutex;
 use crate::sync::time::{sleep, timeout, timeout_at};
+use crate::watch::Watch;
 
 /// How many events are read from the log at once.
 const PAGE: usize = 512;
@@ -36,10 +40,12 @@ pub(crate) struct WarmUp {
     pub(crate) breakers: Arc<Breakers>,
     /// How long to wait first.
     pub(crate) after: Duration,
-    /// Replay first what these entries of other sessions come from.
-    pub(crate) inherited: Vec<Segment>,
-    /// Then replay what was requested after this event.
-    pub(crate) definitions_since: Seq,
+    /// How the files are that its code rests on.
+    pub(crate) watch: Watch,
+    /// What its submissions gave last.
+    pub(crate) given: LastGiven,
+    /// Why the worker that was there could not run again what depends on what had changed.
+    pub(crate) because: Option<Whole>,
     /// Replay when all up to this event is in the log: what ended just before the worker was lost is of it.
     pub(crate) up_to: Seq,
     /// The session as committed.
@@ -54,13 +60,43 @@ pub(crate) enum FromWorker {
     Started(Runner),
     /// It is so far.
     WarmsUp(WarmUpProgress),
+    /// A new worker has to run all again, because of this.
+    CannotReload(Whole),
     /// Something happened.
     Notice(Notice),
 }
 
+/// What each submission of a session gave when it ran last, by its job. Its clones are the same; it is forgotten with the session's task, as
+/// what the log has of their first runs holds for the next worker.
+#[derive(Clone, Default)]
+pub(crate) struct LastGiven(Arc<Mutex<HashMap<JobId, Given>>>);
+
+impl LastGiven {
+    fn of(&self, job: JobId) -> Option<Given> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&job).cloned()
+    }
+
+    fn note(&self, job: JobId, given: Given) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(job, given);
+    }
+
+    fn keep(&self, items: &[ReplayItem]) {
+        let jobs: HashSet<JobId> = items.iter().map(|item| item.job).collect();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|job, _| jobs.contains(job));
+    }
+}
+
+/// A wish to run again what depends on what has changed.
+pub(crate) struct ReloadWanted {
+    /// The worker.
+    pub(crate) kernel: Arc<dyn Kernel>,
+    /// Begin when all up to this event is in the log.
+    pub(crate) up_to: Seq,
+}
+
 impl WarmUp {
     /// Brings the worker up and passes on what it says, until it is gone. Aborting the task kills the worker.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self, reloads: mpsc::UnboundedReceiver<ReloadWanted>) {
         sleep(self.after).await;
         let began = Instant::now();
         let StartedRunner { runner, mut notices } = match self.start().await {
@@ -77,21 +113,30 @@ impl WarmUp {
         let replayed = match &runner {
             Runner::Kernel(kernel) => self.replay(kernel.as_ref(), &mut notices).await,
             // It was given its conversation.
-            Runner::Agent(_) => Ok(Replayed { count: 0, diverged: Vec::new(), references: None }),
+            Runner::Agent(_) => Ok(Replayed::default()),
         };
         match replayed {
-            Ok(Replayed { count, diverged, references }) => {
+            Ok(Replayed { count, diverged, changes, references }) => {
                 let mut info = runner.process().info();
                 info.references = references.or(info.references);
-                self.tell(warmed_up(info, count, diverged, began)).await;
+                let because = self.because.as_ref().map(ToString::to_string);
+                let reload = Reload { of: count, because, changes, ..Reload::default() };
+                self.tell(warmed_up(info, count, diverged, reload, began)).await;
                 drop(runner);
-                self.pass_on(notices).await;
+                self.pass_on(notices, reloads).await;
             }
-            Err(ReplayFailed::Exited { exit, last_words }) => {
-                self.tell(Notice::Runner(RunnerNotice::Exited { exit, last_words })).await;
-            }
-            Err(ReplayFailed::Error(error)) => self.tell(Notice::WarmUpFailed { error }).await,
+            Err(failed) => self.tell_failure(failed).await,
         }
+    }
+
+    async fn tell_failure(&self, failed: ReplayFailed) {
+        self.tell(match failed {
+            ReplayFailed::Exited { exit, last_words } => {
+                Notice::Runner(RunnerNotice::Exited { exit, last_words })
+            }
+            ReplayFailed::Error(error) => Notice::WarmUpFailed { error },
+        })
+        .await;
     }
 
     /// Starts it. What fails counts for the breaker of its kind, what is only slow does not.
@@ -142,17 +187,18 @@ impl WarmUp {
         runner: &dyn Kernel,
         notices: &mut mpsc::Receiver<RunnerNotice>,
     ) -> Result<Replayed, ReplayFailed> {
-        if self.committed_session().await.is_err() {
+        let Ok(committed) = self.committed_session().await else {
             return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None });
-        }
-        let replay = self.what_to_replay().await?;
+        };
+        let replay = what_to_replay(self.log.as_ref(), &committed).await?;
+        self.given.keep(&replay.items);
         let session = self.spec.session;
         let left_out =
             |(ran_in, requested)| Divergence::of(session, ran_in, requested, DivergenceKind::LeftOut);
         let withheld = |(ran_in, requested, why)| Divergence::of(session, ran_in, requested, why);
         let unknown = replay.withheld.into_iter().map(withheld);
         let diverged = replay.left_out.into_iter().map(left_out).chain(unknown).collect();
-        let mut replayed = Replayed { count: 0, diverged, references: None };
+        let mut replayed = Replayed { diverged, ..Replayed::default() };
         let total = u32::try_from(replay.items.len()).unwrap_or(u32::MAX);
         self.tell_progress(replayed.count, total).await;
         let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
@@ -164,17 +210,117 @@ impl WarmUp {
                 announced = self.announce(runner, &item, &items).await;
             }
             announced = announced.saturating_sub(1);
-            let requested = item.requested;
-            let again = run_again(session, runner, notices, item, &self.limits);
-            let again = timeout_at(deadline.into(), again)
-                .await
-                .unwrap_or_else(|_| Err(self.replay_took_too_long(requested)))?;
-            replayed.count += 1;
+            let again = self.run_again(runner, notices, item, deadline, None).await?;
+            replayed.take(again);
             self.tell_progress(replayed.count, total).await;
-            replayed.diverged.extend(again.divergence);
-            replayed.references = again.references.or(replayed.references);
         }
         Ok(replayed)
+    }
+
+    /// Runs one submission again, and says what came of it beside what was before. What it prints was recorded the first time, and is
+    /// dropped; what other code of the session's says meanwhile is too, unless there is somebody to tell it (`others`).
+    async fn run_again(
+        &self,
+        runner: &dyn Kernel,
+        notices: &mut mpsc::Receiver<RunnerNotice>,
+        mut item: ReplayItem,
+        deadline: Instant,
+        others: Option<&Self>,
+    ) -> Result<Again, ReplayFailed> {
+        let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
+        let command_line = item.command_line.take();
+        let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
+        let run = async {
+            // Code that was withheld is not known any more, and not run again.
+            runner.run(Submission { job, code, file, command_line, is_withheld: false }).await;
+            end_of(job, answers, runner, notices, others).await
+        };
+        let mut report = timeout_at(deadline.into(), run)
+            .await
+            .unwrap_or_else(|_| Err(self.replay_took_too_long(item.requested)))?;
+        let references = report.references.take();
+        let had = self.given.of(job);
+        let compared = item.compare(self.spec.session, report, &self.limits, had.as_ref());
+        let fails_now = item.fails_now(&compared);
+        let Compared { divergence, changes, gives, .. } = compared;
+        let gives_last = gives.has_last_value();
+        if !fails_now {
+            self.given.note(job, gives);
+        }
+        Ok(Again { divergence, changes, references, gives_last, fails_now })
+    }
+
+    /// Runs again what depends on what has changed, or tells why a new worker has to run all. Says whether the worker stays.
+    async fn reload(&self, wanted: ReloadWanted, notices: &mut mpsc::Receiver<RunnerNotice>) -> bool {
+        let began = Instant::now();
+        let ReloadWanted { kernel, up_to } = wanted;
+        let session = match self.committed_when(|session| session.last_seq >= up_to).await {
+            Ok(session) => session,
+            Err(_) => return false,
+        };
+        let planned = match plan_reload(
+            self.log.as_ref(),
+            &self.watch,
+            &self.limits,
+            &session,
+            kernel.as_ref(),
+        )
+        .await
+        {
+            Ok(Ok(planned)) => planned,
+            Ok(Err(why)) => {
+                self.tell.send(FromWorker::CannotReload(why)).await.ok();
+                return false;
+            }
+            Err(error) => {
+                self.tell(Notice::WarmUpFailed { error }).await;
+                return false;
+            }
+        };
+        match self.run_part(planned, kernel.as_ref(), notices).await {
+            Ok((Replayed { count, diverged, changes, references }, reload)) => {
+                let mut info = kernel.info();
+                let loaded = || session.surroundings.as_ref().map(|known| known.loaded.clone());
+                info.references = references.or_else(loaded);
+                self.tell(warmed_up(info, count, diverged, Reload { changes, ..reload }, began)).await;
+                true
+            }
+            Err(failed) => {
+                self.tell_failure(failed).await;
+                false
+            }
+        }
+    }
+
+    /// Runs these again. What used something that one used which failed has to wait until that runs again: it would mix what was with what
+    /// is.
+    async fn run_part(
+        &self,
+        planned: Planned,
+        runner: &dyn Kernel,
+        notices: &mut mpsc::Receiver<RunnerNotice>,
+    ) -> Result<(Replayed, Reload), ReplayFailed> {
+        let Planned { items, of } = planned;
+        let total = u32::try_from(items.len()).unwrap_or(u32::MAX);
+        let deadline = Instant::now() + Duration::from_millis(self.limits.replay_ms);
+        let (mut replayed, mut ran, mut left) = (Replayed::default(), Vec::new(), Vec::new());
+        let mut failed: HashSet<String> = HashSet::new();
+        self.tell_progress(0, total).await;
+        for (done, Part { item, touched }) in (1..).zip(items) {
+            let requested = item.requested;
+            if touched.iter().any(|name| failed.contains(name)) {
+                left.push(requested);
+                continue;
+            }
+            let again = self.run_again(runner, notices, item, deadline, Some(self)).await?;
+            if again.fails_now {
+                failed.extend(touched);
+            }
+            ran.push(requested);
+            replayed.take(again);
+            self.tell_progress(done, total).await;
+        }
+        Ok((replayed, Reload { in_place: Some(ran), left, of, ..Reload::default() }))
     }
 
     /// Tells the kernel of those that it may run together, from this one on, and says how many these are.
@@ -205,10 +351,22 @@ impl WarmUp {
         session.map_err(|_| Error::WorkerFailed { reason: "the session's task ended".to_owned() })
     }
 
-    /// Passes on what the runner says, until it is gone.
-    async fn pass_on(&self, mut notices: mpsc::Receiver<RunnerNotice>) {
+    /// Passes on what the runner says, until it is gone, and has it run again what depends on what has changed, where that is wanted.
+    async fn pass_on(
+        &self,
+        mut notices: mpsc::Receiver<RunnerNotice>,
+        mut reloads: mpsc::UnboundedReceiver<ReloadWanted>,
+    ) {
         let mut messages = self.committed.borrow().messages;
-        while let Some(notice) = notices.recv().await {
+        loop {
+            let notice = tokio::select! {
+                notice = notices.recv() => notice,
+                Some(wanted) = reloads.recv() => match self.reload(wanted, &mut notices).await {
+                    true => continue,
+                    false => return,
+                },
+            };
+            let Some(notice) = notice else { break };
             let notice = match notice {
                 RunnerNotice::Agent(AgentNotice::Compacted { summary, kept, metadata }) => {
                     match self.compaction(messages, summary, kept, metadata).await {
@@ -252,20 +410,6 @@ impl WarmUp {
         compaction_of(self.log.as_ref(), &session, summary, kept, metadata).await
     }
 
-    /// What must run again: what the entries it began with come from, then its own.
-    async fn what_to_replay(&self) -> Result<Replay, Error> {
-        let log = self.log.as_ref();
-        let mut list = ReplayList::default();
-        for segment in &self.inherited {
-            let (after, up_to) = events_of(log, *segment).await?;
-            let is_wanted: fn(&Event) -> bool = if segment.kept { is_no_reset } else { |_| true };
-            push_events(&mut list, log, segment.session, after, up_to, is_wanted).await?;
-        }
-        push_events(&mut list, log, self.spec.session, self.definitions_since, Seq(u64::MAX), |_| true)
-            .await?;
-        Ok(list.finish())
-    }
-
     fn replay_took_too_long(&self, requested: Seq) -> ReplayFailed {
         let limit_ms = self.limits.replay_ms;
         let reason =
@@ -289,8 +433,14 @@ impl WarmUp {
     }
 }
 
-fn warmed_up(runner: RunnerInfo, replayed: u32, diverged: Vec<Divergence>, began: Instant) -> Notice {
-    Notice::WarmedUp { runner, replayed, diverged, took: began.elapsed() }
+pub(crate) fn warmed_up(
+    runner: RunnerInfo,
+    replayed: u32,
+    diverged: Vec<Divergence>,
+    reload: Reload,
+    began: Instant,
+) -> Notice {
+    Notice::WarmedUp { runner, replayed, diverged, reload: Box::new(reload), took: began.elapsed() }
 }
 
 pub(crate) fn exited(exit: WorkerExit) -> Notice {
@@ -317,17 +467,40 @@ async fn within<T>(
     }
 }
 
+#[derive(Default)]
 struct Replayed {
     count: u32,
     diverged: Vec<Divergence>,
+    /// What gave another value than before.
+    changes: Vec<ValueChange>,
     /// What the worker said last that code rests on.
     references: Option<References>,
+}
+
+impl Replayed {
+    fn take(&mut self, again: Again) {
+        let Again { divergence, changes, references, gives_last, .. } = again;
+        self.count += 1;
+        self.diverged.extend(divergence);
+        // The last value is that of the last one that gives one.
+        if gives_last {
+            self.changes.retain(|change| change.name != "it");
+        }
+        self.changes.extend(changes);
+        self.changes.truncate(CHANGES_KEPT);
+        self.references = references.or(self.references.take());
+    }
 }
 
 /// A submission that ran again.
 struct Again {
     divergence: Option<Divergence>,
+    changes: Vec<ValueChange>,
     references: Option<References>,
+    /// Whether it gave the value of an expression.
+    gives_last: bool,
+    /// Whether it failed, where it had run to its end the first time.
+    fails_now: bool,
 }
 
 enum ReplayFailed {
@@ -339,6 +512,18 @@ impl From<Error> for ReplayFailed {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
+}
+
+/// What must run again to rebuild a session: what the entries it began with come from, then its own.
+pub(crate) async fn what_to_replay(log: &dyn Log, session: &Session) -> Result<Replay, Error> {
+    let mut list = ReplayList::default();
+    for segment in &session.inherited() {
+        let (after, up_to) = events_of(log, *segment).await?;
+        let is_wanted: fn(&Event) -> bool = if segment.kept { is_no_reset } else { |_| true };
+        push_events(&mut list, log, segment.session, after, up_to, is_wanted).await?;
+    }
+    push_events(&mut list, log, session.id, session.definitions_since, Seq(u64::MAX), |_| true).await?;
+    Ok(list.finish())
 }
 
 /// Adds the events of a session after `after`, up to `up_to`, read page by page so that a long session costs no memory for
@@ -378,34 +563,23 @@ pub(crate) fn is_no_reset(event: &Event) -> bool {
     !matches!(event.body, EventBody::SessionReset | EventBody::SessionHardReset)
 }
 
-/// Runs one submission again, and says how it differs from its first run. What it prints was recorded
-/// then, and is dropped.
-async fn run_again(
-    session: SessionId,
-    runner: &dyn Kernel,
-    notices: &mut mpsc::Receiver<RunnerNotice>,
-    mut item: ReplayItem,
-    limits: &Limits,
-) -> Result<Again, ReplayFailed> {
-    let (job, code, file) = (item.job, std::mem::take(&mut item.code), item.file.take());
-    let command_line = item.command_line.take();
-    let answers = std::mem::take(&mut item.asked).into_iter().map(|asked| asked.answer);
-    // Code that was withheld is not known any more, and not run again.
-    runner.run(Submission { job, code, file, command_line, is_withheld: false }).await;
-    let mut report = end_of(job, answers, runner, notices).await?;
-    let references = report.references.take();
-    Ok(Again { divergence: item.divergence(session, report, limits), references })
-}
-
-/// Hears of a job's end. What it asks is answered as it was the first time.
+/// Hears of a job's end. What it asks is answered as it was the first time; what other jobs' code says is told by `others`.
 async fn end_of(
     job: JobId,
     mut answers: impl Iterator<Item = Result<Value, Error>>,
     runner: &dyn Kernel,
     notices: &mut mpsc::Receiver<RunnerNotice>,
+    others: Option<&WarmUp>,
 ) -> Result<JobReport, ReplayFailed> {
     loop {
-        match notices.recv().await {
+        let notice = notices.recv().await;
+        if let (Some(others), Some(notice)) = (others, &notice)
+            && says_another(notice, job)
+        {
+            others.tell(Notice::Runner(notice.clone())).await;
+            continue;
+        }
+        match notice {
             Some(
                 RunnerNotice::Output { .. }
                 | RunnerNotice::Display { .. }
@@ -429,6 +603,21 @@ async fn end_of(
             }
             None => return Err(ReplayFailed::Exited { exit: WorkerExit::Unknown, last_words: None }),
         }
+    }
+}
+
+/// Whether code of another job prints or shows something.
+fn says_another(notice: &RunnerNotice, running: JobId) -> bool {
+    match notice {
+        RunnerNotice::Output { job, .. } | RunnerNotice::Display { job, .. } => *job != Some(running),
+        RunnerNotice::Cleared { .. }
+        | RunnerNotice::Comm { .. }
+        | RunnerNotice::CommTaken { .. }
+        | RunnerNotice::Asks { .. }
+        | RunnerNotice::Agent(_)
+        | RunnerNotice::Finished { .. }
+        | RunnerNotice::Built { .. }
+        | RunnerNotice::Exited { .. } => false,
     }
 }
 

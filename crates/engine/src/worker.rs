@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mainstay_model::{AskId, Error, JobId, Notice, QueuedPrompt, Seq, Session, Work, WorkerExit};
+use mainstay_model::{AskId, Error, JobId, QueuedPrompt, Reload, Seq, Session, Work, WorkerExit};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
@@ -11,12 +11,14 @@ use crate::progress::WarmingUp;
 use crate::runner::{Kernel, Runner, Submission};
 use crate::sync::task::{AbortHandle, spawn};
 use crate::sync::time::timeout;
-use crate::warm_up::{FromWorker, WarmUp, exited};
+use crate::warm_up::{FromWorker, ReloadWanted, WarmUp, exited, warmed_up};
 
 /// A worker. Dropping it kills it.
 pub(crate) struct Worker {
     task: AbortHandle,
     up: Option<Up>,
+    /// Where the task that hears it takes what it is to run again.
+    reloads: mpsc::UnboundedSender<ReloadWanted>,
     /// While it is given what the session is to have.
     pub(crate) warming_up: Option<WarmingUp>,
 }
@@ -56,7 +58,13 @@ pub(crate) enum Order {
 impl Worker {
     /// Begins to bring a worker up.
     pub(crate) fn start(warm_up: WarmUp) -> Self {
-        Self { task: spawn(warm_up.run()).abort_handle(), up: None, warming_up: None }
+        let (reloads, wanted) = mpsc::unbounded_channel();
+        Self { task: spawn(warm_up.run(wanted)).abort_handle(), up: None, reloads, warming_up: None }
+    }
+
+    /// Has it run again what depends on what has changed; says whether there is somebody to see to that.
+    pub(crate) fn reload(&self, wanted: ReloadWanted) -> bool {
+        self.reloads.send(wanted).is_ok()
     }
 
     /// Notes that it accepts code now, and is to take note of an interrupt within `grace`.
@@ -144,7 +152,7 @@ pub(crate) async fn reset(kernel: Arc<dyn Kernel>, limit: Duration, tell: mpsc::
         .await
         .unwrap_or(Err(Error::Timeout { limit_ms: limit.as_millis() as u64 }));
     let notice = match reset {
-        Ok(runner) => Notice::WarmedUp { runner, replayed: 0, diverged: Vec::new(), took: began.elapsed() },
+        Ok(runner) => warmed_up(runner, 0, Vec::new(), Reload::default(), began),
         Err(error) => {
             tracing::warn!(%error, "a worker did not reset");
             exited(WorkerExit::Unknown)

@@ -129,6 +129,7 @@ pub(crate) async fn greet(
             | FromWorker::Values { .. }
             | FromWorker::Tests { .. }
             | FromWorker::Review { .. }
+            | FromWorker::Descriptions { .. }
             | FromWorker::Asks { .. }
             | FromWorker::Output { .. }
             | FromWorker::Display { .. }

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use mainstay_engine::query::{Members, Review, Symbols, Tests};
-use mainstay_engine::runner::{CompletionItem, Upcoming};
+use mainstay_engine::runner::{CodeText, CompletionItem, Upcoming};
+use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Bundle, Diagnostic, Error, JobId, OutputStream, Question, RaisedError, Reference,
     References, TextPosition,
@@ -51,6 +52,8 @@ pub(crate) enum ToWorker {
     },
     /// Expect these evals next, in this order.
     Upcoming { id: u64, evals: Vec<Upcoming> },
+    /// Say what these do when they run.
+    Describe { id: u64, codes: Vec<CodeText> },
     /// Check code without running it.
     Check { id: u64, code: String, file: Option<String> },
     /// Complete at a cursor.
@@ -95,6 +98,8 @@ pub(crate) enum FromWorker {
     },
     /// An eval ended.
     Result(WorkerResult),
+    /// The answer to what codes do when they run.
+    Descriptions { id: u64, descriptions: Vec<Description> },
     /// The answer to a check.
     Diagnostics { id: u64, diagnostics: Vec<Diagnostic> },
     /// The answer to a completion.
@@ -271,6 +276,7 @@ impl FromWorker {
             | Self::Values { id, .. }
             | Self::Tests { id, .. }
             | Self::Review { id, .. }
+            | Self::Descriptions { id, .. }
             | Self::Interrupted { id } => Some(*id),
             Self::Result(result) => Some(result.id),
             Self::Failed { id, .. } => *id,

@@ -14,9 +14,10 @@ use async_trait::async_trait;
 use futures::{SinkExt, StreamExt};
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery};
 use mainstay_engine::runner::{
-    Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
+    CodeText, Completions, Kernel, Process, ResourceUsage, Runner, StartedRunner, Submission, Upcoming,
 };
 use mainstay_model::decide::LastWords;
+use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Blame, Bundle, CommandLine, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
     JobReport, OutputStream, RaisedError, RunnerInfo, RunnerNotice, TextPosition,
@@ -248,6 +249,13 @@ impl Kernel for Worker {
         let id = self.calls.next_id();
         if let Err(error) = self.send(&ToWorker::Upcoming { id, evals: upcoming }).await {
             tracing::warn!(%error, "a worker cannot be told what a replay goes on with");
+        }
+    }
+
+    async fn describe(&self, codes: Vec<CodeText>) -> Result<Option<Vec<Description>>, Error> {
+        match self.ask(|id| ToWorker::Describe { id, codes }).await? {
+            FromWorker::Descriptions { descriptions, .. } => Ok(Some(descriptions)),
+            other => Err(unexpected(&other)),
         }
     }
 

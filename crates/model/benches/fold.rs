@@ -58,6 +58,7 @@ fn body(seq: u64) -> EventBody {
             replayed: 0,
             diverged: Vec::new(),
             startup: None,
+            reload: None,
             duration_ms: 700,
         },
         (_, 0) => EventBody::EvalRequested {

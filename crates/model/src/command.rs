@@ -165,8 +165,13 @@ pub enum SessionCommand {
     Reset,
     /// Drop the definitions and the worker.
     HardReset,
-    /// Keep the definitions and drop the worker: a new one runs them again against the files that are there now.
-    Refresh,
+    /// Keep the definitions, and run them again against the files that are there now: where only scripts changed, those that depend on
+    /// them, in the worker that is there.
+    Refresh {
+        /// Drop the worker: a new one runs all of them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
     /// Start a worker for a session at rest.
     Start,
     /// Put the session to rest.
@@ -274,7 +279,7 @@ impl SessionCommand {
             Self::Cancel { .. } => Action::Cancel,
             Self::Reset => Action::Reset,
             Self::HardReset => Action::HardReset,
-            Self::Refresh => Action::Refresh,
+            Self::Refresh { .. } => Action::Refresh,
             Self::Start => Action::Start,
             Self::Stop => Action::Stop,
             Self::Merge { .. } => Action::Merge,
@@ -290,7 +295,7 @@ impl SessionCommand {
     /// Whether it takes its turn in the session's serial lane, whatever it depends on.
     const fn is_serial(&self) -> bool {
         match self {
-            Self::Eval { .. } | Self::Work(_) | Self::Reset | Self::Refresh => true,
+            Self::Eval { .. } | Self::Work(_) | Self::Reset | Self::Refresh { .. } => true,
             Self::Steer(_)
             | Self::Cancel { .. }
             | Self::HardReset
@@ -316,7 +321,7 @@ impl SessionCommand {
             | Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
-            | Self::Refresh
+            | Self::Refresh { .. }
             | Self::Start
             | Self::Stop
             | Self::Delete
@@ -350,7 +355,7 @@ impl SessionCommand {
             | Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
-            | Self::Refresh
+            | Self::Refresh { .. }
             | Self::Start
             | Self::Stop
             | Self::Delete
@@ -392,7 +397,7 @@ impl SessionCommand {
             Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
-            | Self::Refresh
+            | Self::Refresh { .. }
             | Self::Start
             | Self::Stop
             | Self::Merge { .. }

@@ -36,6 +36,7 @@ use crate::limits::Limits;
 use crate::message::Compaction;
 use crate::notebook::Language;
 use crate::outcome::Outcome;
+use crate::reload::Reload;
 use crate::replay::Divergence;
 use crate::session::{RunningJob, Session};
 use crate::startup::Startup;
@@ -123,6 +124,8 @@ pub enum Notice {
         replayed: u32,
         /// Whose part in the session is not what it was before.
         diverged: Vec<Divergence>,
+        /// What of that is to be told where something had changed that the session's code uses.
+        reload: Box<Reload>,
         /// How long it took.
         took: Duration,
     },
@@ -368,6 +371,8 @@ pub enum Effect {
         /// How long to wait.
         after: Duration,
     },
+    /// Have the worker that is there run again what depends on what has changed; start one in its place where that cannot be.
+    Reload,
     /// Start afresh in the worker that is there; start one if none is.
     ResetWorker,
     /// Kill the worker.

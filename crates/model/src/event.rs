@@ -23,6 +23,7 @@ use crate::id::{AskId, CommandId, IdempotencyKey, JobId, Position, Principal, Se
 use crate::message::{Compaction, Message};
 use crate::notebook::Language;
 use crate::object::ObjectHash;
+use crate::reload::Reload;
 use crate::replay::Divergence;
 use crate::startup::Startup;
 
@@ -223,6 +224,9 @@ pub enum EventBody {
         /// What it brought in before them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         startup: Option<Box<Startup>>,
+        /// What ran again, where that is because something had changed that the session's code uses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reload: Option<Box<Reload>>,
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },

@@ -16,6 +16,7 @@ use crate::eval::EvalResult;
 use crate::event::{Blame, Event, EventBody, Kept};
 use crate::id::{AskId, JobId, Seq, SessionId};
 use crate::limits::Limits;
+use crate::reload::ValueChange;
 
 /// What must run again.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -175,20 +176,72 @@ impl ReplayItem {
         is_told && self.code.len() <= AHEAD_BYTES
     }
 
+    /// The names of what it gave.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.gave.iter().flat_map(|gave| gave.0.keys().map(String::as_str))
+    }
+
     /// How its second run, in `session`, differs from the first.
     pub fn divergence(&self, session: SessionId, report: JobReport, limits: &Limits) -> Option<Divergence> {
+        self.compare(session, report, limits, None).divergence
+    }
+
+    /// What came of a run, in `session`, beside the first one, and beside what the session had of it until now (`had`; without it, what
+    /// the first run gave).
+    pub fn compare(
+        &self,
+        session: SessionId,
+        report: JobReport,
+        limits: &Limits,
+        had: Option<&Given>,
+    ) -> Compared {
         let succeeded = report.ending == JobEnding::Completed;
         let result = report.result.cut(limits.value_bytes);
+        let gives = Given::of(&result);
         let kind = if succeeded == self.succeeded {
-            let gives = Given::of(&result);
             let names = self.gave.as_ref().map(|gave| gave.differing(&gives)).unwrap_or_default();
             let now = values_of(&names, &result);
             (!names.is_empty()).then_some(DivergenceKind::Values { names, now })
         } else {
             Some(DivergenceKind::Ending { error: error_of(&report.ending, &result) })
         };
-        kind.map(|kind| Divergence::of(session, self.session, self.requested, kind))
+        let changes = match (succeeded, had.or(self.gave.as_ref())) {
+            (true, Some(had)) => self.changes(had, &gives, &result),
+            (true, None) | (false, _) => Vec::new(),
+        };
+        let divergence = kind.map(|kind| Divergence::of(session, self.session, self.requested, kind));
+        Compared { divergence, changes, gives, succeeded }
     }
+
+    /// Whether it ran to its end the first time, and did not now.
+    pub fn fails_now(&self, compared: &Compared) -> bool {
+        self.succeeded && !compared.succeeded
+    }
+
+    fn changes(&self, had: &Given, gives: &Given, result: &EvalResult) -> Vec<ValueChange> {
+        let names: Vec<String> =
+            had.differing(gives).into_iter().filter(|name| gives.0.contains_key(name)).collect();
+        let mut now = values_of(&names, result);
+        let change = |name: String| ValueChange {
+            requested: self.requested,
+            now: now.remove(&name),
+            was: had.0.get(&name).and_then(|had| had.shown.clone()),
+            name,
+        };
+        names.into_iter().map(change).collect()
+    }
+}
+
+/// What came of a submission that ran again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// How that differs from its first run.
+    pub divergence: Option<Divergence>,
+    /// What of it is another than the session had.
+    pub changes: Vec<ValueChange>,
+    /// What it gave.
+    pub gives: Given,
+    succeeded: bool,
 }
 
 /// How many characters of a value a divergence has at most.
@@ -233,9 +286,24 @@ fn values_of(names: &[String], result: &EvalResult) -> BTreeMap<String, String> 
         .collect()
 }
 
-/// What a submission gave, by name, reduced to what it is compared by. Nothing here leaves the process.
+/// What a submission gave, by name, reduced to what it is compared by and how it begins. Nothing here leaves the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Given(BTreeMap<String, u64>);
+pub struct Given(BTreeMap<String, Gave>);
+
+impl Given {
+    /// Whether the value of an expression is among it.
+    pub fn has_last_value(&self) -> bool {
+        self.0.contains_key("it")
+    }
+}
+
+/// What a submission gave under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Gave {
+    digest: u64,
+    /// How the value begins, as it is printed.
+    shown: Option<String>,
+}
 
 impl Given {
     fn of(result: &EvalResult) -> Self {
@@ -247,16 +315,18 @@ impl Given {
             (value.as_deref().map(unnumbered), value_type.map(|text| unnumbered(text))).hash(&mut hasher);
             hasher.finish()
         };
-        let given = bindings
-            .chain(last.2.is_some().then_some(last))
-            .map(|(name, value, value_type)| (name.to_owned(), digest(value, value_type)));
+        let given = bindings.chain(last.2.is_some().then_some(last)).map(|(name, value, value_type)| {
+            let shown = value.as_deref().map(|value| beginning(value, VALUE_CHARACTERS));
+            (name.to_owned(), Gave { digest: digest(value, value_type), shown })
+        });
         Self(given.collect())
     }
 
     /// The names that have something else there, or nothing.
     fn differing(&self, other: &Self) -> Vec<String> {
         let names: std::collections::BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
-        let differ = |name: &&&String| self.0.get(**name) != other.0.get(**name);
+        let digest = |given: &Self, name: &String| given.0.get(name).map(|gave| gave.digest);
+        let differ = |name: &&&String| digest(self, name) != digest(other, name);
         names.iter().filter(differ).take(NAMES_KEPT).map(|name| (*name).clone()).collect()
     }
 }

@@ -146,11 +146,12 @@ impl Records {
                 self.references.clone_from(references);
                 self.note_environment();
             }
-            EventBody::WarmUpCompleted { runtime, diverged, replayed, .. } => {
+            EventBody::WarmUpCompleted { runtime, diverged, replayed, reload, .. } => {
                 self.runtime = event.metadata.environment.as_ref().map(|_| runtime.clone());
                 self.note_environment();
                 if let Some(environment) = self.known(event).filter(|_| *replayed > 0) {
-                    self.rebuilt(&environment, diverged);
+                    let in_place = reload.as_ref().and_then(|reload| reload.in_place.as_deref());
+                    self.rebuilt(&environment, diverged, in_place);
                 }
             }
             EventBody::SessionReset | EventBody::SessionHardReset => self.since = self.evals.len(),
@@ -225,6 +226,30 @@ impl Records {
         grounds.any(|ground| self.assess(ground, present) == Validity::Stale)
     }
 
+    /// How far what the session has of an eval still holds that this event accepted, and what it touched, where that can be told.
+    pub fn live(&self, requested: Seq, present: &Environment) -> Option<(Validity, Option<&[String]>)> {
+        let ground = self.ground(requested)?;
+        Some((self.assess(ground, present), ground.touched.as_deref()))
+    }
+
+    /// The names of what an eval touched, that this event accepted, and that is otherwise than what the session has of it is of.
+    pub fn changed(&self, requested: Seq, present: &Environment) -> Vec<String> {
+        let ground = self.ground(requested);
+        let recorded = ground.and_then(|ground| self.environments.get(ground.environment.as_ref()?));
+        let touched = ground.and_then(|ground| ground.touched.as_ref());
+        let (Some(recorded), Some(touched)) = (recorded, touched) else { return Vec::new() };
+        let is_other = |name: &&String| {
+            let of = |environment: &Environment| environment.references.get(*name).cloned();
+            !compare(of(present).as_ref(), of(recorded).as_ref()).is_valid()
+        };
+        touched.iter().filter(is_other).cloned().collect()
+    }
+
+    fn ground(&self, requested: Seq) -> Option<&Ground> {
+        let index = self.evals.binary_search_by_key(&requested, |record| record.requested).ok()?;
+        self.grounds.get(self.evals.get(index)?.live)
+    }
+
     fn assess(&self, ground: &Ground, present: &Environment) -> Validity {
         let recorded = ground.environment.as_ref().and_then(|name| self.environments.get(name));
         assess(present, recorded, ground.touched.as_deref())
@@ -237,8 +262,14 @@ impl Records {
         self.evals.push(Record { requested, ended: event.seq, said: ground, live: ground, is_replayed });
     }
 
-    /// What the session has is of the new environment; so is what was said of code that ran again, where that was the same again.
-    fn rebuilt(&mut self, environment: &EnvironmentFingerprint, diverged: &[Divergence]) {
+    /// What the session has is of the new environment; so is what was said of code that ran again, where that was the same again. Of a
+    /// reload in the worker that was there only what ran again (`in_place`), unless it failed: then the session has what it had.
+    fn rebuilt(
+        &mut self,
+        environment: &EnvironmentFingerprint,
+        diverged: &[Divergence],
+        in_place: Option<&[Seq]>,
+    ) {
         let own = diverged.iter().filter(|divergence| divergence.session.is_none());
         let diverged: BTreeMap<Seq, &DivergenceKind> =
             own.map(|divergence| (divergence.requested, &divergence.kind)).collect();
@@ -246,7 +277,10 @@ impl Records {
         for record in evals.iter_mut().skip(self.since) {
             let Some(ground) = self.grounds.get(record.said).cloned() else { continue };
             let ground = self.index_of(Ground { environment: Some(environment.clone()), ..ground });
+            let is_kept = in_place.is_some_and(|ran| record.is_replayed && !ran.contains(&record.requested));
             match diverged.get(&record.requested) {
+                _ if is_kept => {}
+                Some(DivergenceKind::Ending { error: Some(_) }) if in_place.is_some() => {}
                 None if record.is_replayed => (record.said, record.live) = (ground, ground),
                 // The session has nothing of what only looked.
                 None | Some(DivergenceKind::Ending { .. } | DivergenceKind::Values { .. }) => {
@@ -406,6 +440,7 @@ mod tests {
                 replayed,
                 diverged,
                 startup: None,
+                reload: None,
                 duration_ms: 1,
             });
         }

@@ -263,7 +263,7 @@ const fn starts(command: &SessionCommand) -> bool {
         | SessionCommand::Eval { .. }
         | SessionCommand::Work(_)
         | SessionCommand::Reset
-        | SessionCommand::Refresh => true,
+        | SessionCommand::Refresh { .. } => true,
         SessionCommand::Steer(_)
         | SessionCommand::Cancel { .. }
         | SessionCommand::Stop
@@ -286,7 +286,7 @@ const fn counts(command: &SessionCommand) -> bool {
         | SessionCommand::Work(_)
         | SessionCommand::Steer(_)
         | SessionCommand::Reset
-        | SessionCommand::Refresh
+        | SessionCommand::Refresh { .. }
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
@@ -309,7 +309,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
         | SessionCommand::Work(_)
         | SessionCommand::Steer(_)
         | SessionCommand::Reset
-        | SessionCommand::Refresh
+        | SessionCommand::Refresh { .. }
         | SessionCommand::HardReset
         | SessionCommand::Start
         | SessionCommand::Rename { .. }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::outcome::PutOut;
+use mainstay_model::reload::Whole;
 use mainstay_model::{Action, AgentNotice, Delta, Error, JobId, Notice, RunnerNotice, WorkerExit};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -18,11 +19,16 @@ use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
 use crate::validity::differs;
-use crate::warm_up::{FromWorker, WarmUp, exited};
+use crate::warm_up::{FromWorker, ReloadWanted, WarmUp, exited};
 use crate::worker::{Order, Worker, reset};
 
 impl SessionTask {
     pub(super) fn start_worker(&mut self, after: Duration) {
+        self.start_worker_for(after, None);
+    }
+
+    /// Starts a worker; where one was there that could not run again what depends on what has changed, `because` of this.
+    fn start_worker_for(&mut self, after: Duration, because: Option<Whole>) {
         self.drop_worker();
         let kind = self.session.kind.clone();
         let Some(factory) = self.shared.factories.iter().find(|factory| factory.serves(&kind)) else {
@@ -47,13 +53,25 @@ impl SessionTask {
             starts: Arc::clone(&self.shared.starts),
             breakers: Arc::clone(&self.shared.breakers),
             after,
-            inherited: self.session.inherited(),
-            definitions_since: self.session.definitions_since,
+            watch: self.shared.watch.clone(),
+            given: self.given.clone(),
+            because,
             up_to: self.session.last_seq,
             committed: self.visible.clone(),
             tell: self.worker_in.clone(),
         };
         self.worker = Some(Worker::start(warm_up));
+    }
+
+    /// Has the worker run again what depends on what has changed.
+    pub(super) fn reload(&mut self) {
+        let Some(Runner::Kernel(kernel)) = self.runner() else {
+            return self.start_worker_for(Duration::ZERO, Some(Whole::NoWorker));
+        };
+        let wanted = ReloadWanted { kernel, up_to: self.session.last_seq };
+        if !self.worker.as_ref().is_some_and(|worker| worker.reload(wanted)) {
+            self.start_worker_for(Duration::ZERO, Some(Whole::NoWorker));
+        }
     }
 
     /// Tells this task how far a start is. What it has no time for is said again soon.
@@ -116,6 +134,7 @@ impl SessionTask {
                     self.order(Order::Steer(queued.clone()));
                 }
             }
+            FromWorker::CannotReload(because) => self.start_worker_for(Duration::ZERO, Some(because)),
             FromWorker::WarmsUp(progress) => {
                 let (session, warm_ups) = (self.session.id, &self.shared.warm_ups);
                 if let Some(worker) = &mut self.worker {

@@ -130,6 +130,7 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::SessionImported { hash } => hash.to_string(),
         EventBody::SessionRenamed { name } => name.clone(),
         EventBody::WarmUpStarted { reason } => reason_name(*reason).to_owned(),
+        EventBody::WarmUpCompleted { diverged, reload: Some(reload), .. } => reload.line(diverged),
         EventBody::WarmUpCompleted { kernel, replayed, diverged, .. } => {
             let replayed = (*replayed > 0).then(|| format!("{replayed} replayed"));
             let diverged = diverged.iter().map(ToString::to_string);

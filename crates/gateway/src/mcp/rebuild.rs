@@ -97,7 +97,7 @@ impl Tool for HardResetFsiSession {
             };
         }
         let (action, body) = match keep {
-            true => (Action::Refresh, SessionCommand::Refresh),
+            true => (Action::Refresh, SessionCommand::Refresh { all: true }),
             false => (Action::HardReset, SessionCommand::HardReset),
         };
         let session = call.existing(reference, action).await?;

@@ -184,7 +184,7 @@ fn type_of(command: &SessionCommand) -> &'static str {
         SessionCommand::Answer { .. } | SessionCommand::Decline { .. } => "extension_ui_response",
         SessionCommand::Eval { .. }
         | SessionCommand::HardReset
-        | SessionCommand::Refresh
+        | SessionCommand::Refresh { .. }
         | SessionCommand::Start
         | SessionCommand::Stop
         | SessionCommand::Merge { .. }

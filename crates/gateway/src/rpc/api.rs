@@ -423,11 +423,15 @@ methods! {
         sent: Sent,
     } -> SessionView;
 
-    /// Runs a session's definitions again in a new worker, where what they rest on has changed. Nothing runs where nothing has, or
-    /// where something is gone. A session at rest takes in what has changed when it is next used.
+    /// Runs a session's definitions again, where what they rest on has changed: those that depend on scripts that changed in the worker
+    /// that is there, or where that cannot be, all in a new one. Nothing runs where nothing has changed, or where something is gone. A
+    /// session at rest takes in what has changed when it is next used.
     "session/refresh" RefreshSession {
         /// Its id, the end of it, or its name.
         session: String,
+        /// Run all of them in a new worker, also where nothing has changed.
+        #[serde(default)]
+        all: bool,
         /// Only say what it would be for.
         #[serde(default)]
         dry_run: bool,
@@ -896,9 +900,25 @@ pub struct Refreshed {
     pub gone: Vec<String>,
     /// Whether there is a reason for it.
     pub is_due: bool,
-    /// The event behind which the new worker comes up; none where none does.
+    /// What would run again, where that is only asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would: Option<WouldRun>,
+    /// The event behind which they run again; none where they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Seq>,
+}
+
+/// What a refresh would run again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WouldRun {
+    /// How many submissions.
+    pub count: u32,
+    /// How many a rebuilding runs.
+    pub of: u32,
+    /// Why a new worker would run them; without it the one that is there would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// A session that was read from a file.

@@ -12,6 +12,7 @@ use super::api::{
     ListEvents, ListHistory, ListLabels, ListSessions, ListTests, ListValues, MergeSession, Method, Nothing,
     RaiseAsk, RefreshSession, Refreshed, RemoveHistory, RenameSession, ResetSession, ReviewCode,
     ScaffoldTest, SearchEntries, Sent, SettleSession, StartSession, SteerSession, StopDaemon, StopSession,
+    WouldRun,
 };
 use super::codec::Request;
 use super::server::Daemon;
@@ -25,7 +26,7 @@ use crate::view::{
 };
 use futures::future::try_join_all;
 use mainstay_engine::query::{KernelQuery, SYMBOLS};
-use mainstay_engine::{Client, ExportPage, Merge, Outlook, WaitingAsk};
+use mainstay_engine::{Client, ExportPage, Merge, Outlook, Reloading, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
 use mainstay_model::exchange::{self, Header, SessionFile};
 use mainstay_model::search::Words;
@@ -296,7 +297,7 @@ impl Call<'_> {
     }
 
     async fn refresh(&self, refresh: RefreshSession) -> Result<Refreshed, Error> {
-        let RefreshSession { session: reference, dry_run, sent } = refresh;
+        let RefreshSession { session: reference, all, dry_run, sent } = refresh;
         let session = self.resolve(&reference).await?;
         let outlook = self.client.outlook(session).await?;
         let before = self.view(session).await?;
@@ -306,16 +307,29 @@ impl Call<'_> {
         };
         let (is_due, is_whole) = (outlook.is_due(), outlook.gone.is_empty());
         let (is_at_rest, last) = (before.state == SessionState::Uninitialized.name(), before.last_seq);
-        let wanted = !dry_run && (is_repeated || is_due && is_whole);
+        let wanted = !dry_run && (is_repeated || (is_due || all) && is_whole);
         let after = match wanted && !is_at_rest {
-            true => match self.submit(session, SessionCommand::Refresh, sent).await? {
+            true => match self.submit(session, SessionCommand::Refresh { all }, sent).await? {
                 Outcome::Done { response: Response::Recorded { seq } } => Some(seq),
                 other => return Err(unexpected(&other)),
             },
             false => wanted.then_some(last),
         };
+        let would = match dry_run && (is_due || all) && is_whole && !is_at_rest {
+            true => Some(self.would_run(session, all).await?),
+            false => None,
+        };
         let Outlook { changed, gone, .. } = outlook;
-        Ok(Refreshed { session: before, changed, gone, is_due, after })
+        Ok(Refreshed { session: before, changed, gone, is_due, would, after })
+    }
+
+    async fn would_run(&self, session: SessionId, all: bool) -> Result<WouldRun, Error> {
+        let Reloading { in_place, of } = self.client.reloading(session).await?;
+        Ok(match in_place {
+            Ok(_) if all => WouldRun { count: of, of, because: Some("all of it was asked for".to_owned()) },
+            Ok(part) => WouldRun { count: u32::try_from(part.len()).unwrap_or(of), of, because: None },
+            Err(why) => WouldRun { count: of, of, because: Some(why.to_string()) },
+        })
     }
 
     async fn status(&self) -> Result<DaemonStatus, Error> {

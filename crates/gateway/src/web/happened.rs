@@ -24,6 +24,10 @@ pub(super) fn tone_of(note: &Note) -> Tone {
 pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
     let plain = |text: String| Some((Tone::Plain, text));
     match body {
+        EventBody::WarmUpCompleted { diverged, reload: Some(reload), .. } => {
+            let tone = if diverged.is_empty() { Tone::Plain } else { Tone::Warning };
+            Some((tone, reload.line(diverged)))
+        }
         EventBody::WarmUpCompleted { kernel, runtime, replayed, diverged, .. } => {
             let ran = if *replayed == 0 { String::new() } else { format!("; {replayed} ran again") };
             let ready = format!("{kernel} on {runtime} is ready{ran}");

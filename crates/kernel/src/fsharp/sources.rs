@@ -93,6 +93,7 @@ const WORKER: &[SourceFile] = sources!["":
     "Displays.fs"
     "Sha256.fs"
     "Surroundings.fs"
+    "Descriptions.fs"
     "Bound.fs"
     "Interruption.fs"
     "SubmissionThread.fs"

@@ -286,6 +286,7 @@ fn warmed_up() -> EventBody {
             kind: DivergenceKind::Ending { error: Some("NU1101 no such package".to_owned()) },
         }],
         startup: None,
+        reload: None,
         duration_ms: 700,
     }
 }

@@ -222,6 +222,10 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionImported { .. } => (None, "read from a file".to_owned()),
         EventBody::SessionRenamed { name } => (None, format!("renamed to `{name}`")),
         EventBody::WarmUpStarted { reason } => (None, format!("warms up: {}", reason_words(*reason))),
+        EventBody::WarmUpCompleted { diverged, reload: Some(reload), .. } => {
+            let tone = if diverged.is_empty() { Tone::Good } else { Tone::Warning };
+            (Some(tone), reload.line(diverged))
+        }
         EventBody::WarmUpCompleted { kernel, replayed, diverged, duration_ms, .. } => {
             let tone = if diverged.is_empty() { Tone::Good } else { Tone::Warning };
             let diverged = divergence_words(diverged);
@@ -456,6 +460,7 @@ mod tests {
                     })
                     .collect(),
                 startup: None,
+                reload: None,
                 duration_ms: 1,
             })
         };

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use mainstay_gateway::rpc::api::{GetSession, RefreshSession, Refreshed};
+use mainstay_gateway::rpc::api::{GetSession, RefreshSession, Refreshed, WouldRun};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Divergence, Error, EventBody, Seq, Validity};
+use mainstay_model::{Divergence, Error, EventBody, Reload, Seq, Validity};
 
 use super::conditions::SentArgs;
 use super::events::for_each_event;
@@ -17,11 +17,12 @@ use crate::terminal::{Paint, Tone, note, printable};
 
 /// Runs a session's definitions again, where a library or a script that they use has changed.
 ///
-/// A new worker takes in what is there now and runs again what defined the session; what then has another value is named. Nothing
-/// runs where nothing has changed, or where something is gone.
+/// Where only scripts changed, what depends on them runs again in the worker that is there. Otherwise a new worker takes in what is
+/// there now and runs again what defined the session. What then has another value is named. Nothing runs where nothing has changed, or
+/// where something is gone.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mainstay session refresh\n  mainstay session refresh --dry-run lab   # what is out of date"
+    after_help = "Examples:\n  mainstay session refresh\n  mainstay session refresh --dry-run lab   # what is out of date, and what would run again"
 )]
 pub(super) struct Refresh {
     /// The session [default: the most recently active one of this folder]
@@ -30,6 +31,10 @@ pub(super) struct Refresh {
     /// Only show what is out of date
     #[arg(long)]
     dry_run: bool,
+
+    /// Run all of them in a new worker, also where nothing has changed
+    #[arg(long)]
+    all: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -41,9 +46,10 @@ pub(super) struct Refresh {
 
 impl Refresh {
     pub(super) async fn run(self, client: &Client) -> Result<ExitCode, Error> {
-        let Self { session, dry_run, json, sent } = self;
+        let Self { session, dry_run, all, json, sent } = self;
         let session = named(client, session).await?;
-        let refresh = RefreshSession { session: session.session.to_string(), dry_run, sent: sent.sent() };
+        let refresh =
+            RefreshSession { session: session.session.to_string(), all, dry_run, sent: sent.sent() };
         let refreshed = client.call(refresh).await?;
         let done = match refreshed.after {
             Some(after) => Some(rebuilding(client, &session, after).await?),
@@ -55,7 +61,10 @@ impl Refresh {
             if dry_run {
                 show_outdated(client, &session).await?;
             }
-            note(&reason(&refreshed));
+            note(&reason(&refreshed, all));
+            if let Some(would) = &refreshed.would {
+                note(&would_text(would));
+            }
             if let Some(done) = &done {
                 print!("{}", rebuilding_text(done, Paint::stdout()));
             }
@@ -69,6 +78,7 @@ impl Refresh {
 struct Rebuilding {
     replayed: u32,
     diverged: Vec<Divergence>,
+    reload: Option<Box<Reload>>,
     faulted: bool,
 }
 
@@ -76,15 +86,16 @@ struct Rebuilding {
 async fn rebuilding(client: &Client, session: &SessionView, after: Seq) -> Result<Rebuilding, Error> {
     let session = client.call(GetSession { session: session.session.to_string() }).await?;
     settle(client, session.clone()).await?;
-    let mut done = Rebuilding { replayed: 0, diverged: Vec::new(), faulted: false };
+    let mut done = Rebuilding { replayed: 0, diverged: Vec::new(), reload: None, faulted: false };
     let mut is_done = false;
     for_each_event(client, &session, after, |event| {
         if is_done {
             return;
         }
-        if let EventBody::WarmUpCompleted { replayed, diverged, .. } = &event.body {
+        if let EventBody::WarmUpCompleted { replayed, diverged, reload, .. } = &event.body {
             is_done = true;
             (done.replayed, done.diverged, done.faulted) = (*replayed, diverged.clone(), false);
+            done.reload.clone_from(reload);
         }
         done.faulted |= matches!(event.body, EventBody::SessionFaulted { .. });
     })
@@ -93,11 +104,15 @@ async fn rebuilding(client: &Client, session: &SessionView, after: Seq) -> Resul
 }
 
 fn rebuilding_text(done: &Rebuilding, paint: Paint) -> String {
-    let Rebuilding { replayed, diverged, faulted } = done;
+    let Rebuilding { replayed, diverged, reload, faulted } = done;
     if *faulted {
         let words = "the session did not come up again; `mainstay session show` says why\n";
         return paint.tone(Tone::Error, words);
     }
+    if let Some(reload) = reload {
+        return format!("{}\n", printable(&reload.line(diverged)));
+    }
+    // A session at rest took in what had changed when it was started.
     let mut text = format!("{replayed} submissions ran again");
     if diverged.is_empty() {
         return text + ", and gave the same\n";
@@ -109,8 +124,17 @@ fn rebuilding_text(done: &Rebuilding, paint: Paint) -> String {
     text
 }
 
-/// Why the definitions run again, or why not.
-pub(crate) fn reason(refreshed: &Refreshed) -> String {
+/// What would run again, and where.
+fn would_text(WouldRun { count, of, because }: &WouldRun) -> String {
+    let words = match because {
+        None => format!("{count} of {of} submissions would run again, in the worker that is there"),
+        Some(because) => format!("{count} of {of} submissions would run again, in a new worker: {because}"),
+    };
+    printable(&words).into_owned()
+}
+
+/// Why the definitions run again, or why not; `all` of them where that is wanted.
+pub(crate) fn reason(refreshed: &Refreshed, all: bool) -> String {
     let Refreshed { session, changed, gone, is_due, .. } = refreshed;
     let words = match (gone.as_slice(), changed.as_slice(), is_due) {
         ([_, ..], _, _) => {
@@ -119,6 +143,7 @@ pub(crate) fn reason(refreshed: &Refreshed) -> String {
         }
         ([], [_, ..], _) => format!("{} changed", changed.join(", ")),
         ([], [], true) => validity_words(session).unwrap_or_else(|| "something is out of date".to_owned()),
+        ([], [], false) if all => "nothing is out of date; all runs again".to_owned(),
         ([], [], false) => "nothing is out of date".to_owned(),
     };
     printable(&words).into_owned()
@@ -148,7 +173,7 @@ mod tests {
         };
         let diverged = vec![Divergence { requested: Seq(4), session: None, kind }];
         let told = |diverged, faulted| {
-            rebuilding_text(&Rebuilding { replayed: 3, diverged, faulted }, Paint::plain())
+            rebuilding_text(&Rebuilding { replayed: 3, diverged, reload: None, faulted }, Paint::plain())
         };
         insta::assert_snapshot!(told(diverged, false), @"
         3 submissions ran again

@@ -250,7 +250,7 @@ impl Watching {
         let outlook = self.client().outlook(session).await?;
         // Nothing runs where nothing would be brought up to date by it.
         match outlook.gone.is_empty() && outlook.is_due() {
-            true => self.submit(session, SessionCommand::Refresh).await,
+            true => self.submit(session, SessionCommand::Refresh { all: false }).await,
             false => Ok(()),
         }
     }

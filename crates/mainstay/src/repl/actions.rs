@@ -59,7 +59,7 @@ impl Repl {
             Command::Reset => self.reset(false).await?,
             Command::HardReset => self.reset(true).await?,
             Command::Rebuild { keep } => self.rebuild(keep).await?,
-            Command::Refresh => self.refresh().await?,
+            Command::Refresh { all } => self.refresh(all).await?,
             Command::Status => self.status().await?,
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
@@ -175,16 +175,13 @@ impl Repl {
         Ok(())
     }
 
-    async fn refresh(&mut self) -> Result<(), Error> {
+    async fn refresh(&mut self, all: bool) -> Result<(), Error> {
         let session = self.link.reference();
-        let refresh = RefreshSession { session, dry_run: false, sent: Sent::default() };
+        let refresh = RefreshSession { session, all, dry_run: false, sent: Sent::default() };
         let refreshed = self.link.client.call(refresh).await?;
-        note(&reason(&refreshed));
+        note(&reason(&refreshed, all));
         if refreshed.after.is_some() {
             self.settle().await?;
-            if self.link.session.rebuilt.is_none() {
-                note("what ran again gave the same");
-            }
         }
         Ok(())
     }

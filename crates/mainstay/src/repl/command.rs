@@ -68,7 +68,10 @@ pub(super) enum Command {
         keep: bool,
     },
     /// Run the definitions again against what is there now.
-    Refresh,
+    Refresh {
+        /// All of them, in a new worker.
+        all: bool,
+    },
     /// Show the session and the daemon.
     Status,
     /// Show the last events.
@@ -349,9 +352,17 @@ const TABLE: &[Entry] = &[
         },
     )
     .only(Known::ToFsharp),
-    entry(":refresh", &[], "", "run the definitions again where what they use has changed", |_| {
-        Some(Command::Refresh)
-    })
+    entry(
+        ":refresh",
+        &[],
+        "[all]",
+        "run again what uses what has changed; or all, in a new process",
+        |text| match text.trim() {
+            "" => Some(Command::Refresh { all: false }),
+            "all" => Some(Command::Refresh { all: true }),
+            _ => None,
+        },
+    )
     .only(Known::ToFsharp),
     entry(":transcript", &[], "[FROM]", "show what was said in the session, numbered", |text| {
         given(text).map_or(Some(1), |from| number(&from)).map(Command::Transcript)

@@ -354,9 +354,11 @@ impl Repl {
                     | EventBody::TranscriptCompacted(_)
                     | EventBody::EntryLabeled { .. }
             );
-            // That the definitions are other ones now is told.
-            let is_sound =
-                matches!(&event.body, EventBody::WarmUpCompleted { diverged, .. } if diverged.is_empty());
+            // That the definitions are other ones now is told, and what came of a reload.
+            let is_sound = matches!(
+                &event.body,
+                EventBody::WarmUpCompleted { diverged, reload: None, .. } if diverged.is_empty()
+            );
             if !is_ours && !is_sound {
                 self.hear(&event);
             }

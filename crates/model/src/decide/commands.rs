@@ -104,11 +104,15 @@ impl Draft<'_> {
                 self.effect(Effect::StartWorker { after: Duration::ZERO });
                 Response::Recorded { seq }
             }
-            SessionCommand::Refresh => {
+            SessionCommand::Refresh { all } => {
                 let reason = WarmUpReason::Refreshed;
                 let seq = self.record(metadata, EventBody::WarmUpStarted { reason });
-                self.effect(Effect::KillWorker);
-                self.effect(Effect::StartWorker { after: Duration::ZERO });
+                if all {
+                    self.effect(Effect::KillWorker);
+                    self.effect(Effect::StartWorker { after: Duration::ZERO });
+                } else {
+                    self.effect(Effect::Reload);
+                }
                 Response::Recorded { seq }
             }
             SessionCommand::Start => {

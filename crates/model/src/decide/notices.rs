@@ -15,8 +15,8 @@ use crate::state::SessionState;
 impl Draft<'_> {
     pub(super) fn notice(&mut self, notice: Notice) {
         match notice {
-            Notice::WarmedUp { runner, replayed, diverged, took } => {
-                if matches!(self.session.life, Life::WarmingUp { .. }) {
+            Notice::WarmedUp { runner, replayed, diverged, reload, took } => {
+                if let Life::WarmingUp { reason } = self.session.life {
                     let RunnerInfo { kernel, runtime, language, pid, references, startup } = runner;
                     let environment = match references {
                         Some(references) => self.rests_on(&runtime, Some(references)),
@@ -31,6 +31,7 @@ impl Draft<'_> {
                         replayed,
                         diverged,
                         startup,
+                        reload: (reason == WarmUpReason::Refreshed).then_some(reload),
                         duration_ms,
                     };
                     self.record(Metadata { environment, ..of(Source::Worker) }, body);

@@ -123,6 +123,7 @@ impl Step {
                 },
                 replayed: 0,
                 diverged: Vec::new(),
+                reload: Box::default(),
                 took: Duration::from_secs(1),
             },
             Self::WarmUpFailed => {
@@ -524,7 +525,9 @@ fn assert_fits(after: &Session, event: &Event) {
 }
 
 fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
-    let starts = |effect: &&Effect| matches!(effect, Effect::StartWorker { .. } | Effect::ResetWorker);
+    let starts = |effect: &&Effect| {
+        matches!(effect, Effect::StartWorker { .. } | Effect::ResetWorker | Effect::Reload)
+    };
     for effect in effects {
         match effect {
             Effect::Run { job, .. } | Effect::Work { job, .. } => {
@@ -536,7 +539,7 @@ fn assert_sensible(before: SessionState, after: &Session, effects: &[Effect]) {
                     after.running().is_some_and(|running| running.job == *job && running.cancel_requested)
                 );
             }
-            Effect::StartWorker { .. } | Effect::ResetWorker => {
+            Effect::StartWorker { .. } | Effect::ResetWorker | Effect::Reload => {
                 assert_eq!(after.state(), SessionState::WarmingUp)
             }
             Effect::Answer { ask, .. } => {

@@ -322,6 +322,7 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
                 replayed,
                 diverged,
                 startup: None,
+                reload: None,
                 duration_ms,
             }
         });
@@ -853,7 +854,7 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         4 => (any_text(), option::of(any_text())).prop_map(|(code, file)| SessionCommand::Eval { code, file, command_line: None, withheld: false, origin: None }),
         1 => option::weighted(0.3, any_command_id()).prop_map(|target| SessionCommand::Cancel { target }),
         1 => Just(SessionCommand::Reset),
-        1 => Just(SessionCommand::Refresh),
+        1 => any::<bool>().prop_map(|all| SessionCommand::Refresh { all }),
         1 => Just(SessionCommand::HardReset),
         1 => any_work().prop_map(SessionCommand::Work),
         1 => any_queued_prompt().prop_map(SessionCommand::Steer),

@@ -210,7 +210,10 @@ impl<'a> Watching<'a> {
         }
         let Connection { client, .. } = connect_or_start(self.home, "cli").await?;
         let session = self.session.session.to_string();
-        client.call(RefreshSession { session, dry_run: false, sent: Sent::default() }).await.map(drop)
+        client
+            .call(RefreshSession { session, all: false, dry_run: false, sent: Sent::default() })
+            .await
+            .map(drop)
     }
 
     /// What is built is loaded, and the session's definitions run again.
@@ -269,6 +272,7 @@ mod tests {
             replayed: 0,
             diverged: Vec::new(),
             startup: None,
+            reload: None,
             duration_ms: 1,
         };
         assert_eq!(due_after([changed.clone()]), Some(Due::Load));
