@@ -173,7 +173,7 @@ let describe (own: Names) (parse: string -> obj option) (nameOf: string -> strin
     let loaded = codes |> List.map (fun one -> LoadedScripts.paths (folderOf one.File) (Directives.find one.Code) |> List.map script)
     let scripts = scriptsOf (List.ofSeq read.Values)
     // What scripts define is known here, so what only computes can be told from the rest.
-    let names = own.With(read.Values |> Seq.map (fun script -> directive.Replace(script.Text, "")))
+    let names = own.With(read.Values |> Seq.map (fun script -> directive.Replace(script.Text, "")), scripts.Modules)
     let onceOfText (text: string, found: (string * Tree list) list option) =
         if Purity.usesLast text then Some "uses `it`"
         elif not (Purity.changesState names parse text) then None

@@ -15,6 +15,7 @@ let private elsewhere = Regex(@"^\s*#(?:load|r|use|I)\b", RegexOptions.Multiline
 /// What the code of one session has defined so far. It is read and added to by different threads, never at once.
 type Names() =
     let names = HashSet<string>()
+    let modules = HashSet<string>()
     let mutable hasOperators = false
     let mutable hasPatterns = false
     let mutable hasOthers = false
@@ -28,17 +29,21 @@ type Names() =
             elif name.StartsWith("(", System.StringComparison.Ordinal) then hasOperators <- true
             else names.Add(name.Trim '`') |> ignore
 
-    /// These and what some more code defines, as if the session had brought in nothing else.
-    member _.With(code: seq<string>) : Names =
+    /// These and what some more code defines, which is in these modules, as if the session had brought in nothing else.
+    member _.With(code: seq<string>, modulesOfCode: seq<string>) : Names =
         let more = Names()
-        more.TakeOver(names, hasOperators, hasPatterns)
+        more.TakeOver(names, hasOperators, hasPatterns, modulesOfCode)
         Seq.iter more.Learn code
         more
 
-    member private _.TakeOver(others: seq<string>, operators: bool, patterns: bool) =
+    member private _.TakeOver(others: seq<string>, operators: bool, patterns: bool, modulesOfOthers: seq<string>) =
         names.UnionWith others
         hasOperators <- operators
         hasPatterns <- patterns
+        modules.UnionWith modulesOfOthers
+
+    /// Whether this is known to be a module, of which a value can be read without running anything.
+    member _.IsModule(name: string) = modules.Contains name
 
     /// Whether the session has brought in what is not its own.
     member _.HasOthers = hasOthers

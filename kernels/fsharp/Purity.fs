@@ -168,6 +168,7 @@ let private isUse (parts: Tree list) =
 let private isPlainPath (own: Names) (path: string list) =
     match path with
     | [ _ ] -> true
+    | owner :: _ when own.IsModule owner -> true
     | "System" :: _ -> not (isRedefined own path)
     | owner :: _ -> (pureModules.Contains owner || staticMethods.ContainsKey owner) && not (isRedefined own path)
     | [] -> false
