@@ -329,6 +329,7 @@ mod tests {
     use crate::event::{Metadata, Source};
     use crate::fingerprint::CommandFingerprint;
     use crate::id::{CommandId, Position, SessionId};
+    use crate::reload::Reload;
 
     fn any_name() -> impl Strategy<Value = String> {
         select(vec!["a.dll", "b.dll", "c.fsx"]).prop_map(str::to_owned)
@@ -431,6 +432,11 @@ mod tests {
         }
 
         fn warm_up(&mut self, replayed: u32, diverged: Vec<Divergence>) {
+            self.reload(replayed, diverged, None);
+        }
+
+        fn reload(&mut self, replayed: u32, diverged: Vec<Divergence>, in_place: Option<Vec<Seq>>) {
+            let reload = in_place.map(|ran| Box::new(Reload { in_place: Some(ran), ..Reload::default() }));
             let (kernel, runtime) = ("F# 8.0".to_owned(), self.environment.runtime.clone());
             self.happens(EventBody::WarmUpCompleted {
                 kernel,
@@ -440,7 +446,7 @@ mod tests {
                 replayed,
                 diverged,
                 startup: None,
-                reload: None,
+                reload,
                 duration_ms: 1,
             });
         }
@@ -503,6 +509,31 @@ mod tests {
         assert_eq!(story.with("3", other), (Some(Validity::Stale), 3));
         story.happens(EventBody::SessionReset);
         assert_eq!(story.with("3", same), (Some(Validity::Stale), 0), "a reset has dropped it");
+    }
+
+    #[test]
+    fn of_a_reload_only_what_ran_again_and_did_not_fail_is_brought_up_to_date() {
+        let mut story = Story::begin();
+        story.loads("1");
+        let [ran, failed, left] = [(); 3].map(|()| story.eval(&["a.dll"], true));
+        let (_, looked) = story.eval(&["a.dll"], false);
+        story.loads("2");
+        let kind = DivergenceKind::Ending { error: Some("no".to_owned()) };
+        let diverged = vec![Divergence { requested: failed.0, session: None, kind }];
+        story.reload(2, diverged, Some(vec![ran.0, failed.0]));
+        assert_eq!(story.with("2", ran.1), (Some(Validity::Valid), 2));
+        assert_eq!([failed, left].map(|(_, ended)| story.with("2", ended).0), [Some(Validity::Stale); 2]);
+        assert_eq!(story.with("2", looked).0, Some(Validity::Stale), "it stands as it was said");
+        let present = story.environment.clone();
+        let live = |requested| story.records.live(requested, &present).map(|(validity, _)| validity);
+        assert_eq!(
+            [ran, left].map(|(requested, _)| live(requested)),
+            [Some(Validity::Valid), Some(Validity::Stale)]
+        );
+        assert_eq!(story.records.changed(left.0, &present), ["a.dll"]);
+        assert_eq!(story.records.changed(ran.0, &present), Vec::<String>::new());
+        story.reload(2, Vec::new(), Some(vec![failed.0, left.0]));
+        assert_eq!(story.with("2", left.1), (Some(Validity::Valid), 0));
     }
 
     #[test]

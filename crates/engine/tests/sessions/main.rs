@@ -24,6 +24,7 @@ mod losses;
 mod merges;
 mod once;
 mod rebuilds;
+mod reloads;
 mod repeats;
 mod resets;
 mod restarts;

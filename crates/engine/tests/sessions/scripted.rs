@@ -19,6 +19,7 @@
 //! | `tick` | changes the session's state, and gives as `tick` how often any worker ran it |
 //! | `refer PATH` | changes the session's state, and has the file as it is then |
 //! | `use NAME` | changes the session's state, and gives what it has of that file as `NAME` |
+//! | `load PATH` | as `refer`, of a script: it is loaded again when it runs again; fails where it says `broken` |
 //! | `again STATEMENT` | changes the session's state the first time, and does STATEMENT whenever it is run again |
 
 use std::collections::{BTreeMap, VecDeque};
@@ -29,10 +30,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::query::{Completeness, KernelAnswer, KernelQuery, Members, Review, Symbols, Tests};
 use mainstay_engine::runner::{
-    CompletionItem, Completions, Gathered, Kernel, ResourceUsage, Runner, RunnerFactory, RunnerSpec,
-    StartedRunner, Submission, Upcoming,
+    CodeText, CompletionItem, Completions, Gathered, Kernel, ResourceUsage, Runner, RunnerFactory,
+    RunnerSpec, StartedRunner, Submission, Upcoming,
 };
 use mainstay_model::decide::LastWords;
+use mainstay_model::reload::Description;
 use mainstay_model::{
     AskId, Binding, Blame, BuildReport, Bundle, CommMessage, Diagnostic, Display, Error, EvalResult,
     JobEnding, JobId, JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo,
@@ -312,6 +314,10 @@ impl Kernel for ScriptedRunner {
         self.expected.lock().unwrap().push(upcoming.into_iter().map(|one| one.code).collect());
     }
 
+    async fn describe(&self, codes: Vec<CodeText>) -> Result<Option<Vec<Description>>, Error> {
+        Ok(Some(codes.iter().map(|one| described(&one.code)).collect()))
+    }
+
     async fn build(&self, job: JobId) {
         let interrupted = Arc::new(Notify::new());
         self.current.lock().unwrap().push_back(Arc::clone(&interrupted));
@@ -566,6 +572,15 @@ impl Process {
                 report.references = Some(self.references.clone());
                 report.changes_state = true;
             }
+            "load" if std::fs::read_to_string(rest).unwrap() == "broken" => {
+                return Err(Diverted::Ends(JobEnding::Rejected));
+            }
+            "load" => {
+                let name = rest.rsplit('/').next().unwrap().to_owned();
+                report.result.touched = Some(vec![name]);
+                let refers = format!("refer {rest}");
+                return Box::pin(self.step(job, &refers, was_run, interrupted, report)).await;
+            }
             "use" => {
                 let (name, value) = (rest.to_owned(), self.files.get(rest).cloned());
                 let value_type = "string".to_owned();
@@ -612,6 +627,20 @@ impl Process {
             std::future::pending().await
         }
     }
+}
+
+/// What code would do when it ran again.
+fn described(code: &str) -> Description {
+    let mut description = Description::default();
+    for statement in code.lines() {
+        match statement.split_once(' ').unwrap_or((statement, "")) {
+            ("load", path) => description.loads.push(path.rsplit('/').next().unwrap().to_owned()),
+            ("use" | "define", name) => description.defines.push(name.to_owned()),
+            ("print" | "ask", _) => description.runs_once = Some("has effects".to_owned()),
+            _ => {}
+        }
+    }
+    description
 }
 
 fn raised(report: &mut JobReport) -> Diverted {
