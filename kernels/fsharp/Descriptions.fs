@@ -106,7 +106,10 @@ type private Scripts = { Modules: HashSet<string>; Inner: Given }
 let private openedBy (scripts: Scripts) (parts: Tree list) : Given =
     match Plain.namesIn parts with
     | first :: _ when scripts.Modules.Contains first -> scripts.Inner
-    | "System" :: _ as path -> ofNames (typesOf (String.concat "." path))
+    | "System" :: _ as path ->
+        match typesOf (String.concat "." path) with
+        | [] -> { nothing with HasOthers = true } // its assembly may not be loaded yet
+        | types -> ofNames types
     | _ -> { nothing with HasOthers = true }
 
 /// What a declaration gives; with what its modules hold, where those are opened.

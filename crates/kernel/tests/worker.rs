@@ -16,6 +16,9 @@ mod ahead;
 #[path = "worker/awaits.rs"]
 mod awaits;
 
+#[path = "worker/describing.rs"]
+mod describing;
+
 #[path = "worker/engines.rs"]
 mod engines;
 

@@ -778,7 +778,10 @@ fn the_prompt_tells_once_that_a_script_has_changed_and_refreshes() {
     terminal.enter(":transcript");
     terminal.wait_for("stale: something it used has changed since");
     terminal.enter(":refresh");
-    terminal.wait_for("gave another");
+    terminal.wait_for("1 of 2 submissions ran again: a is 22 (was 1)");
+    terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":refresh all");
+    terminal.wait_for("2 submissions ran again in a new worker: nothing gave another value");
     terminal.wait_for_last_line(PROMPT);
     terminal.enter("a");
     terminal.wait_for("val it: int = 22");

@@ -42,11 +42,15 @@ fn a_session_is_brought_up_to_date_where_settings_say_so() {
     write(&world, "tax.fsx", "let rate = 0.2");
     assert_eq!(world.eval("#load \"tax.fsx\"")["success"], true);
     assert_eq!(world.eval("let price = 100.0 * Tax.rate")["success"], true);
+    assert_eq!(world.eval("let other = 1")["success"], true);
+    let pid = world.worker_pid();
     let mut follower = world.follow(world.session()["lastSeq"].as_u64().unwrap());
     write(&world, "tax.fsx", "let rate = 0.3");
     follower.wait_until(|event| event["body"]["reason"] == "refreshed");
-    follower.wait_for("warmUpCompleted");
-    assert_eq!(world.eval("price")["value"], "30.0");
+    let told = follower.wait_for("warmUpCompleted")["body"]["reload"].clone();
+    assert_eq!(told["inPlace"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["changes"][0]["now"], "30.0", "{told}");
+    assert_eq!((world.eval("price")["value"].clone(), world.worker_pid()), ("30.0".into(), pid));
 }
 
 /// A session of a project that is built.

@@ -171,6 +171,10 @@ pub fn plan(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<
     }
     let runs_again = |candidate: &Candidate<'_>| part.binary_search(&candidate.requested).is_ok();
     let again: Vec<_> = candidates.iter().filter(|candidate| runs_again(candidate)).collect();
+    let loads = |name: &String| again.iter().any(|one| one.description.loads.contains(name));
+    if let Some(name) = changed.iter().find(|name| !loads(name)) {
+        return Err(Whole::NotLoaded { name: name.clone() });
+    }
     for Candidate { requested, description, .. } in &again {
         if let Some(reason) = description.runs_once.clone() {
             return Err(Whole::Once { requested: *requested, reason });
@@ -178,10 +182,6 @@ pub fn plan(candidates: &[Candidate<'_>], changed: &BTreeSet<String>) -> Result<
         if description.defines_others {
             return Err(Whole::Opens { requested: *requested });
         }
-    }
-    let loads = |name: &String| again.iter().any(|one| one.description.loads.contains(name));
-    if let Some(name) = changed.iter().find(|name| !loads(name)) {
-        return Err(Whole::NotLoaded { name: name.clone() });
     }
     check_meanings(candidates, runs_again)?;
     Ok(part)
