@@ -765,6 +765,25 @@ fn who_uses_a_session_hears_that_another_deleted_it() {
 }
 
 #[test]
+fn the_prompt_tells_what_a_reload_by_itself_gave_another_value() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[fsharp]\nwatch = \"reload\"\n").unwrap();
+    let script = |text: &str| std::fs::write(world.work().join("helpers.fsx"), text).unwrap();
+    script("let rate = 1");
+    let terminal = open(&world);
+    terminal.enter("#load \"helpers.fsx\"");
+    terminal.wait_for("val rate: int");
+    terminal.enter("let a = Helpers.rate");
+    terminal.wait_for("val a: int = 1");
+    terminal.enter("let other = 5");
+    terminal.wait_for("val other: int = 5");
+    script("let rate = 22");
+    terminal.wait_for("2 of 3 submissions ran again: a is 22 (was 1)");
+    terminal.enter(":quit");
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
 fn the_prompt_tells_once_that_a_script_has_changed_and_refreshes() {
     let world = World::new();
     let script = |text: &str| std::fs::write(world.work().join("helpers.fsx"), text).unwrap();
