@@ -83,7 +83,7 @@ mod tests {
           :reset                                    drop the session's definitions
           :hard-reset                               drop them, and begin in a new process
           :rebuild                                  build the session's project, and begin afresh with it
-          :refresh                                  run the definitions again where what they use has changed
+          :refresh [all]                            run again what uses what has changed; or all, in a new process
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
           :compact SUMMARY [--before N]             have a summary stand for what was said, or for what was said before entry N
