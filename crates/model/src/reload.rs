@@ -551,6 +551,21 @@ mod tests {
     }
 
     #[test]
+    fn the_shape_of_a_reload() {
+        let change = ValueChange {
+            requested: Seq(5),
+            name: "p".to_owned(),
+            now: Some("2".to_owned()),
+            was: Some("1".to_owned()),
+        };
+        let reload =
+            Reload { in_place: Some(vec![Seq(3)]), of: 4, changes: vec![change], ..Reload::default() };
+        let written = r#"{"inPlace":[3],"of":4,"changes":[{"requested":5,"name":"p","now":"2","was":"1"}]}"#;
+        assert_eq!(serde_json::to_string(&reload).unwrap(), written);
+        assert_eq!(serde_json::from_str::<Reload>(written).unwrap(), reload);
+    }
+
+    #[test]
     fn a_line_says_what_gave_another_value() {
         let change = |name: &str, now: Option<&str>, was: Option<&str>| ValueChange {
             requested: Seq(5),
