@@ -165,6 +165,77 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
     assert_eq!(own.value(&ids), true);
 }
 
+/// Morphs trees into each other, with a fixed sequence of random numbers, and says which did not become what they should.
+const MORPHS: &str = r#"async () => {
+    const { morph } = await import(document.querySelector('script[src]').src.replace(/[^/]*$/, 'live.js'));
+    let seed = 7;
+    const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+    const tree = (depth) => {
+        const names = ['p', 'div', 'span', 'ul', 'input', 'textarea', 'details'];
+        const element = document.createElement(names[random(names.length)]);
+        for (const name of ['class', 'title', 'hidden']) if (random(2)) element.setAttribute(name, random(3));
+        const ids = new Set();
+        for (let count = depth ? random(5) : 0; count && element.localName !== 'input'; count--) {
+            if (random(3) === 0) { element.append(`text ${random(5)}`); continue; }
+            const child = tree(depth - 1);
+            const id = `id${depth}-${random(6)}`;
+            if (random(2) && !ids.has(id)) { ids.add(id); child.id = id; }
+            element.append(child);
+        }
+        element.normalize();
+        return element;
+    };
+    const wrong = [];
+    for (let round = 0; round < 2000; round++) {
+        const holder = document.createElement('div');
+        const [old, fresh] = [tree(4), tree(4)];
+        holder.append(old);
+        const wanted = fresh.cloneNode(true);
+        morph(old, fresh);
+        if (!holder.firstChild.isEqualNode(wanted)) wrong.push([holder.innerHTML, wanted.outerHTML]);
+    }
+    return wrong.slice(0, 3);
+}"#;
+/// Puts in all that a morph must leave alone, and morphs what is around it.
+const KEEPS: &str = r#"async () => {
+    const { morph } = await import(document.querySelector('script[src]').src.replace(/[^/]*$/, 'live.js'));
+    const holder = document.createElement('div');
+    holder.innerHTML = `<div id="kept"><p>one</p><textarea id="field">first</textarea>
+        <div id="scrolls"><p>high</p></div><details data-preserve-attr="open"><summary>s</summary>t</details>
+        <iframe id="frame" srcdoc="x"></iframe></div>`;
+    document.body.append(holder);
+    const [old, field, scrolls, frame] = ['kept', 'field', 'scrolls', 'frame'].map((id) => document.getElementById(id));
+    const details = holder.querySelector('details');
+    field.focus();
+    field.value = 'typed by hand';
+    field.setSelectionRange(2, 5);
+    Object.assign(scrolls.style, { height: '2rem', overflow: 'auto' });
+    scrolls.firstChild.style.height = '20rem';
+    scrolls.scrollTop = 40;
+    details.open = true;
+    const inside = frame.contentWindow;
+    const fresh = document.createElement('template');
+    fresh.innerHTML = old.outerHTML.replace('<p>one</p>', '<h2>a new head</h2><p class="other">two</p><ul><li>x</li></ul>').replace(' open=""', '').replace('first', 'second');
+    morph(old, fresh.content.firstElementChild);
+    const is = {
+        text: old.querySelector('p').textContent, head: old.querySelector('h2').textContent, value: field.value, focus: document.activeElement === field,
+        selection: [field.selectionStart, field.selectionEnd], scroll: scrolls.scrollTop, open: details.open && details.isConnected,
+        frame: frame.contentWindow === inside && frame.isConnected };
+    holder.remove();
+    return is;
+}"#;
+
+#[test]
+fn a_morph_changes_what_is_other_and_keeps_what_the_browser_and_its_user_did() {
+    let (site, browser) = (Site::new(), Browser::start());
+    let tab = browser.tab();
+    tab.go(&site.link(None));
+    assert_eq!(tab.value(&format!("({MORPHS})()")), json!([]));
+    let kept = json!({ "text": "two", "head": "a new head", "value": "typed by hand", "focus": true, "selection": [2, 5], "scroll": 40,
+        "open": true, "frame": true });
+    assert_eq!(tab.value(&format!("({KEEPS})()")), kept);
+}
+
 #[test]
 fn what_is_typed_is_completed_and_checked() {
     let (site, browser) = (Site::new(), Browser::start());

@@ -3,18 +3,14 @@
 use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::{DATASTAR, ICON, SCRIPT, STYLE};
+use super::assets::{ICON, SCRIPT, STYLE};
 
-/// A screen of its own; `stream` is where what changes comes from, which no one but us has written.
+/// A screen of its own; `stream` is where its changes come from.
 pub(super) fn screen(title: &str, stream: &str, body: &Markup) -> Html<String> {
-    // A connection that ends is begun again, also after a long while, and goes on from the last id.
-    let follow = format!(
-        "@get('{stream}', {{retry: 'always', retryInterval: 300, retryMaxWait: 3000, retryMaxCount: 1000000000}})"
-    );
     document(
         title,
         &html! {
-            div id="follow" data-init=(follow) {}
+            div id="follow" data-follow=(stream) {}
             p id="away" role="status" hidden { "Mainstay is away. This page goes on once it is back." }
             (body)
         },
@@ -37,7 +33,6 @@ fn document(title: &str, body: &Markup) -> Html<String> {
                 title { (title) " · Mainstay" }
                 link rel="icon" href=(ICON.address());
                 link rel="stylesheet" href=(STYLE.address());
-                script type="module" src=(DATASTAR.address()) {}
                 script type="module" src=(SCRIPT.address()) {}
             }
             body {

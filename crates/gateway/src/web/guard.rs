@@ -15,8 +15,8 @@ use crate::http::status_of;
 use crate::rpc::server::Daemon;
 use crate::view::ErrorView;
 
-/// What a page may load and do. Datastar makes functions of its attributes' expressions (`unsafe-eval`); all of those are ours.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self'; img-src 'self' data:; \
+/// What a page may load and do.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Says to the browser what the page may do, and not to keep what is shown, but for what its own name says will never change.

@@ -72,7 +72,7 @@ fn earlier(session: SessionId, from: u64) -> Markup {
     html! {
         p #earlier {
             @if from > 0 {
-                button.quiet type="button" data-on:click={ "@get('/ui/sessions/" (session) "/inherited?before=" (from) "')" } { "Show earlier cells" }
+                button.quiet type="button" data-get={ "/ui/sessions/" (session) "/inherited?before=" (from) } { "Show earlier cells" }
             }
         }
     }

@@ -1,8 +1,9 @@
-//! The page at `/ui`: HTML from the server, which Datastar keeps up to date. Source: seed 000, "The Tao of Datastar".
+//! The page at `/ui`: HTML from the server, which patches from the server keep up to date (`assets/live.js`). Source: seed 000, "The Tao of
+//! Datastar".
 //!
 //! [`sessions`] and [`session`] are its two screens, [`search`] and [`health`] two more. [`page`] folds a session's events to cells ([`growing`]), [`cell`]
 //! writes them ([`display`] what code shows, [`plot`] the charts among it), [`stream`] sends what changes ([`patch`]). What people do goes to the HTTP API, from `assets/page.js`; [`editor`] only
-//! reads. No text that someone said is ever part of a script, or of an expression of Datastar's.
+//! reads. No text that someone said is ever part of a script.
 
 mod agent;
 mod assets;

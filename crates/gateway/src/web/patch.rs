@@ -1,4 +1,5 @@
-//! What is sent to a page that is open: Datastar's events `datastar-patch-elements`, each of which may come twice and change nothing then.
+//! What is sent to a page that is open: events `datastar-patch-elements`, each of which may come twice and change nothing then.
+//! `assets/live.js` applies them.
 //! Source: data-star.dev, "SSE events". The official crate would bring the same few lines, and another version of axum's traits with them.
 
 use std::fmt::Write;

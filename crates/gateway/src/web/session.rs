@@ -79,7 +79,7 @@ fn more(session: SessionId, first: Option<Seq>) -> Markup {
     html! {
         p #older {
             @if let Some(first) = first {
-                button.quiet type="button" data-on:click={ "@get('/ui/sessions/" (session) "/older?before=" (first) "')" } { "Show older cells" }
+                button.quiet type="button" data-get={ "/ui/sessions/" (session) "/older?before=" (first) } { "Show older cells" }
             }
         }
     }

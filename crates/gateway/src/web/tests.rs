@@ -187,7 +187,7 @@ impl Element {
         }
     }
 
-    /// As Datastar does it.
+    /// As `assets/live.js` does it.
     fn apply(&mut self, patch: &Patch) {
         match patch {
             Patch::Morph(html) => {

@@ -1,5 +1,7 @@
-// What the page does beside what Datastar does: keys, the editor, and the commands, which go to the HTTP API. Text that someone said is only
+// What the page does: keys, the editor, and the commands, which go to the HTTP API. What changes comes by live.js. Text that someone said is only
 // ever set as text; the HTML that is taken over is the server's own.
+
+import { follow, patch } from "./live.js";
 
 const main = document.getElementById("main");
 const session = main?.dataset.session;
@@ -7,7 +9,7 @@ const code = document.getElementById("code");
 const completions = document.getElementById("completions");
 const problems = document.getElementById("problems");
 
-// Moments, in a shadow of their own: what Datastar morphs is the attribute.
+// Moments, in a shadow of their own: what a patch morphs is the attribute.
 customElements.define("m-time", class extends HTMLElement {
   static observedAttributes = ["datetime"];
   static all = new Set();
@@ -40,12 +42,23 @@ function ago(seconds) {
 setInterval(() => customElements.get("m-time").all.forEach((moment) => moment.write()), 10_000);
 
 // Whether the daemon is there, as the page's stream tells.
-document.addEventListener("datastar-fetch", ({ detail }) => {
-  const away = document.getElementById("away");
-  if (detail.el?.id !== "follow" || !away) return;
-  if (detail.type === "retrying" || detail.type === "error") away.hidden = false;
-  else if (detail.type.startsWith("datastar-patch")) away.hidden = true;
-});
+const stream = document.getElementById("follow")?.dataset.follow;
+if (stream) {
+  follow(stream, {
+    request: fetch,
+    heard: (isThere) => (document.getElementById("away").hidden = isThere),
+    refused: () => location.reload(),
+  });
+}
+
+// Shows what a button says is there: older cells.
+async function show(button) {
+  button.disabled = true;
+  const answer = await fetch(button.dataset.get).catch(() => null);
+  if (answer?.ok) return patch(answer);
+  button.disabled = false;
+  tell("This cannot be shown now.");
+}
 
 // Commands.
 
@@ -232,6 +245,8 @@ document.addEventListener("change", ({ target }) => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-do]");
   if (button) actions[button.dataset.do]?.(button);
+  const more = event.target.closest("[data-get]");
+  if (more) show(more);
   const place = event.target.closest("#problems .place");
   if (place) putCursor(+place.dataset.line, +place.dataset.column);
   const option = event.target.closest("#completions [role=option]");
