@@ -1,17 +1,20 @@
-//! How a browser is let in: a link that works once gives it a cookie, and the cookie stands for the principal that asked for the link.
+//! How a browser is let in: a link that works once gives it a secret, and the secret stands for the principal that asked for the link.
 //!
-//! A cookie says whom it stands for and until when, sealed with a key that is made of the daemon's token: it outlives the daemon, nothing
-//! of it is stored, and another token makes all of them void.
+//! The page keeps the secret in the storage of its origin and sends it as a bearer token (`web/assets/origin.js`). No cookie is set or read:
+//! browsers send cookies to every port of a host. A secret says whom it stands for and until when, sealed with a key that is made of the
+//! daemon's token: it outlives the daemon, nothing of it is stored here, and another token makes all of them void.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::{Query, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use mainstay_model::{Access, Error, Principal, Timestamp};
 use serde::Deserialize;
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::http::Problem;
@@ -23,7 +26,7 @@ const LINK_LIFE: Duration = Duration::from_secs(60);
 /// Links of one principal that wait to be used; then its oldest is void.
 const LINKS: usize = 10;
 /// What the key is for, so that it is no other's.
-const PURPOSE: &str = "mainstay 2026-11 cookie of a browser";
+const PURPOSE: &str = "mainstay 2026-11 secret of a browser";
 
 /// Links that were not used yet.
 #[derive(Default)]
@@ -57,79 +60,33 @@ impl Links {
     }
 }
 
-/// The address that lets a browser in, once.
+/// The address that lets a browser in, once. Its code stands in the fragment, which browsers send to nobody; the page redeems it and takes it
+/// off the address.
 pub(crate) fn link(daemon: &Daemon, principal: Principal, to: &str) -> String {
     let code = daemon.http.links.issue(principal);
-    let to: String = form_urlencoded::byte_serialize(to.as_bytes()).collect();
-    format!("http://127.0.0.1:{}/ui/enter?code={code}&to={to}", daemon.port)
+    format!("http://127.0.0.1:{}{to}#enter={code}", daemon.port)
 }
 
-/// What a link says.
+/// What the page sends to be let in.
 #[derive(Deserialize)]
 pub(crate) struct Entrance {
-    #[serde(default)]
     code: String,
-    #[serde(default)]
-    to: String,
 }
 
-/// Lets a browser in. Who only looks what would be answered uses nothing up.
-pub(crate) async fn enter(
-    method: Method,
-    State(daemon): State<Daemon>,
-    Query(entrance): Query<Entrance>,
-) -> Response {
-    if method != Method::GET {
-        return StatusCode::METHOD_NOT_ALLOWED.into_response();
-    }
+/// Lets a browser in: redeems the code of a link for a secret.
+pub(crate) async fn enter(State(daemon): State<Daemon>, Json(entrance): Json<Entrance>) -> Response {
     let Some(principal) = daemon.http.links.redeem(&entrance.code) else {
         return Problem::from(Error::Unauthorized).into_response();
     };
     let life = Duration::from_millis(daemon.engine.limits().browser_ms);
     let until = Timestamp::now().as_second().saturating_add_unsigned(life.as_secs());
-    let sealed = seal(&daemon.tokens, &principal, until);
-    let cookie = format!(
-        "{}={sealed}; Path=/; Max-Age={}; HttpOnly; SameSite=Strict",
-        name(daemon.port),
-        life.as_secs()
-    );
-    // Nowhere but on the page.
-    let to = if entrance.to.starts_with("/ui") { entrance.to.as_str() } else { "/ui" };
-    let mut headers = HeaderMap::new();
-    for (name, value) in [
-        (header::SET_COOKIE, cookie.as_str()),
-        (header::LOCATION, to),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ] {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(name, value);
-        }
-    }
-    (StatusCode::SEE_OTHER, headers).into_response()
+    let secret = seal(&daemon.tokens, &principal, until);
+    ([(header::CACHE_CONTROL, "no-store")], Json(json!({ "secret": secret }))).into_response()
 }
 
-/// Whom a request's cookie stands for. What changes something must come from a page of this machine: a cookie comes along by itself.
-pub(crate) fn access_of(tokens: &Tokens, headers: &HeaderMap, port: u16, is_safe: bool) -> Option<Access> {
-    let is_ours = || {
-        let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
-        headers.contains_key(header::ORIGIN) || site == Some("same-origin")
-    };
-    if !is_safe && !is_ours() {
-        return None;
-    }
-    let name = name(port);
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut values = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| {
-        let (key, value) = cookie.trim().split_once('=')?;
-        (key == name).then_some(value)
-    });
-    values.find_map(|sealed| open(tokens, sealed, Timestamp::now().as_second()))
-}
-
-/// Cookies know no ports: the daemons of one machine tell theirs apart by name.
-fn name(port: u16) -> String {
-    format!("mainstay_{port}")
+/// Whom a browser's secret stands for.
+pub(crate) fn access_of(tokens: &Tokens, secret: &str) -> Option<Access> {
+    open(tokens, secret, Timestamp::now().as_second())
 }
 
 fn seal(tokens: &Tokens, principal: &Principal, until: i64) -> String {
@@ -138,7 +95,7 @@ fn seal(tokens: &Tokens, principal: &Principal, until: i64) -> String {
     format!("{said}.{}", mac.to_hex())
 }
 
-/// Whom a sealed cookie stands for, where it is whole and not too old.
+/// Whom a sealed secret stands for, where it is whole and not too old.
 fn open(tokens: &Tokens, sealed: &str, now: i64) -> Option<Access> {
     let (said, mac) = sealed.rsplit_once('.')?;
     // Equal in a time that does not depend on where they differ.
@@ -182,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_stands_for_its_principal_as_long_as_it_and_the_token_last() {
+    fn a_secret_stands_for_its_principal_as_long_as_it_and_the_token_last() {
         let tokens = tokens("secret");
         for access in [Access::local(), ada()] {
             let sealed = seal(&tokens, &access.principal, 100);
@@ -216,20 +173,5 @@ mod tests {
         assert_eq!(links.redeem(&codes[0]), None, "her oldest made room");
         assert_eq!(links.redeem(&codes[LINKS]), Some(hers));
         assert_eq!(links.redeem(&first), Some(Principal::local()));
-    }
-
-    #[test]
-    fn what_changes_something_comes_from_a_page_of_this_machine() {
-        let tokens = tokens("secret");
-        let mut headers = HeaderMap::new();
-        let cookie = format!("other=1; mainstay_1={}", seal(&tokens, &Principal::local(), i64::MAX));
-        headers.insert(header::COOKIE, cookie.parse().unwrap());
-        assert_eq!(access_of(&tokens, &headers, 1, true), Some(Access::local()));
-        assert_eq!(access_of(&tokens, &headers, 2, true), None, "it is another daemon's");
-        assert_eq!(access_of(&tokens, &headers, 1, false), None);
-        headers.insert("sec-fetch-site", HeaderValue::from_static("cross-site"));
-        assert_eq!(access_of(&tokens, &headers, 1, false), None);
-        headers.insert("sec-fetch-site", HeaderValue::from_static("same-origin"));
-        assert_eq!(access_of(&tokens, &headers, 1, false), Some(Access::local()));
     }
 }

@@ -1,8 +1,8 @@
 //! The loopback port: who may come in, and where each path leads.
 //!
 //! Every request must name this machine in Host (a page that resolves its own name to 127.0.0.1 does not), must come from no
-//! page or one of this machine's (Origin), and must show the token. `/health` alone needs no token: it says only that
-//! something lives.
+//! page or one of this machine's (Origin), and must show the token. `/health` needs no token: it says only that
+//! something lives. Nor does what a browser loads before it can show one (`web::public_routes`): it is the same for everybody.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,7 +13,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use futures::StreamExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
@@ -84,7 +84,8 @@ fn router(daemon: Daemon) -> Router {
         .layer(from_fn_with_state(daemon.clone(), require_token));
     let all = Router::new()
         .route("/health", get(health))
-        .route("/ui/enter", get(browser::enter).with_state(daemon.clone()))
+        .route("/ui/enter", post(browser::enter).with_state(daemon.clone()))
+        .merge(crate::web::public_routes())
         .merge(guarded);
     local_only(all, daemon.port)
 }
@@ -114,12 +115,10 @@ async fn require_local(State(port): State<u16>, request: Request, next: Next) ->
 }
 
 async fn require_token(State(daemon): State<Daemon>, mut request: Request, next: Next) -> Response {
-    let of_token = shown(&request).and_then(|token| daemon.tokens.access_of(&token));
-    let of_cookie = || {
-        let (headers, is_safe) = (request.headers(), request.method().is_safe());
-        browser::access_of(&daemon.tokens, headers, daemon.port, is_safe)
-    };
-    match of_token.or_else(of_cookie) {
+    let shown = shown(&request);
+    let of_secret = |shown: &String| browser::access_of(&daemon.tokens, shown);
+    let access = shown.as_ref().and_then(|token| daemon.tokens.access_of(token).or_else(|| of_secret(token)));
+    match access {
         Some(access) => {
             request.extensions_mut().insert(access);
             // Other streams have no end of their own; what the daemon waits for are answers.
@@ -130,10 +129,23 @@ async fn require_token(State(daemon): State<Daemon>, mut request: Request, next:
                 None => response,
             }
         }
-        // A person who comes by a bookmark reads no JSON.
-        None if request.uri().path().starts_with("/ui") => web::refused(Error::Unauthorized),
+        // A browser shows no token when it opens an address. What it is given then does, and has nothing in it.
+        None if shown.is_none() && is_visit(&request) => web::shell(),
         None => Problem::from(Error::Unauthorized).into_response(),
     }
+}
+
+/// Whether a browser opens an address of the page.
+fn is_visit(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_page = path == "/ui" || path.starts_with("/ui/");
+    is_page && request.method() == Method::GET && takes_html(request.headers())
+}
+
+/// Whether HTML is what someone asks for, as browsers do for people.
+fn takes_html(headers: &HeaderMap) -> bool {
+    let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|accept| accept.to_str().ok());
+    accepted.any(|accept| accept.to_ascii_lowercase().contains("text/html"))
 }
 
 /// The token that a request shows: in its header; in its address where it opens a WebSocket, since many clients of those can give no header.

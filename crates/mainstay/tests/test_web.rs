@@ -11,8 +11,10 @@ mod support;
 #[allow(dead_code, reason = "what the prompt's tests use")]
 mod terminal;
 
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use agents::Agents;
 use agents::model::{Step, call, say};
@@ -236,6 +238,81 @@ fn a_morph_changes_what_is_other_and_keeps_what_the_browser_and_its_user_did() {
     assert_eq!(tab.value(&format!("({KEEPS})()")), kept);
 }
 
+/// A server of somebody else's on this machine: what is asked of it, as it comes.
+fn other_server() -> (u16, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, heard) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(String::new())));
+    let hears = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { break };
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while let Some(Ok(line)) =
+                lines.next().filter(|line| line.as_ref().is_ok_and(|line| !line.is_empty()))
+            {
+                writeln!(hears.lock().unwrap(), "{line}").unwrap();
+            }
+            let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n<!doctype html><p id=other>other";
+            stream.write_all(answer.as_bytes()).ok();
+        }
+    });
+    (port, heard)
+}
+
+#[test]
+fn a_server_on_another_port_sees_nothing_that_lets_it_in() {
+    let (site, browser) = (Site::new(), Browser::start());
+    site.world.eval("0");
+    let id = site.world.session()["session"].as_str().unwrap().to_owned();
+    let tab = site.opened(&browser, &id);
+    let own = format!("http://127.0.0.1:{}/ui/sessions/{id}", site.port);
+    assert_eq!(tab.value("location.href"), own, "the code is not in the address any more");
+    assert_eq!(tab.value("document.cookie"), "");
+
+    let (port, heard) = other_server();
+    let other = format!("http://127.0.0.1:{port}/");
+    tab.value(&format!(
+        "void fetch('{other}asked', {{ mode: 'no-cors', credentials: 'include' }}).catch(() => 0)"
+    ));
+    tab.go(&other);
+    tab.until("document.querySelector('#other')");
+    assert_eq!(tab.value("Object.keys(localStorage).length + document.cookie + document.referrer"), "0");
+    // It can neither ask nor frame the daemon's page from there.
+    let asks =
+        format!("fetch('{own}', {{ credentials: 'include' }}).then(() => 'answered', () => 'refused')");
+    assert_eq!(tab.value(&asks), "refused");
+    let heard = heard.lock().unwrap().clone();
+    assert!(heard.contains("GET / HTTP/1.1"), "{heard}");
+    // Nothing that could be sent on to the daemon is among it; the browser names only its own address to it.
+    let sent: Vec<String> = heard
+        .lines()
+        .filter(|line| {
+            ["cookie", "authorization", "referer"].iter().any(|name| line.to_lowercase().starts_with(name))
+        })
+        .filter(|line| !line.ends_with(&other))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(sent, Vec::<String>::new());
+
+    // The browser itself is in: by the address alone, after a reload, in another tab, and when it comes back.
+    tab.go(&own);
+    tab.until("document.querySelector('#code')");
+    tab.value("void location.reload()");
+    tab.until("document.querySelector('#code') && document.querySelector('#head .state')");
+    let second = tab.beside();
+    second.go(&format!("http://127.0.0.1:{}/ui", site.port));
+    second.until("document.querySelector('#sessions li a')");
+    second.click("#sessions li a");
+    second.until("document.querySelector('#code')");
+    second.value("history.back()");
+    second.until("document.querySelector('#sessions li a')");
+    // One that was not let in is told how to be.
+    let stranger = browser.tab();
+    stranger.go(&own);
+    stranger.until("document.querySelector('#main').innerText.includes('mainstay web')");
+    assert_eq!(stranger.barriers(), Vec::<String>::new());
+}
+
 #[test]
 fn what_is_typed_is_completed_and_checked() {
     let (site, browser) = (Site::new(), Browser::start());
@@ -370,7 +447,7 @@ fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothi
     tab.runs(PYTHON_INTRUDES);
     tab.until("document.querySelectorAll('.cell.eval .state.ok').length === 8");
     tab.until("heard.includes('height')");
-    assert_eq!(tab.value("heard.every(said => said === 'height')"), true);
+    assert_eq!(tab.value("heard.every(said => said === 'height' || said === 'ready')"), true);
     assert!(!tab.value("document.title").as_str().unwrap().contains("taken"));
     let last = format!("{LAST}.querySelector('iframe')");
     assert_eq!(tab.value(&format!("{last}.contentDocument")), serde_json::Value::Null);
@@ -470,7 +547,7 @@ fn a_fork_shows_what_it_began_with_page_by_page_and_forks_there() {
     tab.pictured("inherited");
     tab.click("[data-do=fork]");
     tab.until("document.querySelectorAll('#inherited-cells .cell').length === 4");
-    let frame = tab.value("document.querySelector('#inherited-cells iframe').src");
+    let frame = tab.value("document.querySelector('#inherited-cells iframe').dataset.shows");
     assert!(frame.as_str().unwrap().ends_with("/entries/1/html"), "{frame}");
     assert_eq!(tab.problems(), Vec::<String>::new());
 }

@@ -105,12 +105,11 @@ pub(super) fn document() -> Value {
             "description": "Commands in, streams out. `mainstay explain CODE` says more of every error's code.",
         },
         "servers": [{ "url": "http://127.0.0.1:37749" }],
-        "security": [{ "token": [] }, { "cookie": [] }],
+        "security": [{ "token": [] }],
         "paths": paths,
         "components": {
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
-                "cookie": { "type": "apiKey", "in": "cookie", "name": "mainstay_37749" },
             },
             "responses": responses,
             "schemas": Value::Object(generator.take_definitions(true)),

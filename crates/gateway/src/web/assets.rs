@@ -22,12 +22,13 @@ macro_rules! asset {
 }
 
 pub(super) static STYLE: Asset = asset!("page.css", "text/css; charset=utf-8");
+static ORIGIN: Asset = asset!("origin.js", "text/javascript; charset=utf-8");
 static LIVE: Asset = asset!("live.js", "text/javascript; charset=utf-8");
 pub(super) static SCRIPT: Asset = asset!("page.js", "text/javascript; charset=utf-8");
 pub(super) static ICON: Asset = asset!("icon.svg", "image/svg+xml");
 
 /// Every file.
-static ALL: [&Asset; 4] = [&STYLE, &LIVE, &SCRIPT, &ICON];
+static ALL: [&Asset; 5] = [&STYLE, &ORIGIN, &LIVE, &SCRIPT, &ICON];
 
 /// The hash of all files.
 static HASH: LazyLock<String> = LazyLock::new(|| {

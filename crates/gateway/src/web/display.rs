@@ -1,6 +1,6 @@
-//! What code shows, as HTML: the richest form that a page can show. HTML and SVG come from an address of their own, and are shown where
-//! nothing of theirs runs or reaches anything: in a frame without rights, and as a picture. What runs in the frame is a script of ours, which
-//! says how high it is.
+//! What code shows, as HTML: the richest form that a page can show. HTML and SVG are shown where nothing of
+//! theirs runs or reaches anything: in a frame without rights, and as a picture. What runs in the frame is a script of ours, which says how high
+//! it is. The frame has the same address for everything: the page fetches what it shows, and hands it over.
 
 use std::sync::LazyLock;
 
@@ -34,7 +34,9 @@ const FRAME_STYLE: &str = "body{margin:.5rem;font:14px/1.45 system-ui,sans-serif
     table{border-collapse:collapse;border:0;font-variant-numeric:tabular-nums}\
     th,td{padding:.15rem .6rem;border:0;border-bottom:1px solid #d8dee4;text-align:right;vertical-align:top}\
     thead th{border-bottom:1px solid #8c959f}";
-const FRAME_SCRIPT: &str = "new ResizeObserver(()=>{const root=document.documentElement;\
+const FRAME_SCRIPT: &str = "addEventListener('message',({source,data})=>{if(source===parent)document.body.innerHTML=data.html});\
+    addEventListener('DOMContentLoaded',()=>parent.postMessage({ready:true},'*'));\
+    new ResizeObserver(()=>{const root=document.documentElement;\
     parent.postMessage({height:root.getBoundingClientRect().height+innerHeight-root.clientHeight},'*')})\
     .observe(document.documentElement)";
 /// What HTML and SVG that code made may do: look as they like.
@@ -57,8 +59,8 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
     let picture = data.picture().filter(|picture| PICTURES.contains(&picture.kind.as_str()));
     html! {
         @if let Some((columns, rows)) = table { (table_of(&columns, rows)) }
-        @else if data.form(SVG).is_some() {
-            img src=(address("svg")) alt=(data.text()) width=[data.wanted_size(SVG).width];
+        @else if let Some(Form::Text(svg)) = data.form(SVG) {
+            img src={ "data:image/svg+xml;base64," (Base64::of(svg.as_bytes()).as_str()) } alt=(data.text()) width=[data.wanted_size(SVG).width];
         }
         @else if let Some(picture) = picture {
             @let width = data.wanted_size(picture.kind.as_str()).width_of(&picture);
@@ -67,8 +69,8 @@ pub(super) fn shown(data: &Bundle, address: &impl Fn(&str) -> String) -> Markup 
         @else if let Some(chart) = chart(data) { (plot::drawn(&chart, data.text())) }
         // What comes as HTML with a chart's description is a script that draws it.
         @else if data.form(HTML).is_some() && !has_chart(data) {
-            iframe src=(address("html")) sandbox="allow-scripts" title="What the code shows" loading="lazy" referrerpolicy="no-referrer"
-                data-preserve-attr="style" {}
+            iframe src="/ui/frame" data-shows=(address("html")) sandbox="allow-scripts" title="What the code shows" loading="lazy"
+                referrerpolicy="no-referrer" data-preserve-attr="style" {}
         }
         @else if let Some(Form::Text(text)) = data.form(MARKDOWN).filter(|form| is_short(form)) {
             div.markdown { (markdown::shown(text)) }
@@ -172,22 +174,19 @@ pub(super) async fn serve_entry(
 }
 
 fn form(data: Option<&Bundle>, kind: &str) -> Result<Response, Refused> {
-    let text = |kind| match data.and_then(|data| data.form(kind)) {
-        Some(Form::Text(text)) => Some(text),
-        Some(Form::Binary(_) | Form::Json(_)) | None => None,
-    };
-    let (media, policy, shown) = match kind {
-        "svg" => (SVG, POLICY, text(SVG).cloned()),
-        _ => ("text/html; charset=utf-8", FRAME_POLICY.as_str(), text(HTML).map(|html| framed(html))),
-    };
-    let Some(shown) = shown else {
+    let Some(Form::Text(shown)) = data.filter(|_| kind == "html").and_then(|data| data.form(HTML)) else {
         let reason = "nothing of that kind is shown there".to_owned();
         return Err(Refused(Error::InvalidArgument { argument: "display".to_owned(), reason }));
     };
-    Ok(([(header::CONTENT_TYPE, media), (header::CONTENT_SECURITY_POLICY, policy)], shown).into_response())
+    // Opened by itself it may do nothing either.
+    let headers =
+        [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
+    Ok((headers, shown.clone()).into_response())
 }
 
-/// HTML as it stands in the frame. Ours is before it, for what it leaves open would take in what is behind.
-fn framed(shown: &str) -> String {
-    format!("<!doctype html><style>{FRAME_STYLE}</style><script>{FRAME_SCRIPT}</script>{shown}")
+/// The frame, before it is handed anything.
+pub(super) async fn frame() -> impl IntoResponse {
+    let html = format!("<!doctype html><style>{FRAME_STYLE}</style><script>{FRAME_SCRIPT}</script><body>");
+    let policy = FRAME_POLICY.as_str();
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, policy)], html)
 }

@@ -22,7 +22,8 @@ pub(super) fn plain(title: &str, body: &Markup) -> Html<String> {
     document(title, &html! { main.plain id="main" { (body) } })
 }
 
-fn document(title: &str, body: &Markup) -> Html<String> {
+/// The document in which each screen is shown: `assets/origin.js` puts the body of the screen in the place of this one.
+pub(super) fn shell() -> Html<String> {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -30,10 +31,32 @@ fn document(title: &str, body: &Markup) -> Html<String> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) " · Mainstay" }
+                title { "Mainstay" }
                 link rel="icon" href=(ICON.address());
                 link rel="stylesheet" href=(STYLE.address());
                 script type="module" src=(SCRIPT.address()) {}
+            }
+            body {
+                noscript { main.plain { h1 { "Mainstay" } p { "This page needs JavaScript. " code { "mainstay" } " in a terminal does the same." } } }
+                main.plain id="main" hidden {
+                    h1 { "This browser is not let in" }
+                    p { "Run " code { "mainstay web" } " in a terminal: it opens this page with a link that works once." }
+                    p { "A browser that was let in before is asked again after some time, and when the daemon has another token or port." }
+                }
+            }
+        }
+    };
+    Html(page.into_string())
+}
+
+/// A screen, which the shell shows.
+fn document(title: &str, body: &Markup) -> Html<String> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                title { (title) " · Mainstay" }
             }
             body {
                 a.skip href="#main" { "Skip to the content" }

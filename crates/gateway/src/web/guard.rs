@@ -21,7 +21,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// Says to the browser what the page may do, and not to keep what is shown, but for what its own name says will never change.
 pub(super) async fn headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+    with_headers(next.run(request).await)
+}
+
+/// An answer that says so.
+pub(super) fn with_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in
         [(header::X_CONTENT_TYPE_OPTIONS, "nosniff"), (header::REFERRER_POLICY, "no-referrer")]

@@ -37,6 +37,7 @@ mod tests;
 
 use axum::Router;
 use axum::middleware::from_fn;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use crate::rpc::server::Daemon;
@@ -63,11 +64,18 @@ pub fn routes() -> Router<Daemon> {
         .route("/ui/sessions/{session}/complete", post(editor::complete))
         .route("/ui/sessions/{session}/entries", get(session::entries_until))
         .route("/ui/sessions/{session}/displays/{seq}/{kind}", get(display::serve))
-        .route("/ui/assets/{hash}/{name}", get(assets::serve))
         .layer(from_fn(guard::headers))
 }
 
-/// Why nothing of the page is shown, for people.
-pub(crate) fn refused(error: mainstay_model::Error) -> axum::response::Response {
-    axum::response::IntoResponse::into_response(guard::Refused(error))
+/// Paths whose answers are the same for everybody: what a browser asks for before it has a secret, or without being able to show it.
+pub fn public_routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new()
+        .route("/ui/assets/{hash}/{name}", get(assets::serve))
+        .route("/ui/frame", get(display::frame))
+        .layer(from_fn(guard::headers))
+}
+
+/// What a browser is given that opens an address of the page: a document whose script fetches the content.
+pub(crate) fn shell() -> Response {
+    guard::with_headers(frame::shell().into_response())
 }

@@ -4,81 +4,105 @@ use mainstay_gateway::rpc::api::GetLink;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::rpc::server::{listen, serve};
 use reqwest::{Method, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Home, answer};
 
-/// The path of a link, on behalf of who has this token.
-async fn link(home: &Home, token: &str) -> String {
+/// The code of a link, on behalf of who has this token.
+async fn code(home: &Home, token: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
     tokio::spawn(serve(listen(&socket).unwrap(), home.daemon.clone()));
     let (client, _events) = Client::connect(&socket, token.to_owned(), "cli").await.unwrap();
     let url = client.call(GetLink { session: None }).await.unwrap().url;
-    url.strip_prefix(&format!("http://127.0.0.1:{}", home.port)).unwrap().to_owned()
+    // Browsers send the fragment of an address to nobody.
+    url.strip_prefix(&format!("http://127.0.0.1:{}/ui#enter=", home.port)).unwrap().to_owned()
 }
 
-/// The cookie that a link gives.
-async fn cookie(home: &Home, token: &str) -> String {
-    let response = home.request(Method::GET, &link(home, token).await).send().await.unwrap();
-    assert_eq!(response.status(), StatusCode::SEE_OTHER);
-    assert_eq!(response.headers()["location"], "/ui");
-    let cookie = response.headers()["set-cookie"].to_str().unwrap();
-    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
-    cookie.split(';').next().unwrap().to_owned()
+/// Redeems a code, as the page does.
+fn enter(home: &Home, code: &str) -> reqwest::RequestBuilder {
+    let request = home.request(Method::POST, "/ui/enter").header("Content-Type", "application/json");
+    request.body(json!({ "code": code }).to_string())
+}
+
+/// The secret that a link gives.
+async fn secret(home: &Home, token: &str) -> String {
+    let (status, said) = answer(enter(home, &code(home, token).await)).await;
+    assert_eq!(status, StatusCode::OK);
+    said["secret"].as_str().unwrap().to_owned()
+}
+
+async fn sessions(home: &Home, secret: &str) -> (StatusCode, Value) {
+    answer(home.request(Method::GET, "/sessions").bearer_auth(secret)).await
 }
 
 #[tokio::test]
-async fn a_link_lets_a_browser_in_once_and_its_cookie_stays() {
+async fn a_link_lets_a_browser_in_once_and_its_secret_stays() {
     let home = Home::new().await;
-    let path = link(&home, "secret").await;
-    let enter = || home.request(Method::GET, &path).send();
-    assert_eq!(enter().await.unwrap().status(), StatusCode::SEE_OTHER);
-    assert_eq!(enter().await.unwrap().status(), StatusCode::UNAUTHORIZED, "it works once");
-    let cookie = cookie(&home, "secret").await;
-    assert_eq!(
-        answer(home.request(Method::GET, "/sessions").header("Cookie", &cookie)).await.0,
-        StatusCode::OK
-    );
+    let code = code(&home, "secret").await;
+    let response = enter(&home, &code).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert!(!response.headers().contains_key("set-cookie"), "{:?}", response.headers());
+    assert_eq!(answer(enter(&home, &code)).await.0, StatusCode::UNAUTHORIZED, "it works once");
+    assert_eq!(sessions(&home, &secret(&home, "secret").await).await.0, StatusCode::OK);
 }
 
 #[tokio::test]
-async fn a_cookie_alone_changes_nothing_but_from_our_own_page() {
+async fn nothing_that_a_browser_sends_by_itself_lets_it_in() {
+    let home = Home::new().await;
+    let secret = secret(&home, "secret").await;
+    let address = format!("/sessions?secret={secret}&token={secret}&code={secret}");
+    for path in ["/sessions", &address, "/ui/stream", "/openapi.json"] {
+        for name in [format!("mainstay_{}", home.port), "mainstay".to_owned(), "Authorization".to_owned()] {
+            let request = home.request(Method::GET, path).header("Cookie", format!("{name}={secret}"));
+            assert_eq!(answer(request).await.0, StatusCode::UNAUTHORIZED, "{path} {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_another_port_is_not_let_in() {
+    let home = Home::new().await;
+    let (secret, code) = (secret(&home, "secret").await, code(&home, "secret").await);
+    for origin in ["http://evil.example", "http://127.0.0.1:1", "null"] {
+        let request = home.request(Method::GET, "/sessions").bearer_auth(&secret).header("Origin", origin);
+        assert_eq!(answer(request).await.0, StatusCode::FORBIDDEN, "{origin}");
+        assert_eq!(answer(enter(&home, &code).header("Origin", origin)).await.0, StatusCode::FORBIDDEN);
+    }
+    let form = home.request(Method::POST, "/ui/enter").body(format!("code={code}"));
+    assert_ne!(form.send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(answer(enter(&home, &code)).await.0, StatusCode::OK, "nothing has used it up");
+}
+
+#[tokio::test]
+async fn a_secret_stands_for_who_asked_for_its_link() {
     let home = Home::new().await;
     home.session("demo").await;
-    let cookie = cookie(&home, "secret").await;
-    let exec = || {
-        home.request(Method::POST, "/exec")
-            .header("Cookie", &cookie)
-            .header("Content-Type", "application/json")
-            .header("Prefer", "wait=20")
-            .body(json!({ "code": "1 + 1" }).to_string())
-    };
-    assert_eq!(answer(exec()).await.0, StatusCode::UNAUTHORIZED, "it came along by itself");
-    assert_eq!(answer(exec().header("Origin", "http://evil.example")).await.0, StatusCode::FORBIDDEN);
-    let own = format!("http://127.0.0.1:{}", home.port);
-    assert_eq!(answer(exec().header("Origin", own)).await.1["value"], "2");
+    let secret = secret(&home, "hers").await;
+    assert_eq!(sessions(&home, &secret).await, (StatusCode::OK, json!([])));
+    assert_eq!(sessions(&home, &format!("{secret}0")).await.0, StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]
-async fn a_cookie_stands_for_who_asked_for_its_link() {
+async fn an_address_gives_browsers_a_document_without_content() {
     let home = Home::new().await;
-    home.session("demo").await;
-    let cookie = cookie(&home, "hers").await;
-    let (_, sessions) = answer(home.request(Method::GET, "/sessions").header("Cookie", &cookie)).await;
-    assert_eq!(sessions, json!([]));
-    let forged = format!("{cookie}0");
+    let session = home.session("demo").await;
+    let visit = |path: &str| home.request(Method::GET, path).header("Accept", "text/html,*/*;q=0.8").send();
+    let list = visit("/ui").await.unwrap();
     assert_eq!(
-        answer(home.request(Method::GET, "/sessions").header("Cookie", forged)).await.0,
-        StatusCode::UNAUTHORIZED
+        (list.status(), &list.headers()["cache-control"]),
+        (StatusCode::OK, &"no-store".parse().unwrap())
     );
-}
-
-#[tokio::test]
-async fn who_was_not_let_in_reads_how_to_be() {
-    let home = Home::new().await;
-    let response = home.request(Method::GET, "/ui").send().await.unwrap();
-    assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
-    let page = response.text().await.unwrap();
-    assert!(page.contains("<h1>") && page.contains("mainstay web"), "{page}");
+    let list = list.text().await.unwrap();
+    assert!(list.contains("<noscript>") && list.contains("mainstay web"), "{list}");
+    // Whether something is there is not told either.
+    for path in [format!("/ui/sessions/{session}"), "/ui/sessions/none".to_owned()] {
+        assert_eq!(visit(&path).await.unwrap().text().await.unwrap(), list);
+    }
+    let frame = visit("/ui/frame").await.unwrap();
+    let policy = frame.headers()["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("sandbox allow-scripts; script-src 'sha256-"), "{policy}");
+    let others = home.request(Method::GET, "/ui").send().await.unwrap();
+    assert_eq!(others.status(), StatusCode::UNAUTHORIZED);
 }

@@ -159,12 +159,14 @@ async fn older_cells_are_had_page_by_page() {
 #[tokio::test]
 async fn what_the_page_loads_is_kept_for_ever_under_its_hash() {
     let home = Home::new().await;
-    let (_, html) = page(&home, "/ui").await;
+    let shell = home.request(Method::GET, "/ui").header("Accept", "text/html").send().await.unwrap();
+    let html = shell.text().await.unwrap();
     let assets: Vec<&str> = html.split('"').filter(|text| text.starts_with("/ui/assets/")).collect();
     assert_eq!(assets.len(), 3, "{html}");
-    let live = assets[2].replace("page.js", "live.js");
-    for asset in assets.into_iter().chain([live.as_str()]) {
-        let response = home.get(asset).send().await.unwrap();
+    let imported = ["live.js", "origin.js"].map(|name| assets[2].replace("page.js", name));
+    for asset in assets.into_iter().chain(imported.iter().map(String::as_str)) {
+        // Whoever was not let in yet loads them too.
+        let response = home.request(Method::GET, asset).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         assert!(response.headers()["cache-control"].to_str().unwrap().contains("immutable"));
         let tag = response.headers()["etag"].clone();

@@ -12,7 +12,7 @@ use crate::terminal;
 
 /// Opens the page in a browser.
 ///
-/// The link works once, within a minute. The browser is let in by a cookie from then on; `browser-ms` says for how long.
+/// The link works once, within a minute. The browser keeps a secret from then on, for this address alone; `browser-ms` says for how long.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  mainstay web\n  mainstay web demo\n  mainstay web --print | wl-copy")]
 pub(super) struct Web {

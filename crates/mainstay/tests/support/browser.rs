@@ -66,21 +66,32 @@ impl Browser {
         Self { child, wire, _profile: profile }
     }
 
-    /// A tab with cookies of its own.
+    /// A tab with cookies and storage of its own.
     pub(crate) fn tab(&self) -> Tab {
-        let call = |method, params| self.wire.call(None, method, params).unwrap();
-        let context = call("Target.createBrowserContext", json!({}))["browserContextId"].clone();
+        let context = self.wire.call(None, "Target.createBrowserContext", json!({})).unwrap();
+        Tab::open(&self.wire, context["browserContextId"].clone())
+    }
+}
+
+impl Tab {
+    fn open(wire: &Arc<Wire>, context: Value) -> Self {
+        let call = |method, params| wire.call(None, method, params).unwrap();
         let target =
             call("Target.createTarget", json!({ "url": "about:blank", "browserContextId": context }));
         let target = target["targetId"].clone();
         let attached = call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
-        let tab =
-            Tab { wire: Arc::clone(&self.wire), session: attached["sessionId"].as_str().unwrap().to_owned() };
+        let session = attached["sessionId"].as_str().unwrap().to_owned();
+        let tab = Self { wire: Arc::clone(wire), session, context };
         for domain in ["Page", "Runtime", "Log"] {
             tab.call(&format!("{domain}.enable"), json!({}));
         }
         tab.shows(1100, 800, "light");
         tab
+    }
+
+    /// Another tab with the same cookies and storage.
+    pub(crate) fn beside(&self) -> Self {
+        Self::open(&self.wire, self.context.clone())
     }
 }
 
@@ -135,6 +146,8 @@ impl Wire {
 pub(crate) struct Tab {
     wire: Arc<Wire>,
     session: String,
+    /// What it shares cookies and storage with.
+    context: Value,
 }
 
 impl Tab {

@@ -2,6 +2,9 @@
 // ever set as text; the HTML that is taken over is the server's own.
 
 import { follow, patch } from "./live.js";
+import { load, request } from "./origin.js";
+
+await load();
 
 const main = document.getElementById("main");
 const session = main?.dataset.session;
@@ -45,7 +48,7 @@ setInterval(() => customElements.get("m-time").all.forEach((moment) => moment.wr
 const stream = document.getElementById("follow")?.dataset.follow;
 if (stream) {
   follow(stream, {
-    request: fetch,
+    request,
     heard: (isThere) => (document.getElementById("away").hidden = isThere),
     refused: () => location.reload(),
   });
@@ -54,7 +57,7 @@ if (stream) {
 // Shows what a button says is there: older cells.
 async function show(button) {
   button.disabled = true;
-  const answer = await fetch(button.dataset.get).catch(() => null);
+  const answer = await request(button.dataset.get).catch(() => null);
   if (answer?.ok) return patch(answer);
   button.disabled = false;
   tell("This cannot be shown now.");
@@ -64,7 +67,7 @@ async function show(button) {
 
 async function send(path, body, { method = "POST", headers = {} } = {}) {
   try {
-    const answer = await fetch(path, {
+    const answer = await request(path, {
       method,
       headers: { "Content-Type": "application/json", "Mainstay-Client": "web", ...headers },
       body: JSON.stringify(body),
@@ -136,7 +139,7 @@ async function fork(cell) {
   if (cell?.dataset.entries) {
     body.entries = +cell.dataset.entries;
   } else if (cell) {
-    const until = await fetch(`/ui/sessions/${session}/entries?seq=${cell.id.slice(5)}`).catch(() => null);
+    const until = await request(`/ui/sessions/${session}/entries?seq=${cell.id.slice(5)}`).catch(() => null);
     if (!until?.ok) return tell("Where this cell ends cannot be read; nothing was forked.");
     body.entries = (await until.json()).entries;
   }
@@ -171,7 +174,7 @@ async function ask(title, fields) {
 
 // A question of the server's: its form, once it is answered.
 async function dialogOf(path) {
-  const answer = await fetch(path).catch(() => null);
+  const answer = await request(path).catch(() => null);
   if (!answer?.ok) return tell("This cannot be shown now.");
   const holder = document.createElement("div");
   holder.innerHTML = await answer.text();
@@ -338,7 +341,7 @@ function putCursor(line, column) {
 let asked = 0;
 
 async function read(path, body) {
-  const answer = await fetch(`/ui/sessions/${session}/${path}`, {
+  const answer = await request(`/ui/sessions/${session}/${path}`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
@@ -416,7 +419,7 @@ async function more() {
   past.isRead = true;
   const query = new URLSearchParams({ folder: main.dataset.folder, limit: 50 });
   if (past.before !== null) query.set("before", past.before);
-  const answer = await fetch(`/history?${query}`).catch(() => null);
+  const answer = await request(`/history?${query}`).catch(() => null);
   if (!answer?.ok) return;
   const { lines } = await answer.json();
   past.isWhole = lines.length < 50;
@@ -427,7 +430,7 @@ async function more() {
 // What a line says; a large one is read now.
 async function textOf(line) {
   if (line.text === undefined) {
-    const answer = await fetch(`/history/${line.number}`).catch(() => null);
+    const answer = await request(`/history/${line.number}`).catch(() => null);
     line.text = answer?.ok ? (await answer.json()).text : "";
   }
   return line.text;
@@ -465,7 +468,7 @@ async function search() {
   const [field, list] = [form.querySelector("input"), form.querySelector("[role=listbox]")];
   const look = async () => {
     const q = field.value;
-    const answer = await fetch(`/ui/history/lines?${new URLSearchParams({ q })}`).catch(() => null);
+    const answer = await request(`/ui/history/lines?${new URLSearchParams({ q })}`).catch(() => null);
     if (!answer?.ok || field.value !== q) return;
     list.innerHTML = await answer.text();
     choose(list.querySelector("[role=option]"), field);
@@ -586,12 +589,20 @@ document.addEventListener("keydown", (event) => {
   act(event);
 });
 
-// What code shows as HTML stands in a frame that says how high it is; nothing else that comes from there is heard.
+// What code shows as HTML stands in a frame, which is handed it when it is ready and says how high it is; nothing else that comes from there is
+// heard.
 
 addEventListener("message", ({ source, data }) => {
   const frame = [...document.querySelectorAll(".display iframe")].find((frame) => frame.contentWindow === source);
+  if (frame && data?.ready) fill(frame);
   if (frame && Number.isFinite(data?.height)) frame.style.height = `${Math.min(Math.max(data.height + 2, 24), 416)}px`;
 });
+
+async function fill(frame) {
+  const answer = await request(frame.dataset.shows).catch(() => null);
+  // The frame has an origin that nothing else has, and no name for it.
+  if (answer?.ok) frame.contentWindow?.postMessage({ html: await answer.text() }, "*");
+}
 
 // The end stays in sight for whoever is there.
 
