@@ -213,6 +213,23 @@ impl Home {
         self.folder.join("token")
     }
 
+    /// The port that a daemon of this home had when none was asked for.
+    pub(crate) fn last_port(&self) -> Option<u16> {
+        std::fs::read_to_string(self.port_file()).ok()?.trim().parse().ok().filter(|port| *port != 0)
+    }
+
+    /// Remembers the port, for the next daemon to take.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub(crate) fn keep_port(&self, port: u16) -> Result<(), Error> {
+        write_atomically(&self.port_file(), format!("{port}\n").as_bytes())
+    }
+
+    fn port_file(&self) -> PathBuf {
+        self.folder.join("port")
+    }
+
     fn daemon_file(&self) -> PathBuf {
         self.folder.join("daemon.json")
     }

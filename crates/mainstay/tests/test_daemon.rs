@@ -85,6 +85,28 @@ fn of_two_that_start_at_once_one_serves_and_both_callers_find_it() {
 }
 
 #[test]
+fn a_port_that_was_got_instead_of_the_default_is_kept() {
+    // Whoever has the default port, it is not this home's daemon.
+    let _taken = std::net::TcpListener::bind("127.0.0.1:37749");
+    let world = World::new();
+    let port = || {
+        assert_eq!(world.run(["-d"]).code, 0);
+        let port = u16::try_from(world.run(["status", "--json"]).json()["port"].as_u64().unwrap()).unwrap();
+        assert_eq!(world.run(["stop"]).code, 0);
+        port
+    };
+    let first = port();
+    assert_ne!(first, 37749);
+    assert_eq!([port(), port()], [first, first]);
+    // Taken itself, it gives way, and the next one is kept.
+    let taken = std::net::TcpListener::bind(("127.0.0.1", first)).unwrap();
+    let second = port();
+    assert_ne!(second, first);
+    drop(taken);
+    assert_eq!(port(), second);
+}
+
+#[test]
 fn the_pi_protocol_has_a_port_of_its_own_where_one_is_asked_for() {
     let world = World::new();
     assert_eq!(world.run(["-d", "--port", "0", "--pi-port", "0"]).code, 0);

@@ -144,6 +144,7 @@ fn a_daemon_that_was_killed_comes_back_with_nothing_missing_and_nothing_twice() 
     other.until("document.querySelector('#cells').innerText.includes('at 300')");
     site.world.kill_daemon();
     own.until("!document.getElementById('away').hidden");
+    assert!(own.text("#away").contains("mainstay web"), "{}", own.text("#away"));
     // Someone else works on before the pages are back.
     site.starts();
     site.world.eval("printfn \"meanwhile\"");

@@ -11,7 +11,7 @@ pub(super) fn screen(title: &str, stream: &str, body: &Markup) -> Html<String> {
         title,
         &html! {
             div id="follow" data-follow=(stream) {}
-            p id="away" role="status" hidden { "Mainstay is away. This page goes on once it is back." }
+            p id="away" role="status" hidden { "Mainstay is away. Run " code { "mainstay web" } " to start it; this page goes on by itself once it is back." }
             (body)
         },
     )

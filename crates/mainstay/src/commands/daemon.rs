@@ -29,7 +29,10 @@ pub(super) async fn run(home: &Home, options: StartOptions) -> Result<ExitCode, 
         terminal::note(&format!("the daemon serves on 127.0.0.1:{}, pid {}", record.port, record.pid));
         let asked = options.ports.or(&Config::load(home)?.daemon).own;
         if asked.is_none() && record.port != DEFAULT_PORT {
-            terminal::note(&format!("port {DEFAULT_PORT}, the default, is taken by another program"));
+            let said = format!(
+                "another program had port {DEFAULT_PORT}, the default; this port is kept from start to start"
+            );
+            terminal::note(&said);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -96,7 +96,7 @@ async fn run(
     make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
     let ports = options.ports.or(&config.daemon);
-    let (port_listener, port) = listen(ports.own).await?;
+    let (port_listener, port) = listen(home, ports.own).await?;
     let pi_door = match ports.pi {
         Some(port) => Some(port::listen(port).await?),
         None => None,
@@ -202,18 +202,31 @@ async fn make_entries(log: &SqliteLog, announces: bool) {
     }
 }
 
-/// A port that was asked for must be free; the default gives way to any free one.
-async fn listen(asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
-    match asked {
-        Some(port) => port::listen(port).await,
-        None => match port::listen(DEFAULT_PORT).await {
-            Err(Error::PortTaken { port }) => {
-                tracing::warn!(port, "the default port is taken; another is used");
-                port::listen(0).await
-            }
-            listening => listening,
-        },
+/// A port that was asked for must be free. Otherwise it is the one that the last daemon of this home had, since pages, links and the secrets of
+/// browsers are bound to it; else the default; else any free one.
+async fn listen(home: &Home, asked: Option<u16>) -> Result<(TcpListener, u16), Error> {
+    if let Some(port) = asked {
+        return port::listen(port).await;
     }
+    let last = home.last_port();
+    for port in last.into_iter().chain([DEFAULT_PORT]) {
+        match port::listen(port).await {
+            Ok(listening) => return kept(home, last, listening),
+            Err(Error::PortTaken { port }) => tracing::warn!(port, "the port is taken; another is used"),
+            // What the file says may be nothing that this user may have.
+            Err(error) if port == DEFAULT_PORT => return Err(error),
+            Err(error) => tracing::warn!(port, %error, "the port of before cannot be had"),
+        }
+    }
+    kept(home, last, port::listen(0).await?)
+}
+
+/// Remembers the port that was got.
+fn kept(home: &Home, last: Option<u16>, listening: (TcpListener, u16)) -> Result<(TcpListener, u16), Error> {
+    if last != Some(listening.1) {
+        home.keep_port(listening.1)?;
+    }
+    Ok(listening)
 }
 
 /// Each connection is an open file, and many systems give a process a thousand where it does not ask for more.
