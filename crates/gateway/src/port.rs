@@ -10,10 +10,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{any, get, post};
 use futures::StreamExt;
 use mainstay_model::Error;
 use tokio::net::TcpListener;
@@ -85,6 +85,7 @@ fn router(daemon: Daemon) -> Router {
     let all = Router::new()
         .route("/health", get(health))
         .route("/ui/enter", post(browser::enter).with_state(daemon.clone()))
+        .route("/", any(root))
         .merge(crate::web::public_routes())
         .merge(guarded);
     local_only(all, daemon.port)
@@ -102,15 +103,30 @@ fn local_only(router: Router, port: u16) -> Router {
     router.layer(from_fn_with_state(port, require_local))
 }
 
+/// People who open the port alone are shown the page.
+async fn root(headers: HeaderMap) -> Response {
+    if takes_html(&headers) {
+        Redirect::to("/ui").into_response()
+    } else {
+        Problem::of_path().into_response()
+    }
+}
+
 async fn health() -> &'static str {
     "ok\n"
 }
 
 /// Lets through what is addressed to this machine, from this machine.
 async fn require_local(State(port): State<u16>, request: Request, next: Next) -> Response {
-    match foreign_name(request.headers(), port) {
+    let is_for_people = takes_html(request.headers());
+    let response = match foreign_name(request.headers(), port) {
         Some(origin) => Problem::from(Error::ForbiddenOrigin { origin }).into_response(),
         None => next.run(request).await,
+    };
+    let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    match response.extensions().get::<Error>() {
+        Some(error) if is_refused && is_for_people => web::refused(error.clone()),
+        Some(_) | None => response,
     }
 }
 

@@ -46,7 +46,7 @@ impl Problem {
     }
 
     /// There is nothing at that path.
-    pub(super) fn of_path() -> Self {
+    pub(crate) fn of_path() -> Self {
         let reason = "there is nothing at this path; /openapi.json lists what there is".to_owned();
         Self::with(StatusCode::NOT_FOUND, Error::BadRequest { reason })
     }
@@ -85,8 +85,11 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let retry_after = retry_after(&self.error);
+        let error = self.error.clone();
         let (status, body) = self.written();
         let mut response = (status, Body::from(body)).into_response();
+        // For who shows it to people.
+        response.extensions_mut().insert(error);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = retry_after {

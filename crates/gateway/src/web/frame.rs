@@ -57,6 +57,8 @@ fn document(title: &str, body: &Markup) -> Html<String> {
             head {
                 meta charset="utf-8";
                 title { (title) " · Mainstay" }
+                // Seen where it is opened by itself.
+                link rel="stylesheet" href=(STYLE.address());
             }
             body {
                 a.skip href="#main" { "Skip to the content" }

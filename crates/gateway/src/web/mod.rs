@@ -75,6 +75,11 @@ pub fn public_routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .layer(from_fn(guard::headers))
 }
 
+/// Why something is refused, for people.
+pub(crate) fn refused(error: mainstay_model::Error) -> Response {
+    guard::with_headers(guard::Refused(error).into_response())
+}
+
 /// What a browser is given that opens an address of the page: a document whose script fetches the content.
 pub(crate) fn shell() -> Response {
     guard::with_headers(frame::shell().into_response())

@@ -106,3 +106,36 @@ async fn an_address_gives_browsers_a_document_without_content() {
     let others = home.request(Method::GET, "/ui").send().await.unwrap();
     assert_eq!(others.status(), StatusCode::UNAUTHORIZED);
 }
+
+#[tokio::test]
+async fn people_are_told_in_a_page_what_programs_are_told_in_json() {
+    let home = Home::new().await;
+    let media =
+        |response: &reqwest::Response| response.headers()["content-type"].to_str().unwrap().to_owned();
+    for (path, host, status) in [
+        ("/sessions", "", StatusCode::UNAUTHORIZED),
+        ("/openapi.json", "", StatusCode::UNAUTHORIZED),
+        ("/ui", "evil.example", StatusCode::FORBIDDEN),
+    ] {
+        let ask = |accept: &str| {
+            let request = home.request(Method::GET, path).header("Accept", accept);
+            if host.is_empty() { request } else { request.header("Host", host) }.send()
+        };
+        let page = ask("text/html,*/*;q=0.8").await.unwrap();
+        assert_eq!((page.status(), media(&page)), (status, "text/html; charset=utf-8".to_owned()), "{path}");
+        assert!(page.headers().contains_key("content-security-policy"));
+        assert!(page.text().await.unwrap().contains("<h1>"));
+        let problem = ask("*/*").await.unwrap();
+        assert_eq!(
+            (problem.status(), media(&problem)),
+            (status, "application/problem+json".to_owned()),
+            "{path}"
+        );
+    }
+    let root = home.request(Method::GET, "/").header("Accept", "text/html").send().await.unwrap();
+    assert_eq!(
+        (root.status(), &root.headers()["location"]),
+        (StatusCode::SEE_OTHER, &"/ui".parse().unwrap())
+    );
+    assert_eq!(answer(home.request(Method::GET, "/")).await.0, StatusCode::NOT_FOUND);
+}
