@@ -1,7 +1,7 @@
 //! Which session has accepted which command, over all sessions, until its outcome is durable: an id belongs to one of them,
 //! and whoever depends on a command waits here for its end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 
 use mainstay_model::decide::Identity;
@@ -18,11 +18,22 @@ pub(crate) fn key_of(identity: &Identity) -> CommandKey {
     (identity.principal.clone(), identity.command.clone())
 }
 
+/// How many reads are remembered for those that depend on them.
+const READS: usize = 2000;
+
 /// The commands that were accepted and have no durable outcome yet.
 #[derive(Default)]
 pub(crate) struct Claims {
     holders: Mutex<HashMap<CommandKey, Holder>>,
     waits: Mutex<Waits>,
+    reads: Mutex<Reads>,
+}
+
+/// How reads ended, which the log does not have. The oldest are forgotten.
+#[derive(Default)]
+struct Reads {
+    ended: HashMap<CommandKey, Result<(), String>>,
+    order: VecDeque<CommandKey>,
 }
 
 /// The session that has accepted a command.
@@ -101,6 +112,24 @@ impl Claims {
     /// The end of a command that is under way.
     pub(crate) fn end_of(&self, key: &CommandKey) -> Option<End> {
         lock(&self.holders).get(key).map(|holder| End(holder.held.subscribe()))
+    }
+
+    /// Remembers how a read ended.
+    pub(crate) fn remember_read(&self, key: CommandKey, ended: Result<(), String>) {
+        let mut reads = lock(&self.reads);
+        if reads.ended.insert(key.clone(), ended).is_none() {
+            reads.order.push_back(key);
+        }
+        if reads.order.len() > READS
+            && let Some(oldest) = reads.order.pop_front()
+        {
+            reads.ended.remove(&oldest);
+        }
+    }
+
+    /// How a read ended, where it is remembered.
+    pub(crate) fn read_ended(&self, key: &CommandKey) -> Option<Result<(), String>> {
+        lock(&self.reads).ended.get(key).cloned()
     }
 
     /// Notes that a command, first in its session's lane, waits for others, until the guard is dropped.

@@ -103,20 +103,35 @@ async fn each_succeeded(
         let first = (principal.clone(), dependency.clone());
         let outcome = outcome_of(&first, claims, log);
         let pending = |_| Error::DependencyPending { dependency: dependency.clone(), limit_ms };
-        let outcome = timeout_at(deadline, outcome).await.map_err(pending)??;
-        let unknown = || Error::DependencyUnknown { dependency: dependency.clone() };
-        succeeded(dependency, outcome.ok_or_else(unknown)?)?;
+        match timeout_at(deadline, outcome).await.map_err(pending)?? {
+            Some(Known::Stored(outcome)) => succeeded(dependency, outcome)?,
+            Some(Known::Read(ended)) => {
+                ended.map_err(|reason| Error::DependencyFailed { dependency: dependency.clone(), reason })?
+            }
+            None => return Err(Error::DependencyUnknown { dependency: dependency.clone() }),
+        }
     }
     Ok(())
 }
 
-/// The outcome of a command once it has one; none where it is not known.
-async fn outcome_of(key: &CommandKey, claims: &Claims, log: &dyn Log) -> Result<Option<Outcome>, Error> {
+/// What is known of a command that has ended.
+enum Known {
+    /// Its stored outcome.
+    Stored(Outcome),
+    /// How a read ended: its answer is not stored.
+    Read(Result<(), String>),
+}
+
+/// How a command ended, once it has; none where it is not known.
+async fn outcome_of(key: &CommandKey, claims: &Claims, log: &dyn Log) -> Result<Option<Known>, Error> {
     loop {
         // In this order: one that is accepted between the two is found by the second look.
         let end = claims.end_of(key);
         if let Some(stored) = log.outcome(&key.0, &key.1).await? {
-            return Ok(Some(stored.outcome));
+            return Ok(Some(Known::Stored(stored.outcome)));
+        }
+        if let Some(ended) = claims.read_ended(key) {
+            return Ok(Some(Known::Read(ended)));
         }
         match end {
             Some(end) => end.reached().await,

@@ -53,6 +53,12 @@ pub trait Log: Send + Sync + 'static {
     /// it are untouched.
     fn append(&self, append: Append) -> BoxFuture<'static, Result<Vec<Event>, Error>>;
 
+    /// Stores the outcome of a command that no session has accepted. Its idempotency key is not kept: keys count in a session.
+    ///
+    /// # Errors
+    /// [`Error::CommandConflict`] where the command has an outcome already, [`Error::StoreFailed`].
+    async fn store_refusal(&self, answer: Answer) -> Result<(), Error>;
+
     /// Makes the caller the session's owner: appends under earlier epochs are refused from now on.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use mainstay_model::decide::Answer;
 use mainstay_model::{
     CommandId, Content, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position,
     Principal, Seq, Session, SessionId, Timestamp,
@@ -145,6 +146,11 @@ impl Log for SqliteLog {
             let first = queued?.await?;
             Ok(append::placed(session, append.first, first, append.events))
         })
+    }
+
+    async fn store_refusal(&self, answer: Answer) -> Result<(), Error> {
+        let row = append::OutcomeRow::encode(&answer)?;
+        self.writer.submit(row.bytes(), move |statements| row.store_alone(statements)).await
     }
 
     async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {

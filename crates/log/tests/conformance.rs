@@ -36,6 +36,7 @@ macro_rules! conformance_of {
             $store,
             [
                 appends::what_was_answered_is_what_is_read_back,
+                appends::a_refusal_that_no_session_has_is_stored_once,
                 appends::every_kind_of_event_and_outcome_comes_back_as_it_was,
                 appends::moments_are_cut_to_the_microsecond_everywhere,
                 appends::another_seq_or_epoch_is_refused_and_leaves_nothing,

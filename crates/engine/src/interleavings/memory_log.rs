@@ -10,6 +10,7 @@ use mainstay_log::{
     Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
     SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
+use mainstay_model::decide::Answer;
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position, Principal,
     Seq, Session, SessionId, SessionState, Timestamp,
@@ -155,6 +156,20 @@ impl Log for MemoryLog {
         let (answer, answered) = oneshot::channel();
         assert!(self.queue.send((append, answer)).is_ok(), "the writer is there as long as the store");
         Box::pin(async move { answered.await.unwrap() })
+    }
+
+    async fn store_refusal(&self, answer: Answer) -> Result<(), Error> {
+        self.read(|stored| {
+            let key = (answer.principal.clone(), answer.command.clone());
+            if stored.outcomes.contains_key(&key) {
+                return Err(Error::CommandConflict { command: answer.command.clone() });
+            }
+            let (fingerprint, outcome) = (answer.fingerprint.clone(), answer.outcome.clone());
+            let refusal = StoredOutcome { fingerprint, outcome, version: Version::ZERO, session: None };
+            stored.outcomes.insert(key, (refusal, None));
+            Ok(())
+        })
+        .await
     }
 
     async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {

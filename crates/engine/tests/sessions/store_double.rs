@@ -11,6 +11,7 @@ use mainstay_log::{
     Append, Collected, Collection, EntryFilter, Epoch, HistoryFilter, KeyScope, Log, Manifest, ObjectHash,
     SessionFilter, SessionStatistics, StoreStatistics, StoredOutcome,
 };
+use mainstay_model::decide::Answer;
 use mainstay_model::{
     CommandId, Error, Event, HistoryPage, IdempotencyKey, LineNumber, NewLine, Placed, Position, Principal,
     Seq, Session, SessionId, Timestamp,
@@ -53,6 +54,10 @@ impl Log for StoreDouble {
             held.wait_for(|held| !held).await.ok();
             appended
         })
+    }
+
+    async fn store_refusal(&self, answer: Answer) -> Result<(), Error> {
+        self.inner.store_refusal(answer).await
     }
 
     async fn claim(&self, session: SessionId) -> Result<Epoch, Error> {

@@ -1,5 +1,6 @@
 //! What one append, and one claim, do to the tables. Called by the writer, within its transaction.
 
+use mainstay_model::decide::Answer;
 use mainstay_model::{CommandId, Error, Event, EventBody, Position, Segment, Seq, SessionId};
 use rusqlite::{OptionalExtension, params};
 
@@ -25,7 +26,7 @@ pub(super) struct Rows {
     projection: ProjectionRow,
 }
 
-struct OutcomeRow {
+pub(super) struct OutcomeRow {
     principal: String,
     command: CommandId,
     key: Option<String>,
@@ -55,6 +56,54 @@ struct Before {
     same_projection: bool,
 }
 
+impl OutcomeRow {
+    /// The row of an outcome.
+    pub(super) fn encode(answer: &Answer) -> Result<Self, Error> {
+        Ok(Self {
+            principal: answer.principal.as_str().to_owned(),
+            command: answer.command.clone(),
+            key: answer.key.as_ref().map(|key| key.as_str().to_owned()),
+            fingerprint: answer.fingerprint.as_str().to_owned(),
+            response: to_json(&answer.outcome)?,
+        })
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.response.len()
+    }
+
+    /// Stores the outcome of a command that no session has accepted.
+    pub(super) fn store_alone(&self, statements: &mut Statements<'_>) -> Result<(), Unwritten> {
+        if self.is_stored(statements)? {
+            return Err(Unwritten::Refused(Error::CommandConflict { command: self.command.clone() }));
+        }
+        self.insert(statements, None, 0)?;
+        Ok(())
+    }
+
+    /// Whether the command has an outcome already.
+    fn is_stored(&self, statements: &mut Statements<'_>) -> rusqlite::Result<bool> {
+        let select = statements.get("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?;
+        select.exists(params![self.principal, self.command.as_str()])
+    }
+
+    fn insert(
+        &self,
+        statements: &mut Statements<'_>,
+        session: Option<i64>,
+        version: i64,
+    ) -> rusqlite::Result<usize> {
+        let Self { principal, command, key: _, fingerprint, response } = self;
+        statements
+            .get(
+                "INSERT INTO outcome (principal, command, fingerprint, response, session, version)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![principal, command.as_str(), fingerprint, response, session, version])
+    }
+}
+
 impl Rows {
     /// The rows of an append.
     pub(super) fn encode(append: &Append) -> Result<Self, Error> {
@@ -67,19 +116,7 @@ impl Rows {
             creates: begins && append.first == Seq::ZERO.next() && append.epoch == Epoch::FIRST,
             events: append.events.iter().map(EventRow::encode).collect::<Result<_, _>>()?,
             brings: append.events.iter().flat_map(|event| event.body.brings()).copied().collect(),
-            outcomes: append
-                .outcomes
-                .iter()
-                .map(|answer| {
-                    Ok(OutcomeRow {
-                        principal: answer.principal.as_str().to_owned(),
-                        command: answer.command.clone(),
-                        key: answer.key.as_ref().map(|key| key.as_str().to_owned()),
-                        fingerprint: answer.fingerprint.as_str().to_owned(),
-                        response: to_json(&answer.outcome)?,
-                    })
-                })
-                .collect::<Result<_, Error>>()?,
+            outcomes: append.outcomes.iter().map(OutcomeRow::encode).collect::<Result<_, Error>>()?,
             version: integer(append.version.0),
             projection: ProjectionRow {
                 name: append.projection.name.clone(),
@@ -162,11 +199,11 @@ impl Rows {
 
     /// The first command that has an outcome already, or two of them here.
     fn answered(&self, statements: &mut Statements<'_>) -> rusqlite::Result<Option<&CommandId>> {
-        for (index, OutcomeRow { principal, command, .. }) in self.outcomes.iter().enumerate() {
+        for (index, row) in self.outcomes.iter().enumerate() {
+            let OutcomeRow { principal, command, .. } = row;
             let mut before = self.outcomes.iter().take(index);
             let twice = before.any(|row| row.principal == *principal && row.command == *command);
-            let select = statements.get("SELECT 1 FROM outcome WHERE principal = ?1 AND command = ?2")?;
-            if twice || select.exists(params![principal, command.as_str()])? {
+            if twice || row.is_stored(statements)? {
                 return Ok(Some(command));
             }
         }
@@ -256,20 +293,9 @@ impl Rows {
     }
 
     fn insert_outcomes(&self, statements: &mut Statements<'_>, session: i64) -> rusqlite::Result<()> {
-        for OutcomeRow { principal, command, key, fingerprint, response } in &self.outcomes {
-            statements
-                .get(
-                    "INSERT INTO outcome (principal, command, fingerprint, response, session, version)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                )?
-                .execute(params![
-                    principal,
-                    command.as_str(),
-                    fingerprint,
-                    response,
-                    session,
-                    self.version
-                ])?;
+        for row in &self.outcomes {
+            row.insert(statements, Some(session), self.version)?;
+            let OutcomeRow { principal, command, key, .. } = row;
             if let Some(key) = key {
                 let scope = if self.creates { CREATIONS } else { session };
                 statements

@@ -3,7 +3,9 @@
 use futures::future::join_all;
 use mainstay_log::{Append, Epoch, KeyScope, StoredOutcome};
 use mainstay_model::decide::Answer;
-use mainstay_model::{Error, EventBody, IdempotencyKey, Principal, Seq, Session, Timestamp, Version};
+use mainstay_model::{
+    Error, EventBody, IdempotencyKey, Outcome, Principal, Seq, Session, Timestamp, Version,
+};
 
 use super::{Store, assert_same, begun, events};
 use crate::support::{
@@ -32,6 +34,32 @@ pub async fn what_was_answered_is_what_is_read_back(store: &dyn Store) {
     };
     assert_eq!(log.outcome(&Principal::local(), &command_id("first")).await, Ok(Some(stored)));
     assert_eq!(log.outcome(&Principal::local(), &command_id("second")).await, Ok(None));
+}
+
+pub async fn a_refusal_that_no_session_has_is_stored_once(store: &dyn Store) {
+    let log = store.open().await;
+    let refusal = Answer {
+        outcome: Outcome::Failed { error: Error::SessionNotFound { reference: "x".to_owned() } },
+        ..answer("refused", Seq(1))
+    };
+    log.store_refusal(refusal.clone()).await.unwrap();
+    let command = command_id("refused");
+    let again = log.store_refusal(refusal.clone()).await;
+    assert_eq!(again, Err(Error::CommandConflict { command: command.clone() }));
+    drop(log);
+
+    let log = store.open().await;
+    let stored = StoredOutcome {
+        fingerprint: refusal.fingerprint,
+        outcome: refusal.outcome,
+        version: Version::ZERO,
+        session: None,
+    };
+    assert_eq!(log.outcome(&refusal.principal, &command).await, Ok(Some(stored)));
+    let mut line = begun(&*log, 1, 0).await;
+    let mut append = line.append(vec![warm_up()]);
+    append.outcomes.push(answer("refused", Seq(2)));
+    assert_eq!(log.append(append).await, Err(Error::CommandConflict { command }));
 }
 
 pub async fn every_kind_of_event_and_outcome_comes_back_as_it_was(store: &dyn Store) {
