@@ -39,7 +39,7 @@ pub(super) enum Failed {
     /// It was, and failed.
     Error { error: Error, is_replay: bool },
     /// It was, and its agent says why it failed.
-    Said { message: String, is_replay: bool },
+    Said { message: String, is_replay: bool, is_stored: bool },
 }
 
 impl From<Error> for Failed {
@@ -310,7 +310,11 @@ impl Call<'_> {
 
 /// Why it cannot be done here.
 fn unsupported(kind: &str, instead: &str) -> Failed {
-    Failed::Said { message: format!("{kind} is not supported: {instead}"), is_replay: false }
+    Failed::Said {
+        message: format!("{kind} is not supported: {instead}"),
+        is_replay: false,
+        is_stored: false,
+    }
 }
 
 /// What an outcome tells a client.
@@ -338,7 +342,7 @@ fn ended_of(answered: Answered, kind: Option<&str>) -> Result {
 
 /// What an agent gave. An abort is what was wanted, and no failure of the turn it ends.
 fn worked(ending: WorkEnding, kind: Option<&str>, is_replay: bool) -> Result<Option<Value>> {
-    let failed = |message: String| Err(Failed::Said { message, is_replay });
+    let failed = |message: String| Err(Failed::Said { message, is_replay, is_stored: true });
     match ending {
         WorkEnding::Done { value, .. } => Ok(match kind {
             Some("set_model") => Some(json!({ "model": value })),

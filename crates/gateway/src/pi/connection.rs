@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{Stream, StreamExt};
-use mainstay_engine::{Client, Cursor, Followed};
-use mainstay_model::{CommandId, Error, EventFilter, Principal, Seq};
+use mainstay_engine::{Client, CommandStatus, Cursor, Followed, Reading, Refusal};
+use mainstay_log::StoredOutcome;
+use mainstay_model::{CommandFingerprint, CommandId, Error, EventFilter, Outcome, Principal, Seq};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -17,7 +18,7 @@ use super::command::{Body, PiCommand};
 use super::counts::Counts;
 use super::decode::{Invalid, decode};
 use super::directory::{Change, Directory};
-use super::errors::{About, said};
+use super::errors::{About, is_outcome, said};
 use super::events::ui_request;
 use super::frames::{self, Phase, Response};
 use super::joining;
@@ -37,6 +38,8 @@ const URGENT: usize = 16;
 /// What all connections of the protocol share.
 pub struct Shared {
     seen: Mutex<Seen>,
+    /// The commands that are not handed over yet.
+    held: Mutex<HashMap<CommandName, watch::Sender<()>>>,
     told: broadcast::Sender<Arc<Told>>,
     connections: AtomicUsize,
     commands: AtomicU64,
@@ -55,6 +58,7 @@ impl Default for Shared {
     fn default() -> Self {
         Self {
             seen: Mutex::default(),
+            held: Mutex::default(),
             told: broadcast::channel(TOLD).0,
             connections: AtomicUsize::new(0),
             commands: AtomicU64::new(0),
@@ -83,8 +87,39 @@ impl Shared {
         entered.ok().map(|_| Place(Arc::clone(self)))
     }
 
+    /// The end of the hold of a command that is not handed over yet; none where it is not held.
+    fn end_of_hold(&self, principal: &Principal, command: &CommandId) -> Option<watch::Receiver<()>> {
+        self.held().get(&(principal.clone(), command.clone())).map(watch::Sender::subscribe)
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<CommandName, watch::Sender<()>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whose command, and which.
+type CommandName = (Principal, CommandId);
+
+/// A command that is not handed over yet. Those that depend on it are held as long.
+struct Held {
+    shared: Arc<Shared>,
+    name: CommandName,
+}
+
+impl Held {
+    fn new(shared: &Arc<Shared>, name: CommandName) -> Self {
+        shared.held().entry(name.clone()).or_default();
+        Self { shared: Arc::clone(shared), name }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shared.held().remove(&self.name);
     }
 }
 
@@ -237,12 +272,19 @@ impl Tasks {
     }
 
     async fn begin(&mut self, connection: &Arc<Connection>, command: PiCommand) {
-        if let Some(answer) = connection.answered_before(&command, self.under_way.len()) {
-            return connection.answer(&answer).await;
+        if let Some(answer) = connection.answered_before(&command).await {
+            return connection.answer_at_once(&command, &answer).await;
+        }
+        if let Some(refusal) = connection.turned_away(&command, self.under_way.len()) {
+            return connection.answer(&refusal).await;
         }
         connection.daemon.pi.commands.fetch_add(1, Ordering::Relaxed);
         let id = command.id.clone().unwrap_or_else(anonymous);
         let command = Arc::new(command);
+        if command.depends_on.contains(&id) {
+            let error = Error::DependsOnItself { command: id.clone() };
+            return connection.finish(&command, &id, Err(error.into()), SoFar::Nothing).await;
+        }
         let is_heard =
             |name: &String| self.sessions.get(name).is_some_and(|hearing| !hearing.task.is_finished());
         if let Body::SwitchSession { after } = command.body
@@ -257,11 +299,10 @@ impl Tasks {
             }
         }
         if command.body.is_read() {
+            // From here on others may depend on it.
+            let reading = connection.peer.client.begin_read(&id);
             let connection = Arc::clone(connection);
-            self.under_way.spawn(async move {
-                let done = connection.call(&command, &id).read().await;
-                connection.finish(&command, &id, done, SoFar::Nothing).await;
-            });
+            self.under_way.spawn(async move { connection.read(&command, &id, reading).await });
             return;
         }
         if command.body.changes_directory() {
@@ -270,16 +311,11 @@ impl Tasks {
         let told = command.session.as_ref().and_then(|name| self.sessions.get(name));
         let told = told.map(|hearing| hearing.told.clone());
         let connection = Arc::clone(connection);
-        // Its session may be on its way, by what it depends on.
-        if !command.depends_on.is_empty() && connection.call(&command, &id).session_is_missing().await {
-            self.under_way.spawn(async move {
-                let call = connection.call(&command, &id);
-                let handed_over = match call.wait_for_dependencies().await {
-                    Ok(()) => call.hand_over().await,
-                    Err(failed) => Err(failed),
-                };
-                connection.carry_on(&command, &id, handed_over, told).await;
-            });
+        // What it depends on, or its session, may be on its way.
+        if connection.must_be_held(&command, &id).await {
+            let held =
+                Held::new(&connection.daemon.pi, (connection.peer.client.principal().clone(), id.clone()));
+            self.under_way.spawn(async move { connection.hold(&command, &id, held, told).await });
             return;
         }
         // In the order in which they came.
@@ -314,47 +350,124 @@ impl Connection {
         Call { daemon: &self.daemon, client: &self.peer.client, command, id, folder: &self.peer.folder }
     }
 
-    /// The answer to what needs none of the engine: what was read before, what is one too many, what comes too late.
-    fn answered_before(&self, command: &PiCommand, under_way: usize) -> Option<Response> {
-        let id = command.id.as_ref().map(|id| id.as_str().to_owned());
-        let failure = |error: &Error, earlier: Option<&str>| {
-            let about = About {
-                kind: &command.kind,
-                session: command.session.as_deref(),
-                earlier,
-                if_version: command.if_version,
-            };
-            Some(Response::failure(id.clone(), command.kind.as_str(), said(error, &about)))
-        };
+    /// Why a command is not looked at: it is one too many, or comes too late.
+    fn turned_away(&self, command: &PiCommand, under_way: usize) -> Option<Response> {
         if self.daemon.stop.is_cancelled() {
-            return failure(&Error::DaemonStopping, None);
-        }
-        if let Some(id) = &command.id
-            && command.depends_on.contains(id)
-        {
-            return failure(&Error::DependsOnItself { command: id.clone() }, None);
-        }
-        // Who connects anew wants to hear, whatever was answered to another connection.
-        let before = match command.is_subscription() {
-            true => Before::New,
-            false => self.daemon.pi.seen().before(self.peer.client.principal(), command),
-        };
-        match (before, &command.id, &command.key) {
-            (Before::Answered(answer), ..) => return Some(*answer),
-            (Before::Taken { by, is_key: true }, _, Some(key)) => {
-                return failure(&Error::KeyConflict { key: key.clone() }, Some(&by));
-            }
-            (Before::Taken { by, .. }, Some(id), _) => {
-                return failure(&Error::CommandConflict { command: id.clone() }, Some(&by));
-            }
-            (Before::New | Before::Taken { .. }, ..) => {}
+            return Some(self.refusal(command, &Error::DaemonStopping, None));
         }
         let limit = self.daemon.engine.limits().connection_requests;
         let places = if command.body.is_urgent() { limit.saturating_add(URGENT) } else { limit };
-        if under_way >= places {
-            return failure(&Error::TooManyRequests { what: "commands".to_owned(), limit }, None);
+        (under_way >= places)
+            .then(|| Error::TooManyRequests { what: "commands".to_owned(), limit })
+            .map(|error| self.refusal(command, &error, None))
+    }
+
+    fn refusal(&self, command: &PiCommand, error: &Error, earlier: Option<&str>) -> Response {
+        let id = command.id.as_ref().map(|id| id.as_str().to_owned());
+        let about = About { earlier, ..About::of(command) };
+        Response::failure(id, command.kind.as_str(), said(error, &about))
+    }
+
+    /// The answer to a command that was answered before, or whose id or key belongs to another.
+    async fn answered_before(&self, command: &PiCommand) -> Option<Response> {
+        // A new connection wants to hear, whatever was answered to another one.
+        if command.is_subscription() || self.daemon.stop.is_cancelled() {
+            return None;
         }
-        None
+        let before = self.daemon.pi.seen().before(self.peer.client.principal(), command);
+        match (before, &command.id, &command.key) {
+            (Before::Answered(answer), ..) => Some(*answer),
+            (Before::Taken { by, is_key: true }, _, Some(key)) => {
+                Some(self.refusal(command, &Error::KeyConflict { key: key.clone() }, Some(&by)))
+            }
+            (Before::Taken { by, .. }, Some(id), _) => {
+                Some(self.refusal(command, &Error::CommandConflict { command: id.clone() }, Some(&by)))
+            }
+            (Before::New, Some(id), _) => self.refused_before(command, id).await,
+            (Before::New | Before::Taken { .. }, ..) => None,
+        }
+    }
+
+    /// The answer to a command that was refused before it reached a session, which the engine does not look for.
+    async fn refused_before(&self, command: &PiCommand, id: &CommandId) -> Option<Response> {
+        let Ok(CommandStatus::Ended(stored)) = self.peer.client.command(id).await else { return None };
+        let StoredOutcome { fingerprint, outcome, session, .. } = *stored;
+        match outcome {
+            Outcome::Failed { error } if session.is_none() && fingerprint == fingerprint_of(command) => {
+                Some(Response { replayed: true, ..self.refusal(command, &error, None) })
+            }
+            Outcome::Failed { .. } | Outcome::Done { .. } if command.body.is_read() => {
+                Some(self.refusal(command, &Error::CommandConflict { command: id.clone() }, None))
+            }
+            Outcome::Failed { .. } | Outcome::Done { .. } => None,
+        }
+    }
+
+    /// Answers a command that is not carried out.
+    async fn answer_at_once(&self, command: &PiCommand, answer: &Response) {
+        let id = command.id.clone().unwrap_or_else(anonymous);
+        self.tell_phase(Phase::Finished, command, &id, Some(answer)).await;
+        self.answer(answer).await;
+    }
+
+    /// Reads, and answers. One that is sent twice at once is answered twice the same.
+    async fn read(&self, command: &PiCommand, id: &CommandId, reading: Option<Reading>) {
+        if reading.is_none() && !command.is_subscription() {
+            self.peer.client.ended(id).await;
+            if let Some(answer) = self.answered_before(command).await {
+                return self.answer_at_once(command, &answer).await;
+            }
+        }
+        let done = self.call(command, id).read().await;
+        let ended = match &done {
+            Ok(_) => Ok(()),
+            Err(failed) => Err(self.reason(command, failed)),
+        };
+        self.finish(command, id, done, SoFar::Nothing).await;
+        if let Some(reading) = reading {
+            reading.end(ended);
+        }
+    }
+
+    fn reason(&self, command: &PiCommand, failed: &Failed) -> String {
+        match failed {
+            Failed::Refused(error) | Failed::Error { error, .. } => said(error, &About::of(command)),
+            Failed::Said { message, .. } => message.clone(),
+        }
+    }
+
+    /// Whether a command cannot be handed over yet: its session is on its way, by what it depends on, or what it depends on is held itself.
+    async fn must_be_held(&self, command: &PiCommand, id: &CommandId) -> bool {
+        let principal = self.peer.client.principal();
+        let is_held = |dependency: &CommandId| self.daemon.pi.end_of_hold(principal, dependency).is_some();
+        command.depends_on.iter().any(is_held)
+            || !command.depends_on.is_empty() && self.call(command, id).session_is_missing().await
+    }
+
+    /// Hands a command over once what it depends on has succeeded.
+    async fn hold(
+        &self,
+        command: &PiCommand,
+        id: &CommandId,
+        held: Held,
+        told: Option<watch::Receiver<Seq>>,
+    ) {
+        for dependency in &command.depends_on {
+            let end = self.daemon.pi.end_of_hold(self.peer.client.principal(), dependency);
+            // Nothing is sent: it ends with the hold.
+            if let Some(mut end) = end {
+                end.changed().await.ok();
+            }
+        }
+        let call = self.call(command, id);
+        let handed_over = match call.wait_for_dependencies().await {
+            Ok(()) => call.hand_over().await,
+            Err(failed) => Err(failed),
+        };
+        // What was handed over is known to the engine, and what was not once its refusal is stored.
+        let held = handed_over.is_err().then_some(held);
+        self.carry_on(command, id, handed_over, told).await;
+        drop(held);
     }
 
     /// Waits for what comes of a command that was handed over, or was not.
@@ -416,14 +529,14 @@ impl Connection {
         so_far: SoFar,
     ) {
         let given = command.id.as_ref().map(|id| id.as_str().to_owned());
-        let about = About {
-            kind: &command.kind,
-            session: command.session.as_deref(),
-            earlier: None,
-            if_version: command.if_version,
-        };
+        let done = self.kept(command, id, done).await;
         let failure = |error: String| Response::failure(given.clone(), command.kind.as_str(), error);
-        let is_nothing = matches!(done, Ok(Ended { is_nothing: true, .. }));
+        let is_stored = match &done {
+            Ok(ended) => !command.body.is_read() && !ended.is_nothing,
+            Err(Failed::Error { .. }) => !command.body.is_read(),
+            Err(Failed::Said { is_stored, .. }) => *is_stored,
+            Err(Failed::Refused(_)) => false,
+        };
         let (answer, was_accepted, told) = match done {
             Ok(Ended { data, version, is_replay, told, .. }) => {
                 let answer = Response {
@@ -433,13 +546,18 @@ impl Connection {
                 };
                 (answer, !is_replay, told)
             }
-            Err(Failed::Refused(error)) => (failure(said(&error, &about)), false, None),
+            Err(Failed::Refused(error)) => {
+                let error = self.in_upstreams_words(error).await;
+                (failure(said(&error, &About::of(command))), is_outcome(&error), None)
+            }
             Err(Failed::Error { error, is_replay }) => {
+                let error = self.in_upstreams_words(error).await;
                 let timed_out = matches!(error, Error::TimedOut { .. });
-                let answer = Response { replayed: is_replay, timed_out, ..failure(said(&error, &about)) };
+                let said = said(&error, &About::of(command));
+                let answer = Response { replayed: is_replay, timed_out, ..failure(said) };
                 (answer, !is_replay, None)
             }
-            Err(Failed::Said { message, is_replay }) => {
+            Err(Failed::Said { message, is_replay, .. }) => {
                 (Response { replayed: is_replay, ..failure(message) }, !is_replay, None)
             }
         };
@@ -453,16 +571,50 @@ impl Connection {
             if so_far != SoFar::Started {
                 self.tell_phase(Phase::Started, command, id, None).await;
             }
-            self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
-            let kept = (command.body.is_read() || is_nothing).then_some(&answer);
+            let kept = (!is_stored).then_some(&answer);
             if !command.is_subscription() {
                 self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
             }
         }
+        self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
         self.answer(&answer).await;
         if let Some(told) = told {
             self.tell_all(&told).await;
         }
+    }
+
+    /// A refusal that is an outcome is stored before it is told; one that cannot be stored is told as what hinders.
+    async fn kept(
+        &self,
+        command: &PiCommand,
+        id: &CommandId,
+        done: std::result::Result<Ended, Failed>,
+    ) -> std::result::Result<Ended, Failed> {
+        let error = match &done {
+            Err(Failed::Refused(error)) if is_outcome(error) && !command.body.is_read() => error.clone(),
+            Ok(_) | Err(_) => return done,
+        };
+        if command.id.is_none() {
+            return done;
+        }
+        let refusal = Refusal { id: id.clone(), fingerprint: fingerprint_of(command), error };
+        match self.peer.client.store_refusal(refusal).await {
+            Ok(()) => done,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// An error that tells of another command's tells it in upstream's words.
+    async fn in_upstreams_words(&self, error: Error) -> Error {
+        let Error::DependencyFailed { dependency, reason } = error else { return error };
+        let reason = match self.peer.client.command(&dependency).await {
+            Ok(CommandStatus::Ended(stored)) => match stored.outcome {
+                Outcome::Failed { error } => said(&error, &About::nothing()),
+                Outcome::Done { .. } => reason,
+            },
+            Ok(CommandStatus::Waits { .. } | CommandStatus::Runs { .. }) | Err(_) => reason,
+        };
+        Error::DependencyFailed { dependency, reason }
     }
 
     async fn tell_phase(&self, phase: Phase, command: &PiCommand, id: &CommandId, answer: Option<&Response>) {
@@ -549,6 +701,11 @@ async fn next(followed: &mut Option<Followed>) -> Option<bool> {
         Some(followed) => followed.next().await.ok().map(|event| has_begun(&event.body)),
         None => std::future::pending().await,
     }
+}
+
+/// What a command says, for the refusals that are stored.
+fn fingerprint_of(command: &PiCommand) -> CommandFingerprint {
+    CommandFingerprint::of("pi", &command.fingerprint)
 }
 
 /// The outbox of a connection, and what leaves it.

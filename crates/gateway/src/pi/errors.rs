@@ -1,5 +1,6 @@
 //! Errors in pi-server's words. Its clients compare them: they are part of the protocol. Source: protocols/pi.md, "Error strings".
 
+use super::command::PiCommand;
 use mainstay_model::{Error, RateScope, Version};
 
 /// What is known of the command that failed.
@@ -12,6 +13,41 @@ pub(super) struct About<'a> {
     pub(super) earlier: Option<&'a str>,
     /// The version that it wanted of its session.
     pub(super) if_version: Option<Version>,
+}
+
+impl<'a> About<'a> {
+    /// What is known of a command by itself.
+    pub(super) fn of(command: &'a PiCommand) -> Self {
+        Self {
+            kind: &command.kind,
+            session: command.session.as_deref(),
+            earlier: None,
+            if_version: command.if_version,
+        }
+    }
+
+    /// Where nothing is known.
+    pub(super) const fn nothing() -> Self {
+        Self { kind: "command", session: None, earlier: None, if_version: None }
+    }
+}
+
+/// Whether a command that is refused so was admitted, so that the refusal is its outcome. One that was not may be sent again.
+pub(super) const fn is_outcome(error: &Error) -> bool {
+    !matches!(
+        error,
+        Error::RateLimited { .. }
+            | Error::TooManyCommands { .. }
+            | Error::TooManyRequests { .. }
+            | Error::TooManyOutcomes { .. }
+            | Error::LaneFull { .. }
+            | Error::DaemonStopping
+            | Error::CommandConflict { .. }
+            | Error::KeyConflict { .. }
+            | Error::StoreFailed { .. }
+            | Error::StoreLocked
+            | Error::SessionOwned
+    )
 }
 
 /// What a client is told.

@@ -97,6 +97,8 @@ pub(super) fn lifecycle(
         error: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         session_version: Option<Version>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        replayed: bool,
     }
     let data = Data {
         command_id: id,
@@ -108,6 +110,7 @@ pub(super) fn lifecycle(
         success: answer.map(|answer| answer.success),
         error: answer.and_then(|answer| answer.error.as_deref()),
         session_version: answer.and_then(|answer| answer.session_version),
+        replayed: answer.is_some_and(|answer| answer.replayed),
     };
     json!({ "type": phase.name(), "data": data })
 }

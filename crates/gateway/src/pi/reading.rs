@@ -72,8 +72,7 @@ impl Call<'_> {
 
     /// Waits until what the command depends on has succeeded.
     pub(super) async fn wait_for_dependencies(&self) -> Result<()> {
-        let succeeded = self.client.succeeded(&self.command.depends_on).await;
-        succeeded.map_err(|error| Failed::Error { error, is_replay: false })
+        Ok(self.client.succeeded(&self.command.depends_on).await?)
     }
 
     async fn read_session(&self, read: Read) -> Result {
@@ -99,6 +98,7 @@ impl Call<'_> {
                 return Err(Failed::Said {
                     message: "get_tools is not supported: pi's RPC mode does not tell its tools".to_owned(),
                     is_replay: false,
+                    is_stored: false,
                 });
             }
             Read::SessionFiles => json!({ "files": files(&self.files_of(id)) }),

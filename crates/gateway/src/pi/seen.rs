@@ -1,7 +1,8 @@
-//! What the clients of the protocol have sent in this daemon's life: the answers to what they read, which the log does not have, and what
+//! What the clients of the protocol have sent in this daemon's life: the answers that the log does not have as they were given, and what
 //! their commands were, so that a conflict can name the earlier one. Bounded: the oldest are forgotten.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use mainstay_model::Principal;
 
@@ -11,8 +12,8 @@ use super::frames::Response;
 /// How many are known. Source: protocols/pi.md, "Limits".
 const KNOWN: usize = 2000;
 
-/// Bytes of an answer that is kept; what is larger is read anew.
-const ANSWER_BYTES: usize = 4 * 1024;
+/// Bytes of all answers that are kept; those of the oldest are forgotten first.
+const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
 /// Whose, and under which id or key.
 type Name = (Principal, String);
@@ -22,13 +23,16 @@ type Name = (Principal, String);
 pub(super) struct Seen {
     known: HashMap<Name, Known>,
     order: VecDeque<Name>,
+    /// The answers that are kept, and their bytes.
+    answers: VecDeque<(Name, usize)>,
+    bytes: usize,
 }
 
 struct Known {
     kind: String,
     fingerprint: String,
-    /// The answer to what was only read.
-    answer: Option<Response>,
+    /// The answer, where the log does not have it as it was given.
+    answer: Option<Arc<Response>>,
 }
 
 /// What is known of a command before it is given to anyone.
@@ -52,7 +56,11 @@ impl Seen {
             }
             if let Some(answer) = &known.answer {
                 let id = command.id.as_ref().map(|id| id.as_str().to_owned());
-                return Before::Answered(Box::new(Response { id, replayed: true, ..answer.clone() }));
+                return Before::Answered(Box::new(Response {
+                    id,
+                    replayed: true,
+                    ..Response::clone(answer)
+                }));
             }
         }
         Before::New
@@ -60,24 +68,33 @@ impl Seen {
 
     /// Keeps what was sent, and the answer where that is kept nowhere else.
     pub(super) fn keep(&mut self, principal: &Principal, command: &PiCommand, answer: Option<&Response>) {
-        let is_small = |answer: &&Response| {
-            answer.data.as_ref().is_none_or(|data| data.to_string().len() <= ANSWER_BYTES)
-        };
-        let answer = answer.filter(is_small);
+        let bytes = answer.and_then(|answer| answer.data.as_ref()).map_or(0, |data| data.to_string().len());
+        let answer = answer.filter(|_| bytes <= ANSWER_BYTES).cloned().map(Arc::new);
         for (name, _) in names(command) {
             let name = (principal.clone(), name);
             let known = Known {
                 kind: command.kind.clone(),
                 fingerprint: command.fingerprint.clone(),
-                answer: answer.cloned(),
+                answer: answer.clone(),
             };
             if self.known.insert(name.clone(), known).is_none() {
-                self.order.push_back(name);
+                self.order.push_back(name.clone());
+            }
+            if answer.is_some() {
+                self.answers.push_back((name, bytes));
+                self.bytes = self.bytes.saturating_add(bytes);
             }
         }
         while self.order.len() > KNOWN {
             if let Some(oldest) = self.order.pop_front() {
                 self.known.remove(&oldest);
+            }
+        }
+        while self.bytes > ANSWER_BYTES || self.answers.len() > KNOWN {
+            let Some((oldest, bytes)) = self.answers.pop_front() else { break };
+            self.bytes = self.bytes.saturating_sub(bytes);
+            if let Some(known) = self.known.get_mut(&oldest) {
+                known.answer = None;
             }
         }
     }

@@ -5,6 +5,7 @@
 mod commands;
 mod golden;
 mod load;
+mod outcomes;
 mod refusals;
 mod resuming;
 #[path = "../../../engine/tests/sessions/scripted_agent.rs"]

@@ -41,6 +41,7 @@ async fn what_cannot_be_done_says_why_in_upstreams_words() {
         json!({ "id": "5", "type": "set_session_name", "sessionId": "main", "name": "x", "dependsOn": ["nobody"] }),
         json!({ "id": "6", "type": "set_session_name", "sessionId": "main", "name": "x", "dependsOn": ["6"] }),
         json!({ "id": "1", "type": "abort", "sessionId": "main" }),
+        json!({ "id": "11", "type": "abort", "sessionId": "main" }),
         json!({ "id": "create-main", "type": "abort", "sessionId": "main" }),
         json!({ "id": "7", "type": "navigate_tree", "sessionId": "main", "targetId": "1" }),
         json!({ "id": "8", "type": "get_tools", "sessionId": "main" }),
