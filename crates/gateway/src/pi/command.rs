@@ -37,6 +37,8 @@ pub(super) enum Body {
     /// Hears of the session's events from now on, or from after an event on.
     SwitchSession {
         after: Option<u64>,
+        /// Whether each piece of a message is to come with all that was said before it.
+        is_cumulative: bool,
     },
     GetMetrics,
     HealthCheck,

@@ -175,7 +175,7 @@ pub(super) async fn serve(
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let (mut told, mut changes) = (daemon.pi.told.subscribe(), daemon.pi.directory.listen());
     Directory::follow(&daemon);
-    let connection = Arc::new(Connection { daemon, peer, outbox, number });
+    let connection = Arc::new(Connection { daemon, peer, outbox, number, under_way: Mutex::default() });
     connection.send(&frames::server_ready(connection.daemon.version)).await;
     let recovery = recovery::told(&connection.daemon, &connection.peer.client).await;
     connection.send(&frames::startup_recovery_summary(&recovery)).await;
@@ -283,18 +283,18 @@ impl Tasks {
         let command = Arc::new(command);
         if command.depends_on.contains(&id) {
             let error = Error::DependsOnItself { command: id.clone() };
-            return connection.finish(&command, &id, Err(error.into()), SoFar::Nothing).await;
+            return connection.finish(&command, &id, Err(error.into())).await;
         }
         let is_heard =
             |name: &String| self.sessions.get(name).is_some_and(|hearing| !hearing.task.is_finished());
-        if let Body::SwitchSession { after } = command.body
+        if let Body::SwitchSession { after, is_cumulative } = command.body
             && let Some(name) = command.session.clone()
-            && (after.is_some() || !is_heard(&name))
+            && (after.is_some() || is_cumulative || !is_heard(&name))
         {
-            match connection.hear(&name, after).await {
+            match connection.hear(&name, after, is_cumulative).await {
                 Ok(hearing) => drop(self.sessions.insert(name, hearing)),
                 Err(error) => {
-                    return connection.finish(&command, &id, Err(error.into()), SoFar::Nothing).await;
+                    return connection.finish(&command, &id, Err(error.into())).await;
                 }
             }
         }
@@ -305,6 +305,7 @@ impl Tasks {
             self.under_way.spawn(async move { connection.read(&command, &id, reading).await });
             return;
         }
+        connection.set_out(&command, &id);
         if command.body.changes_directory() {
             connection.daemon.pi.directory.expect(connection.peer.client.principal(), &id);
         }
@@ -331,11 +332,19 @@ impl Tasks {
 }
 
 /// How far a command's way has been told already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SoFar {
     Nothing,
     Accepted,
     Started,
+}
+
+/// A command under way, and how far its way has been told: by the task that waits for its end, or by the one that tells its events,
+/// whichever hears of it first.
+struct UnderWay {
+    command: Arc<PiCommand>,
+    id: CommandId,
+    so_far: tokio::sync::Mutex<SoFar>,
 }
 
 struct Connection {
@@ -343,6 +352,8 @@ struct Connection {
     peer: Peer,
     outbox: mpsc::Sender<String>,
     number: u64,
+    /// The commands that were handed over and have no answer yet.
+    under_way: Mutex<HashMap<CommandId, Arc<UnderWay>>>,
 }
 
 impl Connection {
@@ -423,7 +434,7 @@ impl Connection {
             Ok(_) => Ok(()),
             Err(failed) => Err(self.reason(command, failed)),
         };
-        self.finish(command, id, done, SoFar::Nothing).await;
+        self.finish(command, id, done).await;
         if let Some(reading) = reading {
             reading.end(ended);
         }
@@ -480,7 +491,7 @@ impl Connection {
     ) {
         match handed_over {
             Ok(handed_over) => self.wait(command, id, handed_over, told).await,
-            Err(failed) => self.finish(command, id, Err(failed), SoFar::Nothing).await,
+            Err(failed) => self.finish(command, id, Err(failed)).await,
         }
     }
 
@@ -493,22 +504,12 @@ impl Connection {
         told: Option<watch::Receiver<Seq>>,
     ) {
         let HandedOver { mut followed, mut ended, completed } = handed_over;
-        let mut so_far = SoFar::Nothing;
         let done = loop {
             tokio::select! {
                 biased;
                 done = &mut ended => break done,
                 event = next(&mut followed) => match event {
-                    Some(begun) => {
-                        if so_far == SoFar::Nothing {
-                            self.tell_phase(Phase::Accepted, command, id, None).await;
-                            so_far = SoFar::Accepted;
-                        }
-                        if begun && so_far == SoFar::Accepted {
-                            self.tell_phase(Phase::Started, command, id, None).await;
-                            so_far = SoFar::Started;
-                        }
-                    }
+                    Some(begun) => self.reach(id, if begun { SoFar::Started } else { SoFar::Accepted }).await,
                     None => followed = None,
                 },
             }
@@ -517,17 +518,11 @@ impl Connection {
         if let (Some(mut told), Some(end)) = (told, completed.get()) {
             told.wait_for(|told| told >= end).await.ok();
         }
-        self.finish(command, id, done, so_far).await;
+        self.finish(command, id, done).await;
     }
 
     /// Tells that a command is through, and what came of it: in this order.
-    async fn finish(
-        &self,
-        command: &PiCommand,
-        id: &CommandId,
-        done: std::result::Result<Ended, Failed>,
-        so_far: SoFar,
-    ) {
+    async fn finish(&self, command: &PiCommand, id: &CommandId, done: std::result::Result<Ended, Failed>) {
         let given = command.id.as_ref().map(|id| id.as_str().to_owned());
         let done = self.kept(command, id, done).await;
         let failure = |error: String| Response::failure(given.clone(), command.kind.as_str(), error);
@@ -565,21 +560,51 @@ impl Connection {
             self.daemon.pi.directory.forget(self.peer.client.principal(), id);
         }
         if was_accepted {
-            if so_far == SoFar::Nothing {
-                self.tell_phase(Phase::Accepted, command, id, None).await;
-            }
-            if so_far != SoFar::Started {
-                self.tell_phase(Phase::Started, command, id, None).await;
+            match self.command_under_way(id) {
+                Some(_) => self.reach(id, SoFar::Started).await,
+                None => {
+                    self.tell_phase(Phase::Accepted, command, id, None).await;
+                    self.tell_phase(Phase::Started, command, id, None).await;
+                }
             }
             let kept = (!is_stored).then_some(&answer);
             if !command.is_subscription() {
                 self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
             }
         }
+        self.lock_under_way().remove(id);
         self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
         self.answer(&answer).await;
         if let Some(told) = told {
             self.tell_all(&told).await;
+        }
+    }
+
+    /// A command begins its way, which is told as far as it comes.
+    fn set_out(&self, command: &Arc<PiCommand>, id: &CommandId) {
+        let so_far = tokio::sync::Mutex::new(SoFar::Nothing);
+        let under_way = UnderWay { command: Arc::clone(command), id: id.clone(), so_far };
+        self.lock_under_way().insert(id.clone(), Arc::new(under_way));
+    }
+
+    fn command_under_way(&self, id: &CommandId) -> Option<Arc<UnderWay>> {
+        self.lock_under_way().get(id).cloned()
+    }
+
+    fn lock_under_way(&self) -> std::sync::MutexGuard<'_, HashMap<CommandId, Arc<UnderWay>>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells that a command has come so far, where it was not told yet.
+    async fn reach(&self, id: &CommandId, reached: SoFar) {
+        let Some(under_way) = self.command_under_way(id) else { return };
+        let UnderWay { command, id, so_far } = &*under_way;
+        let mut so_far = so_far.lock().await;
+        for (step, phase) in [(SoFar::Accepted, Phase::Accepted), (SoFar::Started, Phase::Started)] {
+            if *so_far < step && step <= reached {
+                self.tell_phase(phase, command, id, None).await;
+                *so_far = step;
+            }
         }
     }
 
@@ -642,7 +667,12 @@ impl Connection {
     }
 
     /// Hears of a session's events from now on, or from after one on.
-    async fn hear(self: &Arc<Self>, name: &str, after: Option<u64>) -> Result<Hearing, Error> {
+    async fn hear(
+        self: &Arc<Self>,
+        name: &str,
+        after: Option<u64>,
+        is_cumulative: bool,
+    ) -> Result<Hearing, Error> {
         let session = session_of(&self.peer.client, name).await?;
         let mut live = self.peer.client.listen(session.id).await?;
         if after.is_some_and(|after| after > session.last_seq.0) {
@@ -653,7 +683,7 @@ impl Connection {
         let after = after.map_or(session.last_seq, Seq);
         let cursor = Cursor::Session { session: session.id, after };
         let mut followed = self.peer.client.follow(cursor, EventFilter::default()).await?;
-        let mut teller = joining::teller(&self.peer.client, &session, after).await?;
+        let mut teller = joining::teller(&self.peer.client, &session, after, is_cumulative).await?;
         let (connection, name) = (Arc::clone(self), name.to_owned());
         let (reached, told) = watch::channel(after);
         let task = tokio::spawn(async move {
@@ -668,7 +698,14 @@ impl Connection {
                     // What is stored first: live pieces are ahead of it at most.
                     biased;
                     event = followed.next() => match event {
-                        Ok(event) => (teller.tell(&event), Some(event.seq)),
+                        Ok(event) => {
+                            // What a command does is told behind its acceptance.
+                            if let Some(command) = &event.metadata.correlation {
+                                let begun = has_begun(&event.body);
+                                connection.reach(command, if begun { SoFar::Started } else { SoFar::Accepted }).await;
+                            }
+                            (teller.tell(&event), Some(event.seq))
+                        }
                         Err(_) => return,
                     },
                     Some(live) = live.next() => (teller.hear(&live), None),

@@ -53,7 +53,9 @@ impl Call<'_> {
         let ended = async move {
             let ended = coming.ended().await?;
             let name = ended.data.as_ref().and_then(|data| data.get("sessionId")).cloned();
-            Ok(Ended { data: Some(json!({ "sessionId": name, "text": text, "cancelled": false })), ..ended })
+            let data = Some(json!({ "sessionId": name, "text": text, "cancelled": false }));
+            // The session that was forked has changed nothing.
+            Ok(Ended { data, version: None, ..ended })
         };
         Ok(self.in_order(ended.boxed()).await)
     }
@@ -103,7 +105,7 @@ struct Coming {
 impl Coming {
     async fn ended(self) -> Result {
         let Self { begun, daemon, client, alias } = self;
-        let Answered { outcome, is_replay, .. } = client.created(begun).await?;
+        let Answered { outcome, version, is_replay } = client.created(begun).await?;
         let session = match outcome {
             Outcome::Done { response: Done::Created { session } | Done::Forked { session, .. } } => session,
             Outcome::Done { .. } => return Ok(Ended::default()),
@@ -115,7 +117,7 @@ impl Coming {
             Err(Error::SessionNotFound { .. }) if is_replay => {
                 let name = alias.unwrap_or_else(|| session.to_string());
                 let data = Some(json!({ "sessionId": name }));
-                return Ok(Ended { data, is_replay, ..Ended::default() });
+                return Ok(Ended { data, version: Some(version), is_replay, ..Ended::default() });
             }
             Err(error) => return Err(error.into()),
         };
@@ -124,7 +126,7 @@ impl Coming {
         let told = session_frame("session_created", &name, Some(&info));
         let data = json!({ "sessionId": name, "sessionInfo": info });
         let told = (!is_replay).then_some(told);
-        Ok(Ended { data: Some(data), is_replay, told, ..Ended::default() })
+        Ok(Ended { data: Some(data), version: Some(version), is_replay, told, ..Ended::default() })
     }
 }
 

@@ -237,7 +237,14 @@ impl Check<'_> {
                 if after.is_some_and(|after| !after.is_u64()) {
                     self.wrong("afterSeq", "Must be a non-negative integer");
                 }
-                Body::SwitchSession { after: after.and_then(Value::as_u64) }
+                let is_cumulative = self.fields.get("cumulative");
+                if is_cumulative.is_some_and(|is_cumulative| !is_cumulative.is_boolean()) {
+                    self.wrong("cumulative", "Must be a boolean");
+                }
+                Body::SwitchSession {
+                    after: after.and_then(Value::as_u64),
+                    is_cumulative: is_cumulative.and_then(Value::as_bool).unwrap_or_default(),
+                }
             }
             "get_metrics" => Body::GetMetrics,
             "health_check" => Body::HealthCheck,

@@ -1,14 +1,15 @@
 //! What happens in a session, as pi tells it. Pure: events of the log and live pieces in, pi's events out. Source: pi's RPC mode, "Events".
 //!
 //! A piece of a message is told once: live, or where that was missed, from the event that has it, or from the message when it is whole.
-//! What upstream repeats with each piece, all that was said before it, is not told again.
+//! What upstream repeats with each piece, all that was said before it, is told again only to clients that ask for it.
 
 use std::collections::BTreeMap;
 
 use mainstay_engine::Live;
 use mainstay_model::agent::{QueuedPrompt, ToolCall};
 use mainstay_model::{
-    AgentState, Ask, Delta, Event, EventBody, Hears, JobId, Message, Note, PartRole, Work, WorkEnding,
+    AgentState, Ask, Delta, Event, EventBody, Hears, JobId, Message, Note, PartRole, Timestamp, Work,
+    WorkEnding,
 };
 use serde_json::{Value, json};
 
@@ -22,11 +23,17 @@ pub(super) struct Teller {
     /// What it has still to hear.
     queue: Vec<QueuedPrompt>,
     turn: Option<Turn>,
+    /// Whether each piece of a message comes with all that was said before it.
+    is_cumulative: bool,
 }
 
 /// A turn, as far as it was told.
 struct Turn {
     job: JobId,
+    /// A message of its model's that has said nothing yet.
+    unsaid: Value,
+    /// Whether each piece of a message comes with all that was said before it.
+    is_cumulative: bool,
     /// How many messages it has added.
     added: u32,
     /// The message that is being said.
@@ -37,8 +44,19 @@ struct Turn {
     step: Option<Value>,
     /// The calls of it that have no result yet.
     calls: Vec<ToolCall>,
+    /// The tools that run, by their calls.
+    tools: BTreeMap<String, Tool>,
     results: Vec<Value>,
     all: Vec<Value>,
+}
+
+/// A tool that runs. What it has done is live, and may be ahead of the event that says that it began.
+#[derive(Default)]
+struct Tool {
+    /// Its arguments, once it was told that it began.
+    arguments: Option<Value>,
+    /// What it has done since, where that is not told yet.
+    output: Option<Value>,
 }
 
 /// A message that is being said.
@@ -57,14 +75,17 @@ struct Part {
 }
 
 impl Turn {
-    const fn new(job: JobId) -> Self {
+    const fn new(job: JobId, unsaid: Value, is_cumulative: bool) -> Self {
         Self {
             job,
+            unsaid,
+            is_cumulative,
             added: 0,
             open: None,
             is_in_step: false,
             step: None,
             calls: Vec::new(),
+            tools: BTreeMap::new(),
             results: Vec::new(),
             all: Vec::new(),
         }
@@ -74,25 +95,30 @@ impl Turn {
 impl Teller {
     /// Of a session whose agent goes on so and has this still to hear, and in which nothing runs.
     pub(super) fn of(state: Option<AgentState>, queue: Vec<QueuedPrompt>) -> Self {
-        Self { state, queue, turn: None }
+        Self { state, queue, turn: None, is_cumulative: false }
+    }
+
+    /// The same for a client that wants each piece of a message with all that was said before it.
+    pub(super) fn cumulative(self, is_cumulative: bool) -> Self {
+        Self { is_cumulative, ..self }
     }
 
     /// The message that is being said, from its beginning. Who comes in the middle of it may have heard any part of it, and begins anew.
     pub(super) fn open_message(&self) -> Vec<Value> {
-        let open = self.turn.as_ref().and_then(|turn| turn.open.as_ref());
-        let parts = |open: &Open| open.parts.iter().flat_map(|(index, part)| part.so_far(*index)).collect();
-        let anew = |open| [vec![begun(&unsaid())], parts(open)].concat();
-        open.map(anew).unwrap_or_default()
+        let Some(turn) = &self.turn else { return Vec::new() };
+        let Some(open) = &turn.open else { return Vec::new() };
+        let parts = open.parts.iter().flat_map(|(index, part)| part.so_far(*index)).collect();
+        [vec![begun(&turn.unsaid)], turn.with_message(parts)].concat()
     }
 
     /// What a live piece tells.
     pub(super) fn hear(&mut self, live: &Live) -> Vec<Value> {
         match live {
             Live::Said(delta) => self.said(delta),
-            Live::ToolOutput { .. } if self.turn.is_none() => Vec::new(),
-            Live::ToolOutput { call: ToolCall { call, tool }, output } => vec![json!({
-                "type": "tool_execution_update", "toolCallId": call, "toolName": tool, "partialResult": output,
-            })],
+            Live::ToolOutput { call, output } => {
+                let turn = self.turn.as_mut();
+                turn.and_then(|turn| turn.tool_output(call, output)).into_iter().collect()
+            }
         }
     }
 
@@ -100,7 +126,8 @@ impl Teller {
     pub(super) fn tell(&mut self, event: &Event) -> Vec<Value> {
         match &event.body {
             EventBody::JobRequested { job, work: Work::Turn { .. }, .. } => {
-                let turn = self.turn.insert(Turn::new(*job));
+                let unsaid = unsaid(self.state.as_ref(), event.at);
+                let turn = self.turn.insert(Turn::new(*job, unsaid, self.is_cumulative));
                 [json!({ "type": "agent_start" })].into_iter().chain(turn.enter_step()).collect()
             }
             EventBody::MessageStreamed(delta) => self.said(delta),
@@ -121,7 +148,13 @@ impl Teller {
                     false => vec![json!({ "type": "thinking_level_changed", "level": state.thinking })],
                 }
             }
-            EventBody::AgentNoted(note) => noted(note),
+            EventBody::AgentNoted(note) => {
+                let mut told = noted(note);
+                if let (Note::ToolStarted { call, arguments }, Some(turn)) = (note, &mut self.turn) {
+                    told.extend(turn.tool_started(call, arguments));
+                }
+                told
+            }
             EventBody::TranscriptCompacted(compaction) => {
                 let mut result = json!({ "summary": compaction.summary });
                 for (name, value) in &compaction.metadata {
@@ -191,7 +224,7 @@ impl Teller {
         if rest.is_empty() && !is_new {
             return Vec::new();
         }
-        let mut events = turn.begin_message(&unsaid());
+        let mut events = turn.begin_message();
         events.extend(turn.piece(delta.part, delta.role, rest, delta.tool.as_ref()));
         events
     }
@@ -216,7 +249,7 @@ impl Teller {
         let mut events = Vec::new();
         if let Some(open) = turn.open.take() {
             // It was cut off before it was whole.
-            let message = open.so_far(ending);
+            let message = open.cut_off(&turn.unsaid, ending);
             events.push(ended(&message));
             turn.step = Some(message.clone());
             turn.all.push(message);
@@ -228,15 +261,50 @@ impl Teller {
 }
 
 impl Turn {
+    /// What a tool has done so far; none until it was told that it began, and once it was told that it has ended.
+    fn tool_output(&mut self, call: &ToolCall, output: &Value) -> Option<Value> {
+        let tool = match self.calls.iter().any(|waiting| waiting.call == call.call) {
+            true => self.tools.entry(call.call.clone()).or_default(),
+            false => self.tools.get_mut(&call.call)?,
+        };
+        match &tool.arguments {
+            Some(arguments) => Some(tool_update(call, arguments, output)),
+            None => {
+                tool.output = Some(output.clone());
+                None
+            }
+        }
+    }
+
+    /// What a tool has done already that is told to have begun.
+    fn tool_started(&mut self, call: &ToolCall, arguments: &Value) -> Option<Value> {
+        let tool = self.tools.entry(call.call.clone()).or_default();
+        tool.arguments = Some(arguments.clone());
+        tool.output.take().map(|output| tool_update(call, arguments, &output))
+    }
+
+    /// Pieces of a message, with all that was said before where that is wanted.
+    fn with_message(&self, mut pieces: Vec<Value>) -> Vec<Value> {
+        if let Some(open) = self.open.as_ref().filter(|_| self.is_cumulative) {
+            let message = open.message(&self.unsaid);
+            for piece in pieces.iter_mut().filter(|piece| piece["type"] == "message_update") {
+                piece["message"] = message.clone();
+                piece["assistantMessageEvent"]["partial"] = message.clone();
+            }
+        }
+        pieces
+    }
+
     /// Begins a message of the model's, where none is begun.
-    fn begin_message(&mut self, message: &Value) -> Vec<Value> {
+    fn begin_message(&mut self) -> Vec<Value> {
         if self.open.is_some() {
             return Vec::new();
         }
         // What the model said before is through, even where a result of its tools was not told.
         let ended = if self.step.is_some() { self.end_step() } else { None };
         self.open = Some(Open::default());
-        ended.into_iter().chain(self.enter_step()).chain([begun(message)]).collect()
+        let begun = begun(&self.unsaid);
+        ended.into_iter().chain(self.enter_step()).chain([begun]).collect()
     }
 
     /// Begins a step, where none is begun.
@@ -256,7 +324,7 @@ impl Turn {
         });
         part.text.push_str(text);
         events.extend(part.delta(index, text));
-        events
+        self.with_message(events)
     }
 
     /// A message that is whole.
@@ -266,6 +334,7 @@ impl Turn {
             Some("toolResult") => {
                 let call = said["toolCallId"].as_str().unwrap_or_default();
                 self.calls.retain(|waiting| waiting.call != call);
+                self.tools.remove(call);
                 self.results.push(said.clone());
                 let result = json!({ "content": said["content"], "details": said["details"] });
                 let mut events = vec![
@@ -286,7 +355,7 @@ impl Turn {
     }
 
     fn add_models(&mut self, message: &Message, said: &Value) -> Vec<Value> {
-        let mut events = self.begin_message(&unsaid());
+        let mut events = self.begin_message();
         for (index, part) in (0..).zip(&message.parts) {
             let known = self.open.as_ref().and_then(|open| open.parts.get(&index));
             // A call's arguments are told as they were said; written anew they may look otherwise.
@@ -299,9 +368,8 @@ impl Turn {
             events.extend(self.piece(index, part.role, &rest, call.as_ref()));
             self.calls.extend(call);
         }
-        if let Some(open) = &mut self.open {
-            events.extend(open.close_before(u32::MAX));
-        }
+        let closed = self.open.as_mut().map(|open| open.close_before(u32::MAX)).unwrap_or_default();
+        events.extend(self.with_message(closed));
         events.push(ended(said));
         self.step = Some(said.clone());
         if self.calls.is_empty() {
@@ -332,20 +400,22 @@ impl Open {
     }
 
     /// The message as far as it was said.
-    fn so_far(self, ending: &WorkEnding) -> Value {
-        let block = |part: Part| match part.role {
-            PartRole::Thinking => Some(json!({ "type": "thinking", "thinking": part.text })),
-            PartRole::ToolCall => None,
-            PartRole::System | PartRole::User | PartRole::Assistant | PartRole::ToolResult => {
-                Some(json!({ "type": "text", "text": part.text }))
-            }
-        };
-        let content: Vec<Value> = self.parts.into_values().filter_map(block).collect();
+    fn message(&self, unsaid: &Value) -> Value {
+        let mut message = unsaid.clone();
+        message["content"] = self.parts.values().map(Part::block).collect();
+        message
+    }
+
+    /// The message as far as it was said before it was cut off. A call that was not whole was never made.
+    fn cut_off(mut self, unsaid: &Value, ending: &WorkEnding) -> Value {
+        self.parts.retain(|_, part| part.role != PartRole::ToolCall);
         let stopped = match ending {
             WorkEnding::Failed { .. } => "error",
             WorkEnding::Done { .. } | WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => "aborted",
         };
-        json!({ "role": "assistant", "content": content, "stopReason": stopped })
+        let mut message = self.message(unsaid);
+        message["stopReason"] = stopped.into();
+        message
     }
 }
 
@@ -356,10 +426,29 @@ impl Part {
         [self.start(index)].into_iter().chain(self.delta(index, &self.text)).chain(end).collect()
     }
 
+    /// It as far as it was said. The arguments of a call that is not whole are not known.
+    fn block(&self) -> Value {
+        match self.role {
+            PartRole::Thinking => json!({ "type": "thinking", "thinking": self.text }),
+            PartRole::ToolCall => {
+                let arguments = serde_json::from_str(&self.text).unwrap_or_else(|_| json!({}));
+                self.call(&arguments)
+            }
+            PartRole::System | PartRole::User | PartRole::Assistant | PartRole::ToolResult => {
+                json!({ "type": "text", "text": self.text })
+            }
+        }
+    }
+
+    fn call(&self, arguments: &Value) -> Value {
+        let (call, tool) = self.tool.as_ref().map_or(("", ""), |tool| (&tool.call, &tool.tool));
+        json!({ "type": "toolCall", "id": call, "name": tool, "arguments": arguments })
+    }
+
     fn start(&self, index: u32) -> Value {
         let mut start = json!({ "type": format!("{}_start", kind_of(self.role)), "contentIndex": index });
-        if let Some(ToolCall { call, tool }) = &self.tool {
-            start["toolCall"] = json!({ "type": "toolCall", "id": call, "name": tool, "arguments": {} });
+        if self.role == PartRole::ToolCall {
+            start["toolCall"] = self.call(&json!({}));
         }
         update(start)
     }
@@ -372,7 +461,16 @@ impl Part {
 
     fn end(&self, index: u32) -> Value {
         let kind = kind_of(self.role);
-        update(json!({ "type": format!("{kind}_end"), "contentIndex": index, "content": self.text }))
+        let mut end = json!({ "type": format!("{kind}_end"), "contentIndex": index });
+        match self.role {
+            PartRole::ToolCall => end["toolCall"] = self.block(),
+            PartRole::System
+            | PartRole::User
+            | PartRole::Assistant
+            | PartRole::Thinking
+            | PartRole::ToolResult => end["content"] = self.text.as_str().into(),
+        }
+        update(end)
     }
 }
 
@@ -391,8 +489,26 @@ fn call_of(part: &mainstay_model::Part) -> Option<ToolCall> {
 }
 
 /// A message of a model's that has said nothing yet.
-fn unsaid() -> Value {
-    json!({ "role": "assistant", "content": [] })
+fn unsaid(state: Option<&AgentState>, at: Timestamp) -> Value {
+    let model = state.and_then(|state| state.model.as_ref());
+    let api = model.and_then(|model| model.about.get("api")).and_then(Value::as_str);
+    let (provider, id) =
+        model.map_or(("unknown", "unknown"), |model| (model.provider.as_str(), model.id.as_str()));
+    json!({
+        "role": "assistant", "content": [], "api": api.unwrap_or("unknown"), "provider": provider, "model": id,
+        "usage": {
+            "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0,
+            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 },
+        },
+        "stopReason": "stop", "timestamp": at.as_millisecond(),
+    })
+}
+
+fn tool_update(ToolCall { call, tool }: &ToolCall, arguments: &Value, output: &Value) -> Value {
+    json!({
+        "type": "tool_execution_update", "toolCallId": call, "toolName": tool, "args": arguments,
+        "partialResult": output,
+    })
 }
 
 fn begun(message: &Value) -> Value {
@@ -479,7 +595,7 @@ pub(super) fn ui_request(ask: &Ask) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mainstay_model::{Metadata, Part, Position, Prompt, Seq, SessionId, Source, Timestamp, YieldReason};
+    use mainstay_model::{Metadata, Part, Position, Prompt, Seq, SessionId, Source, YieldReason};
     use proptest::prelude::*;
 
     fn job() -> JobId {

@@ -9,10 +9,15 @@ use super::events::Teller;
 const PAGE: u64 = 1000;
 
 /// Tells what happens in a session after an event.
-pub(super) async fn teller(client: &Client, session: &Session, after: Seq) -> Result<Teller, Error> {
+pub(super) async fn teller(
+    client: &Client,
+    session: &Session,
+    after: Seq,
+    is_cumulative: bool,
+) -> Result<Teller, Error> {
     let mut read = before_job(client, session, after).await?;
     let queue = if read == session.last_seq { session.queue.clone() } else { Vec::new() };
-    let mut teller = Teller::of(session.agent.clone(), queue);
+    let mut teller = Teller::of(session.agent.clone(), queue).cumulative(is_cumulative);
     while read < after {
         let page = client.events(session.id, read, at_once(after.0 - read.0)).await?;
         let Some(last) = page.last() else { break };

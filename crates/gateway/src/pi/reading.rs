@@ -36,7 +36,8 @@ impl Call<'_> {
             }
             Body::SwitchSession { .. } => {
                 let session = self.client.status(self.session().await?).await?.session;
-                json!({ "sessionInfo": info(self.daemon, self.client, &session).await? })
+                let data = json!({ "sessionInfo": info(self.daemon, self.client, &session).await? });
+                return Ok(Ended { data: Some(data), version: Some(session.version), ..Ended::default() });
             }
             Body::GetMetrics => self.metrics().await?,
             Body::HealthCheck => self.health(),

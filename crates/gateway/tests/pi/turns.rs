@@ -101,6 +101,106 @@ async fn tools_are_told_with_their_results() {
 }
 
 #[tokio::test]
+async fn what_a_tool_does_is_told_behind_its_beginning_and_before_its_end() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    client.send(prompt("p1", "look")).await;
+    script.work().await;
+    let call = || ToolCall { call: "c1".to_owned(), tool: "bash".to_owned() };
+    let output = |text: &str| AgentNotice::ToolOutput {
+        call: call(),
+        output: json!({ "content": [{ "type": "text", "text": text }] }),
+    };
+    script.message(vec![Part::tool_call("c1", "bash", &json!({ "command": "ls" }))]).await;
+    client.until(|frame| frame["event"]["type"] == "message_end").await;
+    // Live, it is ahead of what is stored.
+    script.tell(output("a")).await;
+    let arguments = json!({ "command": "ls" });
+    script.tell(AgentNotice::Noted(Note::ToolStarted { call: call(), arguments: arguments.clone() })).await;
+    let started = client.until(|frame| frame["event"]["type"] == "tool_execution_update").await;
+    let kinds: Vec<&Value> = started.iter().map(|frame| &frame["event"]["type"]).collect();
+    assert_eq!(kinds, ["tool_execution_start", "tool_execution_update"]);
+    assert_eq!(started[1]["event"]["args"], arguments);
+    assert_eq!(started[1]["event"]["partialResult"]["content"][0]["text"], "a");
+    script.message(vec![Part::tool_result("c1", "a").with("tool", "bash")]).await;
+    client.until(|frame| frame["event"]["type"] == "turn_end").await;
+    script.tell(output("late")).await;
+    script.done().await;
+    let rest = client.until_answer("p1").await;
+    assert!(rest.iter().all(|frame| frame["event"]["type"] != "tool_execution_update"), "{rest:?}");
+}
+
+#[tokio::test]
+async fn what_a_command_does_is_told_behind_its_acceptance() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    for (id, command) in [
+        ("n", json!({ "id": "n", "type": "set_session_name", "sessionId": "main", "name": "x" })),
+        ("p", prompt("p", "go")),
+    ] {
+        client.send(command).await;
+        if id == "p" {
+            script.work().await;
+            script.done().await;
+        }
+        let frames = client.until_answer(id).await;
+        let kinds: Vec<&Value> = frames.iter().map(|frame| &frame["type"]).collect();
+        assert_eq!(kinds[..2], ["command_accepted", "command_started"], "{frames:?}");
+        assert_eq!(kinds[kinds.len() - 2..], ["command_finished", "response"]);
+        assert!(kinds[2..kinds.len() - 2].iter().all(|kind| *kind == "event"), "{frames:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_asks_for_it_gets_each_piece_with_all_before_it() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let heard = json!({ "id": "h", "type": "switch_session", "sessionId": "main", "cumulative": true });
+    assert_eq!(client.ask(heard).await["sessionVersion"], 0);
+    client.send(prompt("p1", "hello")).await;
+    script.work().await;
+    script.stream("one ").await;
+    script.stream("two").await;
+    script
+        .message(vec![
+            Part::text(PartRole::Assistant, "one two"),
+            Part::tool_call("c1", "read", &json!({ "path": "a" })),
+        ])
+        .await;
+    script.message(vec![Part::tool_result("c1", "a").with("tool", "read")]).await;
+    script.done().await;
+    let frames = client.until_answer("p1").await;
+    let updates: Vec<&Value> = frames
+        .iter()
+        .map(|frame| &frame["event"])
+        .filter(|event| event["type"] == "message_update")
+        .collect();
+    let mut text = String::new();
+    for update in &updates {
+        text.push_str(
+            update["assistantMessageEvent"]["delta"]
+                .as_str()
+                .filter(|_| update["assistantMessageEvent"]["type"] == "text_delta")
+                .unwrap_or_default(),
+        );
+        assert_eq!(update["message"], update["assistantMessageEvent"]["partial"]);
+        assert_eq!(update["message"]["role"], "assistant");
+        if update["assistantMessageEvent"]["type"] == "text_delta" {
+            assert_eq!(update["message"]["content"][0]["text"], text, "{update}");
+        }
+    }
+    let end =
+        updates.iter().find(|update| update["assistantMessageEvent"]["type"] == "toolcall_end").unwrap();
+    let call = json!({ "type": "toolCall", "id": "c1", "name": "read", "arguments": { "path": "a" } });
+    assert_eq!(end["assistantMessageEvent"]["toolCall"], call);
+    assert_eq!(end["message"]["content"][1], call);
+    assert_eq!(end["message"]["usage"]["totalTokens"], 0);
+}
+
+#[tokio::test]
 async fn steering_and_following_up_pass_a_turn() {
     let (home, mut script) = Home::new().await;
     let mut client = home.client().await;
