@@ -45,15 +45,24 @@ impl Client {
     pub async fn store_refusal(&self, refusal: Refusal) -> Result<(), Error> {
         let shared = &self.engine().shared;
         shared.check_outcomes()?;
-        let limit = shared.limits.commands_per_minute;
-        let limited = |retry_after_ms| Error::RateLimited { scope: RateScope::Server, limit, retry_after_ms };
-        shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)?;
+        self.count_read()?;
         let Refusal { id, fingerprint, error } = refusal;
         let outcome = Outcome::Failed { error };
         let principal = self.principal().clone();
         shared.log.store_refusal(Answer { principal, command: id, key: None, fingerprint, outcome }).await?;
         shared.count_outcomes(1);
         Ok(())
+    }
+
+    /// Counts a read as a command of all sessions together.
+    ///
+    /// # Errors
+    /// [`Error::RateLimited`].
+    pub fn count_read(&self) -> Result<(), Error> {
+        let shared = &self.engine().shared;
+        let limit = shared.limits.commands_per_minute;
+        let limited = |retry_after_ms| Error::RateLimited { scope: RateScope::Server, limit, retry_after_ms };
+        shared.rate.lock().unwrap_or_else(PoisonError::into_inner).pass(now()).map_err(limited)
     }
 
     /// Begins a read that other commands may depend on; none where a command of this id is under way.

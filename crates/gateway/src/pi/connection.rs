@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::{Stream, StreamExt};
 use mainstay_engine::{Client, CommandStatus, Cursor, Followed, Reading, Refusal};
 use mainstay_log::StoredOutcome;
-use mainstay_model::{CommandFingerprint, CommandId, Error, EventFilter, Outcome, Principal, Seq};
+use mainstay_model::{CommandFingerprint, CommandId, Error, EventFilter, Outcome, Principal, Seq, Timestamp};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -22,6 +22,7 @@ use super::errors::{About, is_outcome, said};
 use super::events::ui_request;
 use super::frames::{self, Phase, Response};
 use super::joining;
+use super::rates::Rates;
 use super::reading::session_of;
 use super::recovery;
 use super::seen::{Before, Seen};
@@ -45,6 +46,7 @@ pub struct Shared {
     commands: AtomicU64,
     pub(super) directory: Directory,
     pub(super) counts: Counts,
+    pub(super) rates: Rates,
 }
 
 /// A frame for all connections of a principal but the one that sends it.
@@ -64,6 +66,7 @@ impl Default for Shared {
             commands: AtomicU64::new(0),
             directory: Directory::default(),
             counts: Counts::default(),
+            rates: Rates::default(),
         }
     }
 }
@@ -79,11 +82,19 @@ impl Shared {
         self.commands.load(Ordering::Relaxed)
     }
 
+    /// How many commands are known, and under how many idempotency keys.
+    pub(super) fn known(&self) -> (usize, usize) {
+        self.seen().counts()
+    }
+
     /// Takes a place among so many connections.
     pub(super) fn enter(self: &Arc<Self>, limit: usize) -> Option<Place> {
         let entered = self
             .connections
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| (count < limit).then_some(count + 1));
+        if entered.is_err() {
+            self.rates.connection_refused();
+        }
         entered.ok().map(|_| Place(Arc::clone(self)))
     }
 
@@ -178,6 +189,7 @@ pub(super) async fn serve(
     let connection = Arc::new(Connection { daemon, peer, outbox, number, under_way: Mutex::default() });
     connection.send(&frames::server_ready(connection.daemon.version)).await;
     let recovery = recovery::told(&connection.daemon, &connection.peer.client).await;
+    let recovery = recovery::redacted(recovery);
     connection.send(&frames::startup_recovery_summary(&recovery)).await;
     let mut tasks = Tasks::default();
     let (stop, stopped) = (connection.daemon.stop.clone(), connection.daemon.stopped.clone());
@@ -253,6 +265,7 @@ impl Tasks {
         let text = match frame {
             Ok(text) => text,
             Err(bytes) => {
+                connection.daemon.pi.rates.too_large();
                 let error = format!("Message size {bytes} exceeds limit {limit}");
                 return connection.answer(&unreadable(error)).await;
             }
@@ -281,6 +294,11 @@ impl Tasks {
         connection.daemon.pi.commands.fetch_add(1, Ordering::Relaxed);
         let id = command.id.clone().unwrap_or_else(anonymous);
         let command = Arc::new(command);
+        if command.body.is_read()
+            && let Err(error) = connection.pass_read(&command)
+        {
+            return connection.finish(&command, &id, Err(error.into())).await;
+        }
         if command.depends_on.contains(&id) {
             let error = Error::DependsOnItself { command: id.clone() };
             return connection.finish(&command, &id, Err(error.into())).await;
@@ -371,6 +389,16 @@ impl Connection {
         (under_way >= places)
             .then(|| Error::TooManyRequests { what: "commands".to_owned(), limit })
             .map(|error| self.refusal(command, &error, None))
+    }
+
+    /// Counts a read for the rates that hold for commands: a session's reads have one of their own.
+    fn pass_read(&self, command: &PiCommand) -> Result<(), Error> {
+        let (client, limits) = (&self.peer.client, self.daemon.engine.limits());
+        if let Some(session) = &command.session {
+            let limit = limits.session_commands_per_minute;
+            self.daemon.pi.rates.pass_read(client.principal(), session, limit, Timestamp::now())?;
+        }
+        client.count_read()
     }
 
     fn refusal(&self, command: &PiCommand, error: &Error, earlier: Option<&str>) -> Response {
@@ -542,6 +570,7 @@ impl Connection {
                 (answer, !is_replay, told)
             }
             Err(Failed::Refused(error)) => {
+                self.daemon.pi.rates.refused(&error);
                 let error = self.in_upstreams_words(error).await;
                 (failure(said(&error, &About::of(command))), is_outcome(&error), None)
             }
@@ -560,6 +589,7 @@ impl Connection {
             self.daemon.pi.directory.forget(self.peer.client.principal(), id);
         }
         if was_accepted {
+            self.daemon.pi.rates.accepted(Timestamp::now());
             match self.command_under_way(id) {
                 Some(_) => self.reach(id, SoFar::Started).await,
                 None => {

@@ -20,6 +20,7 @@ mod joining;
 mod messages;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod promises;
+mod rates;
 mod reading;
 mod recovery;
 mod seen;

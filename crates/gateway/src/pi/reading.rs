@@ -8,7 +8,8 @@ use mainstay_engine::Client;
 use mainstay_engine::runner::{AgentQuestion, Conversation};
 use mainstay_model::breaker::BreakerState;
 use mainstay_model::{
-    Admission, Command, Error, Placed, Role, Session, SessionCommand, SessionId, SessionState, TokenUsage,
+    Admission, Command, Error, Placed, Role, Session, SessionCommand, SessionId, SessionState, Timestamp,
+    TokenUsage,
 };
 use serde_json::{Value, json};
 
@@ -233,25 +234,24 @@ impl Call<'_> {
 
     async fn metrics(&self) -> std::result::Result<Value, Error> {
         let engine = &self.daemon.engine;
-        let limits = engine.limits();
+        let (limits, rates) = (engine.limits(), &self.daemon.pi.rates);
+        let (commands, keys) = self.daemon.pi.known();
         Ok(json!({
             "sessionCount": super::carrying_out::count(self.client).await?,
             "connectionCount": self.daemon.pi.connections(),
             "pendingConnectionCount": 0,
             "totalCommandsExecuted": self.daemon.pi.commands(),
-            "commandsRejected": {
-                "sessionLimit": 0, "messageSize": 0, "rateLimit": 0, "globalRateLimit": 0, "connectionLimit": 0,
-                "extensionUIResponseRateLimit": 0,
-            },
+            "commandsRejected": rates.rejected(),
+            // What upstream must clean up does not arise here.
             "zombieSessionsDetected": 0,
             "zombieSessionsCleaned": 0,
             "doubleUnregisterErrors": 0,
-            "rateLimitUsage": { "globalCount": 0, "globalLimit": limits.commands_per_minute },
+            "rateLimitUsage": { "globalCount": rates.recent(Timestamp::now()), "globalLimit": limits.commands_per_minute },
             "stores": {
                 "replay": {
-                    "inFlightCount": engine.commands_under_way(), "outcomeCount": 0, "idempotencyCacheSize": 0,
+                    "inFlightCount": engine.commands_under_way(), "outcomeCount": commands, "idempotencyCacheSize": keys,
                     "maxInFlightCommands": limits.commands, "maxCommandOutcomes": limits.outcomes,
-                    "inFlightRejections": 0,
+                    "inFlightRejections": rates.in_flight_rejections(),
                 },
                 "version": { "sessionCount": engine.sessions_in_use() },
                 "execution": { "laneCount": engine.sessions_in_use() },

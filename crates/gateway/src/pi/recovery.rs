@@ -51,6 +51,21 @@ pub(super) async fn told(daemon: &Daemon, client: &Client) -> Value {
     })
 }
 
+/// The same without what only `get_startup_recovery` tells: where the store is, and the ids of commands.
+pub(super) fn redacted(mut recovery: Value) -> Value {
+    recovery["journalPath"] = "[redacted]".into();
+    let lists = [
+        ("recoveredOutcomeIds", "recoveredOutcomeIdsTruncated"),
+        ("recoveredInFlight", "recoveredInFlightTruncated"),
+    ];
+    for (list, truncated) in lists {
+        let is_left_out = recovery[list].as_array().is_some_and(|items| !items.is_empty());
+        recovery[truncated] = (recovery[truncated] == true || is_left_out).into();
+        recovery[list] = json!([]);
+    }
+    recovery
+}
+
 /// The command that such a job comes from; of settings there are several.
 const fn kind_of(kind: JobKind) -> &'static str {
     match kind {

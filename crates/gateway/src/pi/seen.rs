@@ -15,6 +15,9 @@ const KNOWN: usize = 2000;
 /// Bytes of all answers that are kept; those of the oldest are forgotten first.
 const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
+/// What the name of a key begins with.
+const KEY: &str = "key ";
+
 /// Whose, and under which id or key.
 type Name = (Principal, String);
 
@@ -66,6 +69,12 @@ impl Seen {
         Before::New
     }
 
+    /// How many commands are known, and under how many keys.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let keys = self.known.keys().filter(|(_, name)| name.starts_with(KEY)).count();
+        (self.known.len().saturating_sub(keys), keys)
+    }
+
     /// Keeps what was sent, and the answer where that is kept nowhere else.
     pub(super) fn keep(&mut self, principal: &Principal, command: &PiCommand, answer: Option<&Response>) {
         let bytes = answer.and_then(|answer| answer.data.as_ref()).map_or(0, |data| data.to_string().len());
@@ -107,7 +116,7 @@ fn names(command: &PiCommand) -> impl Iterator<Item = (String, bool)> {
         true => "",
         false => command.session.as_deref().unwrap_or_default(),
     };
-    let key = command.key.as_ref().map(|key| (format!("key {session} {key}"), true));
+    let key = command.key.as_ref().map(|key| (format!("{KEY}{session} {key}"), true));
     let id = command.id.as_ref().map(|id| (format!("id {id}"), false));
     key.into_iter().chain(id)
 }

@@ -85,3 +85,40 @@ async fn limits_hold_and_say_so() {
         client.ask(json!({ "id": "n2", "type": "set_session_name", "sessionId": "main", "name": "x" })).await;
     assert_eq!(again["replayed"], true);
 }
+
+#[tokio::test]
+async fn reads_count_for_the_rates_and_what_is_refused_is_counted() {
+    let limits =
+        Limits { message_bytes: 1000, session_commands_per_minute: 3, commands_per_minute: 40, ..quick() };
+    let (home, _script) = Home::with(limits).await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let state = |id: &str| json!({ "id": id, "type": "get_state", "sessionId": "main" });
+    // To hear of the session was a read, too.
+    for id in ["s1", "s2"] {
+        assert_eq!(client.ask(state(id)).await["success"], true);
+    }
+    assert_eq!(client.ask(state("s3")).await["error"], "Rate limit exceeded (3 commands/minute)");
+    assert_eq!(client.ask(state("s1")).await["replayed"], true, "a replay is free");
+    client.line(&"x".repeat(2000)).await;
+    client.frame().await;
+    let metrics = client.ask(json!({ "id": "m", "type": "get_metrics", "idempotencyKey": "k" })).await;
+    let rejected = &metrics["data"]["commandsRejected"];
+    assert_eq!([&rejected["rateLimit"], &rejected["messageSize"], &rejected["sessionLimit"]], [1, 1, 0]);
+    assert_eq!(metrics["data"]["rateLimitUsage"]["globalCount"], 4, "{metrics}");
+    assert_eq!(metrics["data"]["stores"]["replay"]["outcomeCount"], 3, "{metrics}");
+    let mut number = 0;
+    let refused = loop {
+        number += 1;
+        let answer = client.ask(json!({ "id": format!("l{number}"), "type": "list_sessions" })).await;
+        if answer["success"] == false {
+            break answer;
+        }
+        assert!(number < 40, "reads of all sessions are never refused");
+    };
+    assert_eq!(refused["error"], "Global rate limit exceeded (40 commands/minute)");
+    assert_eq!(
+        client.ask(json!({ "id": "d", "type": "delete_session", "sessionId": "main" })).await["success"],
+        true
+    );
+}

@@ -129,8 +129,12 @@ impl Home {
             lines: FramedWrite::new(write, LinesCodec::new()),
         };
         let greetings = [client.frame().await, client.frame().await];
-        let kinds = greetings.map(|frame| frame["type"].as_str().unwrap().to_owned());
+        let kinds = greetings.each_ref().map(|frame| frame["type"].as_str().unwrap().to_owned());
         assert_eq!(kinds, ["server_ready", "startup_recovery_summary"]);
+        let recovery = &greetings[1]["data"];
+        assert_eq!(recovery["journalPath"], "[redacted]");
+        let ids = ["recoveredOutcomeIds", "recoveredInFlight"].map(|list| recovery[list].clone());
+        assert_eq!(ids, [json!([]), json!([])], "only who asks is told");
         client
     }
 }
