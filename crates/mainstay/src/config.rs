@@ -144,6 +144,21 @@ pub(crate) struct PiConfig {
     pub(crate) environment: BTreeMap<String, String>,
     /// Whether it may use the daemon's other sessions.
     pub(crate) live_sessions: bool,
+    /// How long a dialog of an extension waits for its answer where the extension does not say, in milliseconds.
+    pub(crate) dialog_ms: u64,
+    /// Whose limits hold where `[limits]` does not say.
+    pub(crate) limits: WhoseLimits,
+}
+
+/// Whose limits hold where `[limits]` does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WhoseLimits {
+    /// Mainstay's own.
+    #[default]
+    Own,
+    /// pi-server's, as far as it has any.
+    Upstream,
 }
 
 impl Default for PiConfig {
@@ -155,6 +170,8 @@ impl Default for PiConfig {
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             live_sessions: true,
+            dialog_ms: 60_000,
+            limits: WhoseLimits::default(),
         }
     }
 }
@@ -183,6 +200,15 @@ impl Config {
         Tokens::new(own, self.principals.iter().map(access))
     }
 
+    /// Reads settings: the limits that are not among them are the ones that are chosen.
+    fn read(text: &str) -> Result<Self, toml::de::Error> {
+        let config: Self = toml::from_str(text)?;
+        match config.pi.limits {
+            WhoseLimits::Own => Ok(config),
+            WhoseLimits::Upstream => Ok(Self { limits: upstream_limits(text)?, ..config }),
+        }
+    }
+
     /// Reads the settings; the defaults where there is no file.
     pub(crate) fn load(home: &Home) -> Result<Self, Error> {
         let file = home.config_file();
@@ -190,7 +216,7 @@ impl Config {
             |reason: String| Error::InvalidArgument { argument: file.display().to_string(), reason };
         match std::fs::read_to_string(&file) {
             Ok(text) => {
-                let config: Self = toml::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+                let config = Self::read(&text).map_err(|error| invalid(error.to_string()))?;
                 check(&config).map_err(invalid)?;
                 Ok(config)
             }
@@ -198,6 +224,20 @@ impl Config {
             Err(error) => Err(invalid(error.to_string())),
         }
     }
+}
+
+/// pi-server's limits, but for those that settings name.
+fn upstream_limits(text: &str) -> Result<Limits, toml::de::Error> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        limits: toml::Table,
+    }
+    let Named { limits: named } = toml::from_str(text)?;
+    let upstreams = mainstay_gateway::pi::upstream_limits();
+    let mut limits = toml::Table::try_from(&upstreams).map_err(serde::de::Error::custom)?;
+    limits.extend(named);
+    limits.try_into()
 }
 
 /// What a number of things may be.
@@ -229,6 +269,7 @@ fn check(config: &Config) -> Result<(), String> {
         }
     }
     let DaemonConfig { port: _, pi_port: _, log_bytes } = config.daemon;
+    let dialog_ms = config.pi.dialog_ms;
     let Limits {
         code_bytes,
         output_bytes_per_job,
@@ -291,6 +332,7 @@ fn check(config: &Config) -> Result<(), String> {
     let wide = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     let settings = [
         ("log-bytes", log_bytes, SIZE),
+        ("dialog-ms", dialog_ms, TIME),
         ("code-bytes", wide(code_bytes), SIZE),
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
         ("display-bytes", wide(display_bytes), SIZE),
@@ -399,6 +441,7 @@ mod tests {
             "model",
             "arguments",
             "live-sessions",
+            "dialog-ms",
             "endpoint",
             "headers-file",
             "service-name",
@@ -428,6 +471,18 @@ mod tests {
             format!("[principals.a]\ntoken-sha256 = '{hash}'\n[principals.b]\ntoken-sha256 = '{hash}'\n");
         let refused = check(&toml::from_str(&lines).unwrap()).unwrap_err();
         assert_eq!(refused, "the principals `a` and `b` have the same token");
+    }
+
+    #[test]
+    fn upstreams_limits_hold_where_no_other_is_named() {
+        let config = Config::read("[pi]\nlimits = \"upstream\"\n[limits]\nconnections = 7\n").unwrap();
+        let Limits { message_bytes, connections, connection_requests, .. } = config.limits;
+        assert_eq!((message_bytes, connections, connection_requests), (10_485_760, 7, 100));
+        let Limits { session_commands_per_minute, commands_per_minute, live_sessions, .. } = config.limits;
+        assert_eq!((session_commands_per_minute, commands_per_minute, live_sessions), (100, 1000, 100));
+        assert_eq!(check(&config), Ok(()));
+        assert_eq!(Config::read("").unwrap(), Config::default());
+        assert!(Config::read("[pi]\nlimits = \"upstream\"\n[limits]\nconnection = 7\n").is_err());
     }
 
     #[test]

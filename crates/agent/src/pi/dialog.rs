@@ -6,9 +6,6 @@ use uuid::Uuid;
 
 use super::rpc::{ExtensionRequest, dialog_answer};
 
-/// How long a dialog waits where its extension does not say, in milliseconds. Source: seed 001, extension UI.
-const WAITS_MS: u64 = 60_000;
-
 /// A dialog that waits for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialog {
@@ -25,8 +22,9 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// What an extension asks; none where it asks nothing, or under a name that is none of pi's.
-    pub(crate) fn of(request: &ExtensionRequest) -> Option<Self> {
+    /// What an extension asks, and how long it waits where it does not say; none where it asks nothing, or under a name that is none of
+    /// pi's.
+    pub(crate) fn of(request: &ExtensionRequest, waits_ms: u64) -> Option<Self> {
         let schema = match request.method.as_str() {
             "select" => json!({ "type": "string", "enum": request.options }),
             "confirm" => json!({ "type": "boolean" }),
@@ -44,7 +42,7 @@ impl Opened {
         let prompt = if said.is_empty() { request.method.clone() } else { said.join("\n") };
         let dialog = Dialog { id: request.id.clone(), is_confirmation: request.method == "confirm" };
         let question = Question { prompt, schema, default: None };
-        Some(Self { ask, dialog, question, timeout_ms: request.timeout.unwrap_or(WAITS_MS) })
+        Some(Self { ask, dialog, question, timeout_ms: request.timeout.unwrap_or(waits_ms) })
     }
 }
 
@@ -68,4 +66,21 @@ impl Dialog {
 /// The line that ends the dialog with this id without an answer.
 pub(crate) fn cancelled(id: &str) -> String {
     dialog_answer(id, Map::from_iter([("cancelled".to_owned(), Value::Bool(true))]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dialog_waits_as_long_as_its_extension_says_and_else_as_the_settings_say() {
+        let waits = |timeout: Value| {
+            let request = json!({
+                "id": "00000000-0000-0000-0000-000000000001", "method": "input", "title": "t", "timeout": timeout,
+            });
+            let request: ExtensionRequest = serde_json::from_value(request).unwrap();
+            Opened::of(&request, 45_000).unwrap().timeout_ms
+        };
+        assert_eq!([waits(json!(10)), waits(json!(null))], [10, 45_000]);
+    }
 }

@@ -43,6 +43,8 @@ pub struct PiSettings {
     pub environment: BTreeMap<String, String>,
     /// How long a model may say nothing while it works; none for as long as it likes.
     pub silence: Option<Duration>,
+    /// How long a dialog of an extension waits for its answer where the extension does not say, in milliseconds.
+    pub dialog_ms: u64,
     /// How long pi may take to yield then before it is killed.
     pub grace: Duration,
     /// Where it finds the daemon's sessions; none where it is not to use them.
@@ -137,7 +139,11 @@ impl RunnerFactory for PiAgents {
             launch: &self.launch(&found, &files, &mark, &spec, has_model),
             working_directory: &spec.working_directory,
             state,
-            patience: Patience { silence: self.settings.silence, grace: self.settings.grace },
+            patience: Patience {
+                silence: self.settings.silence,
+                dialog_ms: self.settings.dialog_ms,
+                grace: self.settings.grace,
+            },
             ledger: files.ledger,
             kernel: format!("pi {kernel}").trim().to_owned(),
             runtime: self.runtime().await,

@@ -67,7 +67,7 @@ struct Conversation {
 
 impl Conversation {
     fn begin() -> Self {
-        let patience = Patience { silence: Some(SILENCE), grace: GRACE };
+        let patience = Patience { silence: Some(SILENCE), dialog_ms: 60_000, grace: GRACE };
         let mut new = Self {
             translation: Translation::new(patience, None),
             now: Duration::ZERO,

@@ -46,6 +46,8 @@ pub(crate) enum Out {
 pub(crate) struct Patience {
     /// How long a model may say nothing; none for as long as it likes.
     pub(crate) silence: Option<Duration>,
+    /// How long a dialog waits for its answer where its extension does not say, in milliseconds.
+    pub(crate) dialog_ms: u64,
     /// How long it may take to yield then.
     pub(crate) grace: Duration,
 }

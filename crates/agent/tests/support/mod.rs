@@ -70,6 +70,7 @@ impl World {
             arguments: Vec::new(),
             environment,
             silence: None,
+            dialog_ms: 60_000,
             grace: Duration::from_secs(5),
             live_sessions: None,
         };

@@ -17,6 +17,7 @@ mod history;
 mod html;
 mod info;
 mod joining;
+mod limits;
 mod messages;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod promises;
@@ -28,5 +29,6 @@ mod socket;
 mod stdio;
 
 pub use connection::Shared;
+pub use limits::upstream_limits;
 pub(crate) use socket::routes;
 pub use stdio::serve_stream;

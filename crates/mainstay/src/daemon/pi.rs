@@ -11,7 +11,8 @@ use crate::home::Home;
 /// Starts pi for the sessions of agents.
 pub(super) fn agents(home: &Home, config: PiConfig, limits: &Limits, port: u16) -> PiAgents {
     let search = crate::agents::search(home, config.path);
-    let PiConfig { path: _, provider, model, arguments, environment, live_sessions } = config;
+    let PiConfig { path: _, provider, model, arguments, environment, live_sessions, dialog_ms, limits: _ } =
+        config;
     let silence = (limits.agent_silence_ms > 0).then(|| Duration::from_millis(limits.agent_silence_ms));
     let grace = Duration::from_millis(limits.agent_cancel_grace_ms);
     let url = format!("http://127.0.0.1:{port}/mcp");
@@ -23,6 +24,7 @@ pub(super) fn agents(home: &Home, config: PiConfig, limits: &Limits, port: u16) 
         arguments,
         environment,
         silence,
+        dialog_ms,
         grace,
         live_sessions,
     })

@@ -20,7 +20,7 @@ impl Translation {
     }
 
     fn dialog(&mut self, request: &ExtensionRequest) {
-        match (Opened::of(request), self.job()) {
+        match (Opened::of(request, self.patience.dialog_ms), self.job()) {
             (Some(Opened { ask, dialog, question, timeout_ms }), Some(job)) => {
                 self.dialogs.insert(ask, dialog);
                 let timeout_ms = Some(timeout_ms);

@@ -24,7 +24,11 @@ struct Play {
 impl Play {
     /// One that is just starting.
     fn starting(wanted: Option<AgentState>) -> Self {
-        let patience = Patience { silence: Some(Duration::from_secs(10)), grace: Duration::from_secs(2) };
+        let patience = Patience {
+            silence: Some(Duration::from_secs(10)),
+            dialog_ms: 60_000,
+            grace: Duration::from_secs(2),
+        };
         let mut play = Self {
             translation: Translation::new(patience, wanted),
             now: Duration::ZERO,
