@@ -64,6 +64,17 @@ impl PiAgents {
         Self { settings, node: OnceCell::new() }
     }
 
+    /// Ends what the agents of a lost daemon have left running, before sessions are used again.
+    pub async fn end_earlier(&self) {
+        let sessions = self.settings.search.sessions();
+        if !sessions.is_dir() {
+            return;
+        }
+        if let Err(error) = spawn_blocking(move || Mark::end_all_in(&sessions)).await {
+            tracing::warn!(%error, "what earlier agents left was not looked for");
+        }
+    }
+
     fn found(&self) -> Result<Found, Error> {
         choose(&self.settings.search).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
     }

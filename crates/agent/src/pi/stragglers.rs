@@ -52,6 +52,13 @@ impl Mark {
         end_where(|mark| mark.starts_with(self.session.as_bytes()));
     }
 
+    /// Kills all that processes of the sessions with folders in this one have left, where a daemon was lost with them. Blocks until they
+    /// are gone.
+    pub(crate) fn end_all_in(folder: &Path) {
+        let sessions = format!("{}/", folder.display());
+        end_where(|mark| mark.starts_with(sessions.as_bytes()));
+    }
+
     fn is_of(&self, mark: &[u8]) -> bool {
         mark == self.own.as_bytes()
     }
@@ -124,6 +131,20 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    #[test]
+    fn what_a_lost_daemon_left_is_ended_and_what_another_has_is_not() {
+        let homes = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let mut left = homes.each_ref().map(|home| {
+            let (name, value) = Mark::of(&home.path().join("session")).variable();
+            Command::new("sleep").arg("600").env(name, value).process_group(0).spawn().unwrap()
+        });
+        Mark::end_all_in(homes[0].path());
+        assert_eq!(left[0].wait().unwrap().signal(), Some(9));
+        assert_eq!(left[1].try_wait().unwrap(), None);
+        left[1].kill().unwrap();
+        left[1].wait().unwrap();
+    }
 
     #[test]
     fn what_exchanges_its_program_all_the_time_ends_with_what_it_has_started() {

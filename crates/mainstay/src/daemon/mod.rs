@@ -106,12 +106,15 @@ async fn run(
     let socket_listener = rpc::server::listen(&socket)?;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
     let tokens = config.tokens(&token);
+    let agents = pi::agents(home, config.pi.clone(), &config.limits, port);
+    // The store is this daemon's: whatever agents of this home still run is an earlier one's.
+    agents.end_earlier().await;
     let runners: Vec<Arc<dyn RunnerFactory>> = vec![
         Arc::new(kernel),
         Arc::new(jupyter::JupyterKernels::new(home, sockets.clone())),
         #[cfg(feature = "failpoints")]
         Arc::new(scripted::ScriptedAgents),
-        Arc::new(pi::agents(home, config.pi.clone(), &config.limits, port)),
+        Arc::new(agents),
     ];
     if let Some(telemetry) = telemetry {
         http::record_also(telemetry.recorder());
