@@ -76,12 +76,27 @@ impl Destination {
     /// Whether it may be written.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where there is a file of that name.
+    /// [`Error::InvalidArgument`] where there is a file of that name, or its ending is that of no format.
     fn check(&self) -> Result<(), Error> {
+        self.check_ending()?;
         let Some(file) = self.output.as_deref().filter(|file| file.exists() && !self.force) else {
             return Ok(());
         };
         let reason = format!("`{}` is there already; --force writes over it", file.display());
+        Err(Error::InvalidArgument { argument: "output".to_owned(), reason })
+    }
+
+    /// Refuses a file whose name promises what is not written.
+    fn check_ending(&self) -> Result<(), Error> {
+        let Some(file) = self.output.as_deref().filter(|_| self.format.is_none()) else { return Ok(()) };
+        let Some(ending) = file.extension().filter(|_| Format::of_file(file).is_none()) else {
+            return Ok(());
+        };
+        let formats = Format::ALL.map(Format::name).join(", ");
+        let reason = format!(
+            "`.{}` is the ending of no format; name one with --format ({formats}), or give the file its ending",
+            ending.display()
+        );
         Err(Error::InvalidArgument { argument: "output".to_owned(), reason })
     }
 
@@ -142,5 +157,28 @@ pub(super) fn unwritable(what: &str, error: &dyn std::fmt::Display) -> Error {
     Error::InvalidArgument {
         argument: "output".to_owned(),
         reason: format!("{what} cannot be written: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ending_of_no_format_is_refused_unless_a_format_is_named() {
+        let check = |output: &str, format| {
+            Destination { format, output: Some(PathBuf::from(output)), force: false }.check().is_ok()
+        };
+        let nowhere = |name: &str| format!("/nowhere/{name}");
+        for (name, format, is_taken) in [
+            ("p.html", None, false),
+            ("p.JSON", None, false),
+            ("p.html", Some(Format::Markdown), true),
+            ("p.md", None, true),
+            ("p.jsonl", None, true),
+            ("p", None, true),
+        ] {
+            assert_eq!(check(&nowhere(name), format), is_taken, "{name}");
+        }
     }
 }
