@@ -165,7 +165,8 @@ impl Log for MemoryLog {
                 return Err(Error::CommandConflict { command: answer.command.clone() });
             }
             let (fingerprint, outcome) = (answer.fingerprint.clone(), answer.outcome.clone());
-            let refusal = StoredOutcome { fingerprint, outcome, version: Version::ZERO, session: None };
+            let refusal =
+                StoredOutcome { fingerprint, outcome, version: mainstay_model::Version::ZERO, session: None };
             stored.outcomes.insert(key, (refusal, None));
             Ok(())
         })
