@@ -122,6 +122,8 @@ fn spawn_daemon(options: StartOptions) -> Result<(), Error> {
         .stderr(Stdio::null())
         .current_dir("/")
         .env_remove(TOKEN_VARIABLE)
+        // Kernels would say that they are of the notebook whose front end came first.
+        .env_remove(crate::jupyter::NOTEBOOK)
         .process_group(0)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;

@@ -68,6 +68,8 @@ fn a_notebook_that_is_closed_leaves_its_session_and_opened_again_gets_it_back() 
     let session = world.session();
     assert_eq!((&session["name"], &session["state"]), (&json!("Prices"), &json!("Ready")), "{session}");
     assert_eq!(world.eval("price + 2")["value"], "22", "a terminal has the same session");
+    let inherited = world.eval("isNull (System.Environment.GetEnvironmentVariable \"JPY_SESSION_NAME\")");
+    assert_eq!(inherited["value"], "true", "what code starts is not of this notebook");
 }
 
 #[test]

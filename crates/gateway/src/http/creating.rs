@@ -89,7 +89,7 @@ pub(super) struct Fork {
     terms: Terms,
 }
 
-record!(Fork { entries, name, before_reset | terms });
+record!(Fork { entries, name | terms; without before_reset });
 
 pub(super) async fn fork(
     caller: Caller,

@@ -23,7 +23,7 @@ use crate::link::{Link, is_loss};
 /// What the daemon knows this client as.
 pub(super) const CLIENT: &str = "jupyter";
 /// Where a Jupyter server says which notebook it starts a kernel for.
-const NOTEBOOK: &str = "JPY_SESSION_NAME";
+pub(crate) const NOTEBOOK: &str = "JPY_SESSION_NAME";
 /// Names the session for whoever starts a kernel without a notebook's name.
 const SESSION: &str = "MAINSTAY_JUPYTER_SESSION";
 /// So much of a notebook's name is its session's.

@@ -549,11 +549,11 @@ mod tests {
     fn commands_are_proposed_by_name() {
         assert_eq!(
             at_once(":re").map(|proposal| values(&proposal).join(",")).as_deref(),
-            Some(":rename ,:reset,:rebuild,:refresh ")
+            Some(":rename ,:reset,:rebuild ,:refresh ")
         );
         assert_eq!(
             at_once("/re").map(|proposal| values(&proposal).join(",")).as_deref(),
-            Some("/rename ,/reset,/rebuild,/refresh ")
+            Some("/rename ,/reset,/rebuild ,/refresh ")
         );
         assert_eq!(at_once("//comment\nList.ma"), None);
         assert_eq!(at_once("").map(|proposal| proposal.choices.len()), Some(table(Tongue::Fsharp).count()));

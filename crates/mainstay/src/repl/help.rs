@@ -66,7 +66,7 @@ mod tests {
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id
           :new [NAME]                               create a session in this folder and attach to it
-          :fork [ENTRIES] [NAME]                    go on apart, in a new session with all or so many of these entries
+          :fork [ENTRIES | --before-reset] [NAME]   go on apart, in a new session with all or so many of these entries, or what a reset dropped
           :merge SESSION ENTRIES [--at N]           run entries of another session here: 3,4,7-9; or put them behind the first N
           :cherry-pick SESSION ENTRY [--context N]  run one of them, with N before it
           :rename NAME                              give the session another name
@@ -82,7 +82,7 @@ mod tests {
           :cancel                                   stop the code that runs, whoever runs it
           :reset                                    drop the session's definitions
           :hard-reset                               drop them, and begin in a new process
-          :rebuild                                  build the session's project, and begin afresh with it
+          :rebuild [--keep]                         build the session's project, and begin afresh with it, or keep the definitions
           :refresh [all]                            run again what uses what has changed; or all, in a new process
           :transcript [FROM]                        show what was said in the session, numbered
           :lineage                                  show which sessions were forked off which
@@ -125,7 +125,7 @@ mod tests {
           :sessions                                 list the sessions
           :switch SESSION                           attach to another session: its name, or the end of its id
           :new [NAME]                               create a session in this folder and attach to it
-          :fork [ENTRIES] [NAME]                    go on apart, in a new session with all or so many of these entries
+          :fork [ENTRIES | --before-reset] [NAME]   go on apart, in a new session with all or so many of these entries, or what a reset dropped
           :merge SESSION ENTRIES [--at N]           run entries of another session here: 3,4,7-9; or put them behind the first N
           :cherry-pick SESSION ENTRY [--context N]  run one of them, with N before it
           :rename NAME                              give the session another name
