@@ -76,7 +76,10 @@ fn a_notebook_that_is_closed_leaves_its_session_and_opened_again_gets_it_back() 
 fn clients_that_name_no_notebook_have_a_session_each_which_rests_when_they_are_done() {
     let world = registered(&["python3"]);
     let run = |number: usize| {
-        let cells = [format!("n = {number}"), "import time; time.sleep(1)".to_owned(), "n * 10".to_owned()];
+        // None goes on before all have begun.
+        let meets = "import pathlib, time\npathlib.Path(f'begun-{n}').touch()\n\
+                     while len(list(pathlib.Path().glob('begun-*'))) < 3: time.sleep(0.01)";
+        let cells = [format!("n = {number}"), meets.to_owned(), "n * 10".to_owned()];
         let mut command = front_end(&world, "drive_kernel.py", &["notebook", "mainstay-python3"]);
         command.args(cells).stdout(Stdio::piped()).spawn().unwrap()
     };
