@@ -349,3 +349,18 @@ async fn lane(client: &Client, session: &Session) -> Result<Markup, Error> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_typed_unseen_and_other_text_is_not() {
+        let field =
+            |schema: Value| answers("a", &Question { schema, ..Question::text("Key?") }).into_string();
+        let text = serde_json::json!({ "type": "string" });
+        let secret = serde_json::json!({ "type": "string", "writeOnly": true });
+        assert!(field(secret).contains(r#"type="password""#));
+        assert!(field(text).contains(r#"type="text""#));
+    }
+}
