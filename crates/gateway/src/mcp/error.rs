@@ -1,8 +1,8 @@
 //! The one table from errors to MCP.
 //!
 //! Whatever the engine refuses or fails at is an answer of the tool, marked as an error, since then the model reads it and
-//! can do better. Errors of the protocol are left for what no tool saw: a tool that does not exist, arguments not of its
-//! form ([`super::tool`]).
+//! can do better; so are arguments that are not of the tool's form. Errors of the protocol are left for what is no tool's: one that does
+//! not exist ([`super::tool`]).
 
 use std::fmt::{Display, Formatter};
 

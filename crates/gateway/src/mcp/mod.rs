@@ -5,12 +5,14 @@
 //! agent begin with, [`followers`] tells who follows resources, or the list of tools, of changes, [`logging`] logs for who wants it, [`completion`] helps with the arguments
 //! of resources and prompts. [`transport`], [`lines`] and [`sse`] are the ways in, [`resumption`] has who lost a connection miss nothing, [`server`]
 //! is what `rmcp` calls, [`call`] what every tool needs of one call, [`running`] waits for what takes its time, [`elicitation`] and [`tasks`] answer
-//! before it has ended, [`meant`] says which session that is about, [`error`] the one table from errors to answers.
+//! before it has ended, [`meant`] says which session that is about, [`arguments`] what is wrong with its arguments,
+//! [`error`] the one table from errors to answers.
 //!
 //! Answers are made for a context window: no echo of what the client sent, no advice that never changes, each text cut at
 //! a limit, events by cursor. The newest protocol has no session of the transport, so every answer has the handle of ours, and a call
 //! that says it needs nothing else; one that does not takes a session by the rule in [`meant`].
 
+mod arguments;
 mod ask;
 mod bounds;
 mod call;

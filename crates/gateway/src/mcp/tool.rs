@@ -9,7 +9,6 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::ask::AnswerAsk;
 use super::call::Call;
@@ -36,7 +35,7 @@ use super::status::GetFsiStatus;
 use super::switch::SwitchSession;
 use super::tests::{ListTests, RunTests};
 use super::timeline::GetEvalTimeline;
-use super::{error, schema};
+use super::{arguments, error, schema};
 
 /// One tool. The type itself is its arguments; what documents a member is read by models, and `sessionId` has nothing since
 /// the server's instructions explain it once.
@@ -109,14 +108,14 @@ macro_rules! tools {
         /// Carries out a call of the tool with this name.
         ///
         /// # Errors
-        /// Invalid params where there is no such tool or the arguments are not of its form. All else is an answer.
+        /// Invalid params where there is no such tool. All else is an answer, arguments that are not of its form too.
         pub(super) async fn carry_out(
             name: &str,
             arguments: JsonObject,
             call: &Call<'_>,
         ) -> Result<CallToolResult, ErrorData> {
             match name {
-                $(name if is_called::<$tool>(name) => answer::<$tool>(arguments, call).await,)*
+                $(name if is_called::<$tool>(name) => answer::<$tool>(name, arguments, call).await,)*
                 unknown => Err(ErrorData::invalid_params(format!("there is no tool `{unknown}`"), None)),
             }
         }
@@ -209,10 +208,16 @@ fn description<T: Tool>(names: Names) -> rmcp::model::Tool {
     })
 }
 
-async fn answer<T: Tool>(arguments: JsonObject, call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
-    let tool: T = serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| ErrorData::invalid_params(format!("{}: {error}", T::NAME), None))?;
-    answered(call, tool.carry_out(call).await).await
+async fn answer<T: Tool>(
+    name: &str,
+    arguments: JsonObject,
+    call: &Call<'_>,
+) -> Result<CallToolResult, ErrorData> {
+    let answer = match arguments::read::<T>(name, arguments) {
+        Ok(tool) => tool.carry_out(call).await,
+        Err(error) => Err(error),
+    };
+    answered(call, answer).await
 }
 
 /// The result of a call that was answered so.

@@ -98,22 +98,52 @@ async fn what_the_engine_will_not_create_is_an_answer() {
 }
 
 #[tokio::test]
-async fn arguments_not_of_their_form_and_unknown_tools_are_errors_of_the_protocol() {
+async fn arguments_not_of_their_form_are_an_answer_that_says_what_to_correct() {
     let home = Home::new().await;
     let agent = home.agent().await;
+    let mut told = String::new();
     for (tool, arguments) in [
         ("send_fsharp_code", json!({})),
+        ("send_code", json!({ "code": null })),
         ("send_fsharp_code", json!({ "code": 1 })),
         // Taken for nothing, it would run the code in another session than meant.
         ("send_fsharp_code", json!({ "code": "1 + 1", "session_id": "mine" })),
         ("get_completions", json!({ "code": "", "line": -1, "column": 1 })),
+        ("get_fsi_status", json!({ "waitSeconds": 5_000_000_000_u64 })),
         ("list_sessions", json!({ "all": true })),
-        ("format_disk", json!({})),
+        ("create_session", json!({ "noProject": "yes" })),
     ] {
-        match agent.try_call(tool, arguments).await {
-            Err(ServiceError::McpError(error)) => assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{tool}"),
-            other => panic!("{tool}: {other:?}"),
-        }
+        let refused = agent.call(tool, arguments).await;
+        let code = refused.structured["code"].as_str();
+        assert_eq!((refused.is_error, code), (true, Some("invalid_argument")), "{tool}: {refused:?}");
+        told.push_str(&refused.text);
+        told.push('\n');
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// A call that lacks all arguments, or has one that is not there, is answered by every tool and reaches no session.
+#[tokio::test]
+async fn every_tool_answers_arguments_that_it_does_not_have() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let tools = agent.service.list_all_tools().await.unwrap();
+    assert!(tools.len() > 30);
+    for tool in tools {
+        let name: &'static str = Box::leak(tool.name.into_owned().into_boxed_str());
+        let refused = agent.call(name, json!({ "no such argument": 1 })).await;
+        assert_eq!((refused.is_error, &refused.structured["code"]), (true, &json!("invalid_argument")));
+        assert!(refused.text.contains("no such argument is not valid"), "{refused:?}");
+    }
+    assert!(home.local().sessions(Default::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_that_does_not_exist_is_an_error_of_the_protocol() {
+    let agent = Home::new().await.agent().await;
+    match agent.try_call("format_disk", json!({})).await {
+        Err(ServiceError::McpError(error)) => assert_eq!(error.code, ErrorCode::INVALID_PARAMS),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -1,0 +1,94 @@
+//! Reads the arguments of a call, and says what is wrong with them so that a model can correct it.
+//!
+//! The tool's own schema names the argument; serde alone says only what it found where.
+
+use mainstay_model::Error;
+use rmcp::model::JsonObject;
+use serde_json::Value;
+
+use super::schema;
+use super::tool::Tool;
+
+/// The arguments of a call of the tool that the client called by this name.
+///
+/// # Errors
+/// [`Error::InvalidArgument`], which names the first argument that is wrong, and what the tool takes.
+pub(super) fn read<T: Tool>(name: &str, arguments: JsonObject) -> Result<T, Error> {
+    // They are needed where something is wrong alone, and then the tool has taken them.
+    let given = arguments.clone();
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        let schema = schema::of_arguments::<T>();
+        let (argument, reason) = fault(&schema, &given)
+            .unwrap_or_else(|| (format!("what {name} was called with"), error.to_string()));
+        Error::InvalidArgument { argument, reason: format!("{reason}; {name} takes {}", form(&schema)) }
+    })
+}
+
+/// The first argument that does not fit the schema, and why.
+fn fault(schema: &JsonObject, given: &JsonObject) -> Option<(String, String)> {
+    let known = schema.get("properties")?.as_object()?;
+    let unknown = given.keys().find(|name| !known.contains_key(*name));
+    if let Some(unknown) = unknown {
+        let meant = known.keys().find(|name| plain(name) == plain(unknown));
+        let reason = match meant {
+            Some(meant) => format!("there is no such argument, it is called `{meant}`"),
+            None => "there is no such argument".to_owned(),
+        };
+        return Some((unknown.clone(), reason));
+    }
+    let is_absent = |name: &&str| given.get(*name).is_none_or(Value::is_null);
+    if let Some(missing) = required(schema).into_iter().find(is_absent) {
+        return Some((missing.to_owned(), "it is missing".to_owned()));
+    }
+    given.iter().find_map(|(name, value)| {
+        let wanted = known.get(name)?.get("type")?.as_str()?;
+        (!value.is_null() && !is_of(wanted, value))
+            .then(|| (name.clone(), format!("it is {}, and must be of type {wanted}", short(value))))
+    })
+}
+
+/// What a tool takes, as a model reads it.
+fn form(schema: &JsonObject) -> String {
+    let required = required(schema);
+    let known = schema.get("properties").and_then(Value::as_object);
+    let argument = |(name, schema): (&String, &Value)| {
+        let kind = schema["type"].as_str().unwrap_or("any");
+        let optional = if required.contains(&name.as_str()) { "" } else { ", optional" };
+        format!("`{name}` ({kind}{optional})")
+    };
+    let arguments: Vec<String> = known.into_iter().flatten().map(argument).collect();
+    if arguments.is_empty() { "no arguments".to_owned() } else { arguments.join(", ") }
+}
+
+fn required(schema: &JsonObject) -> Vec<&str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// A name without what models write differently.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether a value is of a type of JSON Schema, and one that Mainstay takes: its integers are from nought on.
+fn is_of(wanted: &str, value: &Value) -> bool {
+    match wanted {
+        "string" => value.is_string(),
+        "integer" => value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
+/// A value in an error: what is long is named only.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(_) => "a string".to_owned(),
+        value => value.to_string(),
+    }
+}
