@@ -274,13 +274,14 @@ impl Client {
     /// Completes at a cursor.
     ///
     /// # Errors
-    /// As [`Client::check`].
+    /// As [`Client::check`]; [`Error::InvalidArgument`] where the code has no such place.
     pub async fn complete(
         &self,
         session: SessionId,
         code: String,
         cursor: TextPosition,
     ) -> Result<Completions, Error> {
+        TextPosition::named(&code, Some(cursor.line), Some(cursor.column))?;
         self.must_drive(session).await?;
         self.engine.complete(session, code, cursor).await
     }

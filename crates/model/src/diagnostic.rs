@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
+
 /// A place in a text: line and column count from 1, columns in UTF-16 code units.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -11,6 +13,34 @@ pub struct TextPosition {
     pub line: u32,
     /// From 1, in UTF-16 code units.
     pub column: u32,
+}
+
+impl TextPosition {
+    /// The place in a text that somebody names: by default the last line, and the end of the line.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the text has no such place; it names the line or the column, and how many there are.
+    pub fn named(text: &str, line: Option<u32>, column: Option<u32>) -> Result<Self, Error> {
+        let invalid = |argument: &str, given: u32, last: u32| Error::InvalidArgument {
+            argument: argument.to_owned(),
+            reason: format!("it is {given}, and must be from 1 to {last} in this code"),
+        };
+        let lines: Vec<&str> = text.split('\n').collect();
+        let last = counted(lines.len());
+        let line = line.unwrap_or(last);
+        let index = line.checked_sub(1).and_then(|index| usize::try_from(index).ok());
+        let found = index.and_then(|index| lines.get(index)).ok_or_else(|| invalid("line", line, last))?;
+        let last = counted(found.encode_utf16().count() + 1);
+        let column = column.unwrap_or(last);
+        if !(1..=last).contains(&column) {
+            return Err(invalid("column", column, last));
+        }
+        Ok(Self { line, column })
+    }
+}
+
+fn counted(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// How much a diagnostic matters.
@@ -65,5 +95,34 @@ impl Diagnostic {
             Some(file) => format!("{file}:{line}:{column}"),
             None => format!("{line}:{column}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_the_places_up_to_its_end_and_no_others() {
+        let named = |line, column| match TextPosition::named("a𝄞b\n\nList.", line, column) {
+            Ok(TextPosition { line, column }) => format!("{line}:{column}"),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(named(None, None), "3:6");
+        assert_eq!(named(Some(1), None), "1:5");
+        assert_eq!(named(None, Some(2)), "3:2");
+        for (line, column) in [(1, 1), (1, 5), (2, 1), (3, 6)] {
+            assert_eq!(named(Some(line), Some(column)), format!("{line}:{column}"));
+        }
+        for line in [0, 4] {
+            let refused = format!("line is not valid: it is {line}, and must be from 1 to 3 in this code");
+            assert_eq!(named(Some(line), Some(1)), refused);
+        }
+        for (line, column, last) in [(1, 6, 5), (2, 0, 1), (2, 2, 1), (3, 7, 6)] {
+            let refused =
+                format!("column is not valid: it is {column}, and must be from 1 to {last} in this code");
+            assert_eq!(named(Some(line), Some(column)), refused);
+        }
+        assert_eq!(TextPosition::named("", None, None), Ok(TextPosition { line: 1, column: 1 }));
     }
 }

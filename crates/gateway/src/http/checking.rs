@@ -183,19 +183,7 @@ impl Complete {
     /// # Errors
     /// [`Error::InvalidArgument`] where it is not in the code.
     fn cursor(&self) -> Result<TextPosition, Error> {
-        let outside = |argument: &str, last: usize| Error::InvalidArgument {
-            argument: argument.to_owned(),
-            reason: format!("it must be from 1 to {last} in this code"),
-        };
-        let lines: Vec<&str> = self.code.split('\n').collect();
-        let line = self.line.map_or(lines.len(), |line| line as usize);
-        let text = line.checked_sub(1).and_then(|index| lines.get(index));
-        let last = text.ok_or_else(|| outside("line", lines.len()))?.encode_utf16().count() + 1;
-        let column = self.column.map_or(last, |column| column as usize);
-        if !(1..=last).contains(&column) {
-            return Err(outside("column", last));
-        }
-        Ok(TextPosition { line: line as u32, column: column as u32 })
+        TextPosition::named(&self.code, self.line, self.column)
     }
 }
 

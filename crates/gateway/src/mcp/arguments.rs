@@ -41,9 +41,16 @@ fn fault(schema: &JsonObject, given: &JsonObject) -> Option<(String, String)> {
         return Some((missing.to_owned(), "it is missing".to_owned()));
     }
     given.iter().find_map(|(name, value)| {
-        let wanted = known.get(name)?.get("type")?.as_str()?;
-        (!value.is_null() && !is_of(wanted, value))
-            .then(|| (name.clone(), format!("it is {}, and must be of type {wanted}", short(value))))
+        let schema = known.get(name)?;
+        let wanted = schema.get("type")?.as_str()?;
+        let most = schema.get("maximum").and_then(Value::as_u64).unwrap_or(u32::MAX.into());
+        let reason = match value {
+            Value::Null => return None,
+            value if !is_of(wanted, value) => format!("must be of type {wanted}"),
+            value if value.as_u64().is_some_and(|number| number > most) => format!("may be {most} at most"),
+            _ => return None,
+        };
+        Some((name.clone(), format!("it is {}, and {reason}", short(value))))
     })
 }
 

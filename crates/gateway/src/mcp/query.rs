@@ -69,14 +69,15 @@ impl Display for CheckAnswer {
 pub(super) struct GetCompletions {
     session_id: Option<String>,
     code: String,
+    /// By default the last.
     line: Option<u32>,
-    /// In UTF-16 units.
+    /// In UTF-16 units; by default the line's end.
     column: Option<u32>,
     /// In place of line and column: how many UTF-16 units stand before the cursor.
     offset: Option<u32>,
 }
 
-/// The place in the code that a client names in one way or the other.
+/// The place in the code that a client names in one way or the other; the code's end where it names none.
 fn cursor(
     code: &str,
     line: Option<u32>,
@@ -84,9 +85,11 @@ fn cursor(
     offset: Option<u32>,
 ) -> Result<TextPosition, Error> {
     match (line, column, offset) {
-        (Some(line), Some(column), None) => Ok(TextPosition { line, column }),
         (None, None, Some(offset)) => position_at(code, offset),
-        _ => Err(invalid_offset("the cursor is either `line` and `column`, or `offset`".to_owned())),
+        (line, column, None) => TextPosition::named(code, line, column),
+        (_, _, Some(_)) => {
+            Err(invalid_offset("the cursor is either `line` and `column`, or `offset`".to_owned()))
+        }
     }
 }
 
@@ -203,7 +206,8 @@ mod tests {
         assert_eq!(place(6), Ok((2, 1)));
         assert_eq!(place(11), Ok((2, 6)));
         assert!(place(12).is_err());
-        assert!(cursor("a", Some(1), None, None).is_err());
+        assert_eq!(cursor("a\nbc", None, None, None), Ok(TextPosition { line: 2, column: 3 }));
+        assert!(cursor("a", Some(1), None, Some(0)).is_err());
         assert!(cursor("a", Some(1), Some(1), Some(0)).is_err());
     }
 }

@@ -122,7 +122,7 @@ async fn arguments_not_of_their_form_are_an_answer_that_says_what_to_correct() {
     insta::assert_snapshot!(told);
 }
 
-/// A call that lacks all arguments, or has one that is not there, is answered by every tool and reaches no session.
+/// A call with an argument that is not there is answered by every tool and reaches no session.
 #[tokio::test]
 async fn every_tool_answers_arguments_that_it_does_not_have() {
     let home = Home::new().await;
@@ -144,6 +144,32 @@ async fn a_tool_that_does_not_exist_is_an_error_of_the_protocol() {
     match agent.try_call("format_disk", json!({})).await {
         Err(ServiceError::McpError(error)) => assert_eq!(error.code, ErrorCode::INVALID_PARAMS),
         other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn code_is_completed_at_its_end_and_nowhere_behind_it() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let at_end = agent.call("get_completions", json!({ "code": "let a = 1\nList.m" })).await;
+    let named =
+        agent.call("get_completions", json!({ "code": "let a = 1\nList.m", "line": 2, "column": 7 })).await;
+    assert!(!at_end.is_error, "{at_end:?}");
+    assert_eq!(at_end.structured, named.structured);
+    for (place, argument) in [
+        (json!({ "line": 3, "column": 1 }), "line"),
+        (json!({ "line": 0, "column": 1 }), "line"),
+        (json!({ "line": 1, "column": 8 }), "column"),
+        (json!({ "line": 1, "column": 0 }), "column"),
+        (json!({ "line": 1, "offset": 1 }), "offset"),
+        (json!({ "offset": 7 }), "offset"),
+    ] {
+        let mut arguments = place.clone();
+        arguments["code"] = json!("List.m");
+        let refused = agent.call("get_completions", arguments).await;
+        let code = refused.structured["code"].as_str();
+        assert_eq!((refused.is_error, code), (true, Some("invalid_argument")), "{place}: {refused:?}");
+        assert!(refused.text.contains(&format!("{argument} is not valid")), "{refused:?}");
     }
 }
 
