@@ -130,10 +130,11 @@ async fn give(home: &Home, reference: &str, text: Option<String>) -> Result<Exit
 /// The line that answers a question, which a terminal shows unless it is a secret.
 fn read_line(question: Option<&Question>) -> Result<String, Error> {
     let is_typed = std::io::stdin().is_terminal();
+    // First: what is typed as soon as the question is there must not be shown either.
+    let _hidden = question.filter(|question| question.is_secret()).and_then(|_| Hidden::begin());
     if let Some(question) = question.filter(|_| is_typed) {
         eprint!("{} ", printable(&question_text(question)));
     }
-    let _hidden = question.filter(|question| question.is_secret()).and_then(|_| Hidden::begin());
     let mut line = String::new();
     let read = std::io::stdin().read_line(&mut line);
     let unreadable = |reason: String| Error::InvalidArgument { argument: "answer".to_owned(), reason };

@@ -102,8 +102,9 @@ impl Questions {
         self.asked = Some(ask.ask);
         match self.lines {
             Some(lines) if lines.are_typed => {
-                show(ask, begun);
+                // First: what is typed as soon as the question is there must not be shown either.
                 self.hidden = ask.question.is_secret().then(Hidden::begin).flatten();
+                show(ask, begun);
                 lines.want(InputRead::Line);
             }
             Some(lines) => {
