@@ -103,6 +103,7 @@ async fn connect(folder: &Path, engine: Engine, clients: usize) -> Vec<Arc<Clien
         pi_port: None,
         started_at: Timestamp::now(),
         default_kind: Default::default(),
+        kinds: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

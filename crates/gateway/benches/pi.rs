@@ -160,6 +160,7 @@ async fn main() {
         port,
         started_at: Timestamp::now(),
         default_kind: Default::default(),
+        kinds: Default::default(),
         home: folder.path().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

@@ -16,6 +16,7 @@ pub mod fuzzing;
 pub mod health;
 pub mod highlight;
 pub mod http;
+mod kinds;
 pub mod mcp;
 mod memory;
 pub mod notebook;
@@ -30,3 +31,4 @@ pub mod view;
 pub mod web;
 
 pub use default_kind::DefaultKind;
+pub use kinds::{Kinds, KnownKind, Missing};

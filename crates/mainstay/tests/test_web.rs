@@ -623,6 +623,51 @@ fn a_session_is_made_by_the_form_and_what_it_says_is_wrong_is_told() {
 }
 
 #[test]
+fn the_form_offers_the_kinds_that_can_start_and_says_what_the_others_lack() {
+    let settings = "[fsharp]\ndotnet = \"/nowhere/dotnet\"\n[pi]\npath = \"/nowhere/pi\"\n";
+    let (site, browser) = (Site::of(World::with_jupyter(), settings), Browser::start());
+    let tab = browser.tab();
+    tab.go(&site.link(None));
+    tab.click(".new summary");
+    let kinds = "[...document.querySelectorAll('#kinds option')].map(e => e.value).sort().join()";
+    assert_eq!(tab.value(kinds), "bash,deno,python3,xpython,xpython-raw");
+    let missing = tab.text("#kinds .missing");
+    assert!(missing.contains("F#: the configured .NET SDK /nowhere/dotnet cannot be used"), "{missing}");
+    assert!(missing.contains("pi, a coding agent: the configured pi /nowhere/pi is not there"), "{missing}");
+    tab.pictured("sessions-kinds");
+
+    // The kernels of a project's own environment are among them once its folder is said.
+    let own = site.world.work().join(".venv/share/jupyter/kernels/research");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(site.world.work().join(".venv/pyvenv.cfg"), "").unwrap();
+    let spec = json!({ "argv": ["/bin/sh"], "display_name": "Research", "language": "python" });
+    std::fs::write(own.join("kernel.json"), spec.to_string()).unwrap();
+    tab.value("document.querySelector('#kinds select').value = 'bash'; document.querySelector('#new [name=workingDirectory]').focus()");
+    tab.types(site.world.work().to_str().unwrap());
+    tab.value("document.querySelector('#new [name=name]').focus()");
+    tab.until("document.querySelector('#kinds option[value=research]')");
+    assert_eq!(tab.value("document.querySelector('#kinds select').value"), "bash");
+    tab.presses("Enter");
+    tab.until(
+        "document.querySelector('#code') && document.querySelector('#head').innerText.includes('bash')",
+    );
+    tab.runs("echo $((6 * 7))");
+    tab.until(&format!("{LAST}?.innerText.includes('42')"));
+
+    // Its kind is the first from now on, and one that cannot start is refused before there is a session.
+    tab.go(&format!("http://127.0.0.1:{}/ui", site.port));
+    tab.until("document.querySelector('#kinds option')?.value === 'bash'");
+    let refused = tab.value(&format!(
+        "import(document.querySelector('script[src]').src.replace(/[^/]*$/, 'origin.js')).then(({{ request }}) => request('/sessions', {{
+            method: 'POST', headers: {{ 'Content-Type': 'application/json' }},
+            body: JSON.stringify({{ kind: 'fsharp', workingDirectory: {:?} }}) }})).then(answer => answer.json()).then(said => said.code)",
+        site.world.work()
+    ));
+    assert_eq!(refused, "kernel_unavailable");
+    assert_eq!(tab.text("#sessions li .name").lines().count(), 1);
+}
+
+#[test]
 fn what_was_run_before_is_recalled_and_found_also_what_was_typed_elsewhere() {
     let (site, browser) = (Site::new(), Browser::start());
     let line = r#"{"id":"00000000-0000-0000-0000-000000000001","at":"2026-02-13T13:29:20Z","text":"let typed = \"elsewhere\""}"#;

@@ -60,16 +60,33 @@ impl Origin {
 
 /// No pi can be used. Its text says why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}; {}", self.what(), self.remedy())]
 pub enum NoPi {
     /// The configuration names what is not there. Others are not considered then: what the user chose is not replaced silently.
-    #[error("the configured pi {} is not there; correct `path` in `[pi]`, or remove it to have pi found", .path.display())]
     Configured {
         /// What it names.
         path: PathBuf,
     },
     /// There is none on this machine.
-    #[error("pi was not found; run `mainstay agent install pi`")]
     Nowhere,
+}
+
+impl NoPi {
+    /// What is wrong.
+    pub fn what(&self) -> String {
+        match self {
+            Self::Configured { path } => format!("the configured pi {} is not there", path.display()),
+            Self::Nowhere => "pi was not found".to_owned(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Configured { .. } => "correct `path` in `[pi]`, or remove it to have pi found",
+            Self::Nowhere => "run `mainstay agent install pi`",
+        }
+    }
 }
 
 impl Search {

@@ -187,6 +187,7 @@ async fn start(folder: &Path) -> (Daemon, u16) {
         pi_port: None,
         started_at: Timestamp::now(),
         default_kind: Default::default(),
+        kinds: Default::default(),
         home: folder.into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),

@@ -53,6 +53,7 @@ use self::signals::{
     CompletionsSignal, CompletionsSignals, DiagnosticsSignals, EvalSignals, EventSignals, StatusSignals,
 };
 use self::written::Written;
+use crate::KnownKind;
 use crate::browser::Links;
 use crate::health::Health;
 use crate::notebook::NotebookView;
@@ -103,7 +104,7 @@ impl Shared {
 fn endpoints() -> Vec<Endpoint> {
     use agents::{Compact, Say, Settings, Shell};
     use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
-    use reading::{ListAsks, ListEntries, ListSessions, Search};
+    use reading::{ListAsks, ListEntries, ListKinds, ListSessions, Search};
     use submitting::Terms;
     vec![
         Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
@@ -231,6 +232,12 @@ fn endpoints() -> Vec<Endpoint> {
         ),
         Endpoint::socket("/stream", "Any of these streams as a WebSocket, in JSON or BARE", socket::stream)
             .with_query::<socket::Chosen>(),
+        Endpoint::read::<Vec<KnownKind>, _, _>(
+            "/kinds",
+            "The kinds of sessions that can be created, the one used last first; then those that lack something, with what that is",
+            reading::kinds,
+        )
+        .with_query::<ListKinds>(),
         Endpoint::read::<Vec<SessionView>, _, _>(
             "/sessions",
             "The sessions, the most recently active first",

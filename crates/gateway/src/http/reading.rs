@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::asked::{Asked, Named};
 use super::caller::Caller;
 use super::problem::Problem;
+use crate::KnownKind;
 use crate::view::{AskView, CommandView, EntryView, FoundView, RelativeView, SessionView};
 
 /// Items of one answer, where it is not said how many.
@@ -82,6 +83,18 @@ pub(super) async fn lineage(caller: Caller) -> Answer<Vec<RelativeView>> {
     let session = caller.session(None).await?;
     let relatives = caller.client.lineage(session).await?;
     Ok(Json(relatives.into_iter().map(RelativeView::from).collect()))
+}
+
+/// For whom the kinds are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListKinds {
+    /// The folder that sessions are to work in, absolute: the kernels of its project's environment are listed too.
+    working_directory: Option<String>,
+}
+
+pub(super) async fn kinds(caller: Caller, Asked(list): Asked<ListKinds>) -> Answer<Vec<KnownKind>> {
+    Ok(Json(caller.daemon.kinds.known(&caller.client, list.working_directory).await?))
 }
 
 /// Which asks.

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection;
-use crate::DefaultKind;
 use crate::accepting::Door;
 use crate::tokens::Tokens;
+use crate::{DefaultKind, Kinds};
 
 /// How long what is left to answer may take once every session is at rest.
 pub(crate) const LAST_ANSWERS: Duration = Duration::from_secs(2);
@@ -37,6 +37,8 @@ pub struct Daemon {
     pub home: Arc<Path>,
     /// What sessions are for whose kind nobody says.
     pub default_kind: DefaultKind,
+    /// The kinds of sessions that are known here.
+    pub kinds: Kinds,
     /// Cancelled when the daemon is asked to stop.
     pub stop: CancellationToken,
     /// Cancelled when every session is at rest: connections end once what they asked is answered.

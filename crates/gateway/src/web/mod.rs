@@ -47,6 +47,7 @@ pub fn routes() -> Router<Daemon> {
     Router::new()
         .route("/ui", get(sessions::page))
         .route("/ui/stream", get(sessions::stream))
+        .route("/ui/kinds", get(sessions::kinds_of))
         .route("/ui/search", get(search::page))
         .route("/ui/history", get(history::page))
         .route("/ui/history/lines", get(history::options))

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use mainstay_engine::{Client, Cursor, Followed};
@@ -13,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::cell::moment;
 use super::feed::{self, Feed, SILENCE, is_said};
 use super::frame;
-use super::guard::{Refused, Viewer};
+use super::guard::{Refused, Viewer, argument};
 use super::patch::{KEEP_ALIVE, Patch, reached};
 use super::status::state;
+use crate::{KnownKind, Missing};
 
 /// How many sessions are shown.
 const SHOWN: usize = 200;
@@ -26,6 +28,7 @@ const TOGETHER: usize = 1024;
 
 pub(super) async fn page(viewer: Viewer) -> Result<impl IntoResponse, Refused> {
     let list = list(&viewer.client).await?;
+    let kinds = viewer.daemon.kinds.known(&viewer.client, None).await?;
     Ok(frame::screen(
         "Sessions",
         "/ui/stream",
@@ -33,7 +36,7 @@ pub(super) async fn page(viewer: Viewer) -> Result<impl IntoResponse, Refused> {
             main.sessions id="main" {
                 h1 { "Sessions" }
                 (list)
-                (new())
+                (new(&kinds))
             }
         },
     ))
@@ -123,16 +126,56 @@ fn row(session: &Session) -> Markup {
     }
 }
 
-fn new() -> Markup {
+/// The kinds that can be chosen for a folder, as a patch of the form.
+pub(super) async fn kinds_of(viewer: Viewer, uri: Uri) -> Result<Response, Refused> {
+    let folder = argument(&uri, "folder").filter(|folder| !folder.is_empty());
+    let known = viewer.daemon.kinds.known(&viewer.client, folder).await?;
+    Ok(([(header::CONTENT_TYPE, "text/event-stream")], Patch::morph(kinds(&known)).events()).into_response())
+}
+
+fn new(known: &[KnownKind]) -> Markup {
     html! {
         details.new {
             summary { "New session" }
             form #new {
                 label { "Folder" input name="workingDirectory" required placeholder="/home/you/project" autocomplete="off"; }
                 label { "Name" input name="name" placeholder="the folder's name" autocomplete="off"; }
-                label { "Kind" select name="kind" { option value="fsharp" { "F#" } option value="pi" { "pi, an agent" } } }
+                (kinds(known))
                 button.primary type="submit" { "Create" }
             }
+        }
+    }
+}
+
+/// What can be chosen, and below it why the rest cannot.
+fn kinds(known: &[KnownKind]) -> Markup {
+    let usable = known.iter().filter(|kind| kind.missing.is_none());
+    html! {
+        div #kinds {
+            label {
+                "Kind"
+                select name="kind" required {
+                    @for kind in usable { option value=(kind.kind) { (kind.name) } }
+                }
+            }
+            @if known.iter().any(|kind| kind.missing.is_some()) {
+                ul.missing aria-label="Kinds that cannot start here" {
+                    @for KnownKind { name, missing, .. } in known {
+                        @if let Some(Missing { reason, next_step }) = missing {
+                            li { b { (name) } ": " (with_commands(reason)) ". " (with_commands(next_step)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A text whose commands stand between backticks.
+fn with_commands(text: &str) -> Markup {
+    html! {
+        @for (index, piece) in text.split('`').enumerate() {
+            @if index % 2 == 0 { (piece) } @else { code { (piece) } }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The page, as its HTML and its streams say it.
 
+use mainstay_gateway::{Kinds, KnownKind, Missing};
+use mainstay_model::SessionKind;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -186,4 +188,60 @@ async fn the_editor_is_told_what_is_wrong_and_what_could_stand_there() {
     insta::assert_snapshot!(problems.as_str().unwrap(), @r#"<ul class="problems"><li class="error"><b>error</b> <span class="place" data-line="1" data-column="1">1:1</span> <span class="id">FS0039</span> <span class="message">The value or constructor '&lt;x&gt;' is not defined.</span></li></ul>"#);
     let (_, completions) = answer(home.post(&format!("/ui/sessions/{session}/complete"), &typed)).await;
     insta::assert_snapshot!(completions.as_str().unwrap(), @r#"<div role="option" id="completion-0" aria-selected="false" data-line="1" data-column="2"><span class="label">map0</span> <span class="kind">method</span> <span class="detail">('a -&gt; 'b) -&gt; 'a list -&gt; 'b list</span></div><div role="option" id="completion-1" aria-selected="false" data-line="1" data-column="2"><span class="label">map1</span> <span class="kind">method</span> <span class="detail">('a -&gt; 'b) -&gt; 'a list -&gt; 'b list</span></div>"#);
+}
+
+/// A kind of session that is known.
+fn kind(kind: &str, name: &str, missing: Option<Missing>) -> KnownKind {
+    let language = Some(kind.trim_end_matches('3').to_owned());
+    KnownKind { kind: SessionKind::new(kind).unwrap(), name: name.to_owned(), language, missing }
+}
+
+/// COBOL cannot start, bash is preferred to F#, and a folder has a kernel of its own.
+fn kinds() -> Kinds {
+    let missing = Missing {
+        reason: "no <COBOL> was found".to_owned(),
+        next_step: "Run `mainstay kernel install cobol`.".to_owned(),
+    };
+    Kinds::new(move |folder| {
+        let own = folder.map(|folder| kind("own", &folder.display().to_string(), None));
+        let all = [
+            kind("cobol", "COBOL", Some(missing.clone())),
+            kind("bash", "Bash", None),
+            kind("fsharp3", "F# 3", None),
+        ];
+        all.into_iter().chain(own).collect()
+    })
+}
+
+#[tokio::test]
+async fn the_kinds_that_can_be_created_come_first_and_the_others_say_what_they_lack() {
+    let home = Home::with_kinds(kinds()).await;
+    let names = async |path: &str| {
+        let (_, kinds) = answer(home.get(path)).await;
+        let names = kinds.as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(names("/kinds").await, ["bash", "fsharp3", "cobol"]);
+    assert_eq!(names("/kinds?workingDirectory=/w").await, ["bash", "fsharp3", "own", "cobol"]);
+    let (_, kinds) = answer(home.get("/kinds")).await;
+    let missing =
+        json!({ "reason": "no <COBOL> was found", "nextStep": "Run `mainstay kernel install cobol`." });
+    assert_eq!(kinds[2]["missing"], missing);
+
+    let (_, html) = page(&home, "/ui").await;
+    let choices = |html: &str| {
+        let values = html.split("<option value=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0);
+        values.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(choices(&html), ["bash", "fsharp3"]);
+    let why = "<b>COBOL</b>: no &lt;COBOL&gt; was found. Run <code>mainstay kernel install cobol</code>.";
+    assert!(html.contains(why), "{html}");
+    let (_, patch) = page(&home, "/ui/kinds?folder=/w").await;
+    assert_eq!(choices(&patch), ["bash", "fsharp3", "own"]);
+
+    // A session of it makes a kind the first, also under the name of its language.
+    let create = json!({ "workingDirectory": home.folder(), "kind": "fsharp" });
+    assert_eq!(answer(home.post("/sessions", &create)).await.0, StatusCode::CREATED);
+    assert_eq!(names("/kinds").await, ["fsharp3", "bash", "cobol"]);
+    assert_eq!(choices(&page(&home, "/ui").await.1), ["fsharp3", "bash"]);
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use mainstay_engine::Engine;
 use mainstay_engine::runner::RunnerFactory;
-use mainstay_gateway::port;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::{TokenHash, Tokens};
+use mainstay_gateway::{Kinds, port};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Access, Limits, Principal, Rights, Timestamp};
 use reqwest::{Method, Response, StatusCode};
@@ -49,7 +49,16 @@ impl Home {
         (Self::open(Limits::default(), vec![Arc::new(agents)]).await, script)
     }
 
+    /// With these kinds of sessions known.
+    pub(crate) async fn with_kinds(kinds: Kinds) -> Self {
+        Self::of(Limits::default(), Vec::new(), kinds).await
+    }
+
     async fn open(limits: Limits, agents: Vec<Arc<dyn RunnerFactory>>) -> Self {
+        Self::of(limits, agents, Kinds::default()).await
+    }
+
+    async fn of(limits: Limits, agents: Vec<Arc<dyn RunnerFactory>>, kinds: Kinds) -> Self {
         let (listener, port) = port::listen(0).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let log = SqliteLog::open(folder.path(), &SqliteOptions::default()).unwrap();
@@ -66,6 +75,7 @@ impl Home {
             pi_port: None,
             started_at: Timestamp::now(),
             default_kind: Default::default(),
+            kinds,
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),

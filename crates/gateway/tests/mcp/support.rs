@@ -79,6 +79,7 @@ impl Home {
             pi_port: None,
             started_at: Timestamp::now(),
             default_kind: Default::default(),
+            kinds: Default::default(),
             home: folder.path().into(),
             stop: CancellationToken::new(),
             stopped: CancellationToken::new(),

@@ -205,7 +205,7 @@ impl Kernelspecs {
             .ok_or_else(|| Error::KernelUnknown { kind: kind.clone() })?;
         match &found.program {
             Some(_) => Ok(found),
-            None => Err(Error::KernelUnavailable { reason: found.is_gone() }),
+            None => Err(found.unavailable()),
         }
     }
 }
@@ -216,8 +216,7 @@ impl Kernelspec {
     /// # Errors
     /// [`Error::KernelUnavailable`] where the program is not there.
     pub fn command(&self, connection_file: &Path) -> Result<(PathBuf, Vec<OsString>), Error> {
-        let program =
-            self.program.clone().ok_or_else(|| Error::KernelUnavailable { reason: self.is_gone() })?;
+        let program = self.program.clone().ok_or_else(|| self.unavailable())?;
         let filled = |argument: &String| {
             let text = argument
                 .replace("{connection_file}", &connection_file.display().to_string())
@@ -235,9 +234,18 @@ impl Kernelspec {
         self.env.iter().map(filled).collect()
     }
 
+    /// Why it cannot be started; none where it can.
+    pub fn missing(&self) -> Option<String> {
+        self.program.is_none().then(|| self.is_gone())
+    }
+
     fn is_gone(&self) -> String {
         let program = self.argv.first().map(String::as_str).unwrap_or_default();
         format!("`{program}`, which the kernelspec {} names, is not there", self.folder.join(FILE).display())
+    }
+
+    fn unavailable(&self) -> Error {
+        Error::KernelUnavailable { reason: self.is_gone() }
     }
 }
 

@@ -100,6 +100,12 @@ impl RunnerFactory for FsharpKernel {
         *kind == SessionKind::fsharp()
     }
 
+    async fn find(&self, _kind: &SessionKind, folder: &Path) -> Result<(), Error> {
+        let (search, folder) = (self.search.clone(), folder.to_owned());
+        let looked = tokio::task::spawn_blocking(move || select(&search, Code::In(&folder)).map(drop));
+        looked.await.map_err(unavailable)?.map_err(unavailable)
+    }
+
     async fn project(&self, folder: &Path, wanted: &ProjectChoice) -> Result<ChosenProject, Error> {
         let (folder, wanted) = (folder.to_owned(), wanted.clone());
         let found = tokio::task::spawn_blocking(move || project_of(&folder, wanted)).await;

@@ -18,13 +18,14 @@ pub(crate) mod watch;
 mod watcher;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mainstay_engine::Engine;
 use mainstay_engine::runner::RunnerFactory;
 use mainstay_gateway::rpc::server::Daemon;
-use mainstay_gateway::{DefaultKind, health, http, port, rpc};
+use mainstay_gateway::{DefaultKind, Kinds, health, http, port, rpc};
 use mainstay_log::sqlite::{SqliteLog, SqliteOptions};
 use mainstay_model::{Error, SessionKind, Timestamp};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -34,10 +35,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, DEFAULT_PORT, DaemonConfig, Ports, Watch};
+use crate::config::{Config, DEFAULT_PORT, DaemonConfig, FsharpConfig, Ports, Watch};
 use crate::connect::{Announcement, VERSION, transcribing};
 use crate::default_kind::default_kind;
 use crate::home::{DaemonRecord, Home};
+use crate::kernels::{self, places};
 use crate::terminal;
 
 use self::telemetry::Telemetry;
@@ -106,6 +108,7 @@ async fn run(
     let socket_listener = rpc::server::listen(&socket)?;
     let kernel = fsharp::FsharpKernel::new(home, config.fsharp.clone(), sockets.clone(), &config.limits);
     let tokens = config.tokens(&token);
+    let kinds = known_kinds(home.clone(), config.fsharp.clone(), config.pi.path.clone());
     let agents = pi::agents(home, config.pi.clone(), &config.limits, port);
     // The store is this daemon's: whatever agents of this home still run is an earlier one's.
     agents.end_earlier().await;
@@ -139,6 +142,7 @@ async fn run(
         pi_port: pi_door.as_ref().map(|(_, port)| *port),
         started_at: record.started_at,
         default_kind: kinds_of_folders(home.clone()),
+        kinds,
         home: home.folder().into(),
         stop: CancellationToken::new(),
         stopped: CancellationToken::new(),
@@ -184,6 +188,12 @@ fn kinds_of_folders(home: Home) -> DefaultKind {
             SessionKind::fsharp()
         })
     })
+}
+
+/// The kinds of sessions that clients are told of.
+fn known_kinds(home: Home, fsharp: FsharpConfig, pi: Option<PathBuf>) -> Kinds {
+    let (sdks, agents) = (kernels::search(&home, fsharp), crate::agents::search(&home, pi));
+    Kinds::new(move |folder| kernels::known(&sdks, &places(&home, folder).kernelspecs(), &agents))
 }
 
 /// Makes the entries that a store of an older schema lacks, which takes long where it is large: who waits for the daemon sees how

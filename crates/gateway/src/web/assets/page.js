@@ -240,8 +240,19 @@ function cameOf(index, isDone, words) {
   came.textContent = words;
 }
 
+// Which kinds can be created in a folder; what was chosen stays, where it is still there.
+async function kindsOf(folder) {
+  const chosen = document.querySelector("#kinds select").value;
+  const answer = await request(`/ui/kinds?${new URLSearchParams({ folder })}`).catch(() => null);
+  if (!answer?.ok) return;
+  await patch(answer);
+  const select = document.querySelector("#kinds select");
+  if ([...select.options].some(({ value }) => value === chosen)) select.value = chosen;
+}
+
 document.addEventListener("change", ({ target }) => {
-  if (target.dataset.goes) location.assign(target.dataset.goes + target.value);
+  if (target.form?.id === "new" && target.name === "workingDirectory") kindsOf(target.value);
+  else if (target.dataset.goes) location.assign(target.dataset.goes + target.value);
   else if (target.name === "entry") delete target.form.dataset.command;
 });
 
