@@ -38,9 +38,11 @@ pub struct Missing {
     pub next_step: String,
 }
 
+type List = dyn Fn(Option<&Path>) -> Vec<KnownKind> + Send + Sync;
+
 /// Lists the kinds that are known to someone who works in a folder, or anywhere.
 #[derive(Clone)]
-pub struct Kinds(Arc<dyn Fn(Option<&Path>) -> Vec<KnownKind> + Send + Sync>);
+pub struct Kinds(Arc<List>);
 
 impl Kinds {
     /// As this function lists them, which may look at files. The order is that of preference.
