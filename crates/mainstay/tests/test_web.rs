@@ -14,6 +14,7 @@ mod terminal;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use agents::Agents;
@@ -665,6 +666,42 @@ fn the_form_offers_the_kinds_that_can_start_and_says_what_the_others_lack() {
     ));
     assert_eq!(refused, "kernel_unavailable");
     assert_eq!(tab.text("#sessions li .name").lines().count(), 1);
+}
+
+#[test]
+fn an_imported_conversation_is_shown_with_its_roles_and_what_was_thought_called_and_answered() {
+    let (site, browser) = (Site::new(), Browser::start());
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model/tests/samples");
+    let opened = |file: &str, name: &str| {
+        let done = site.world.run(["import".as_ref(), samples.join(file).as_os_str()]);
+        assert_eq!(done.code, 0, "{done:?}");
+        site.opened(&browser, name)
+    };
+    let tab = opened("claude-code-branches.jsonl", "A plot");
+    tab.until("document.querySelectorAll('.cell').length > 9");
+    let roles: Vec<String> = tab.text(".cell.work .role").lines().map(str::to_owned).collect();
+    assert_eq!(
+        roles,
+        ["user", "assistant", "assistant", "user", "system", "assistant", "user", "assistant"],
+        "{}",
+        tab.text("#cells")
+    );
+    assert_eq!(
+        tab.text(".cell .prompt").replace("\n\n", "\n"),
+        "What is in this picture?\n(image)\nAnother idea.\nGo on."
+    );
+    assert_eq!(tab.value("document.querySelectorAll('.cell .thinking').length"), 1);
+    let tools = "[...document.querySelectorAll('.cell .tool')].map(e => [e.querySelector('b').textContent, e.querySelector('.state').className, e.querySelector('.answer').textContent])";
+    let answered = json!([["Read", "state ok", "one\ntwo"], ["Read", "state bad", "no such file"]]);
+    assert_eq!(tab.value(tools), answered);
+    assert!(tab.text("#cells").contains("A picture of a plot; another idea was better."));
+    tab.pictured("session-imported");
+    assert_eq!(tab.problems(), Vec::<String>::new());
+
+    let tab = opened("pi.jsonl", "Count words");
+    tab.until("document.querySelector('.cell .tool .answer')");
+    assert!(tab.value("document.querySelectorAll('.cell .said').length").as_u64().unwrap() > 1);
+    assert_eq!(tab.problems(), Vec::<String>::new());
 }
 
 #[test]

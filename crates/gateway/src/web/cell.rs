@@ -41,7 +41,7 @@ pub(super) fn whole(cell: &Cell, language: Option<&Language>) -> Markup {
     let seq = cell.seq;
     let kind = match &cell.body {
         Body::Eval { .. } => "eval",
-        Body::Work { .. } => "work",
+        Body::Work { .. } | Body::Message { .. } => "work",
         Body::Note { tone: Tone::Plain, .. } | Body::Brought { .. } => "note",
         Body::Note { tone: Tone::Warning, .. } => "note warning",
         Body::Note { tone: Tone::Error, .. } => "note error",
@@ -64,9 +64,10 @@ fn head(cell: &Cell) -> Markup {
     html! {
         header id={ "c" (seq) "-head" } {
             a.seq href={ "#cell-" (seq) } title="The event that began it" { (seq) }
-            (who(&cell.source))
+            @if let Body::Message { role, .. } = &cell.body { span.role { (speaker(*role)) } } @else { (who(&cell.source)) }
             (moment(cell.at))
             @match &cell.body {
+                Body::Message { model, .. } => { @if let Some(model) = model { span.file { (model) } } }
                 Body::Eval { file, is_brought, .. } => {
                     @if let Some(file) = file { span.file { (file) } }
                     @if *is_brought { span.file { "brought" } }
@@ -76,6 +77,16 @@ fn head(cell: &Cell) -> Markup {
                 Body::Note { .. } | Body::Brought { .. } => {}
             }
         }
+    }
+}
+
+/// Who says a message that has this part first.
+const fn speaker(role: PartRole) -> &'static str {
+    match role {
+        PartRole::System => "system",
+        PartRole::User => "user",
+        PartRole::Assistant | PartRole::Thinking | PartRole::ToolCall => "assistant",
+        PartRole::ToolResult => "tool",
     }
 }
 
@@ -114,6 +125,8 @@ fn said(cell: &Cell, language: Option<&Language>) -> Markup {
             Body::Work { work: Work::Turn { prompt }, .. } => { p.prompt { (prompt) } }
             Body::Work { work, .. } => { p.prompt { (work) } }
             Body::Note { text, .. } => { p { (text) } }
+            // Its parts are all there is.
+            Body::Message { .. } => {}
             Body::Brought { from, entries, is_fork } => {
                 p {
                     (if *is_fork { "begins with " } else { "has " }) (entries) " entries of "
@@ -158,8 +171,8 @@ fn called(id: &str, tool: &str, arguments: &str, state: &Called) -> Markup {
     };
     html! {
         details.tool id=(id) data-preserve-attr="open" {
-            summary { span.state.{ (class) } { (mark) } " " b { (tool) } " " code { (beginning(arguments)) } }
-            pre tabindex="0" { (arguments) }
+            summary { span.state.{ (class) } { (mark) } " " b { (if tool.is_empty() { "tool" } else { tool }) } " " code { (beginning(arguments)) } }
+            @if !arguments.is_empty() { pre tabindex="0" { (arguments) } }
             @if !text.is_empty() { pre.answer tabindex="0" { (text) } }
         }
     }

@@ -28,6 +28,8 @@ pub(super) enum Body {
     Eval { code: String, file: Option<String>, is_withheld: bool, is_brought: bool },
     /// Something for an agent to do; and how many messages it has added.
     Work { work: Work, added: u32 },
+    /// A message outside any turn; and who says it, as its first part tells.
+    Message { role: PartRole, model: Option<String> },
     /// What happened, in words.
     Note { tone: Tone, text: String },
     /// A session that this one begins with, or had entries put in from.
@@ -262,7 +264,21 @@ impl Cell {
         touched
     }
 
-    fn result(&mut self, part: &Part) -> Touched {
+    /// A part of a message that nothing was heard of before.
+    pub(super) fn take_in(&mut self, part: &Part) {
+        match part.role {
+            PartRole::ToolResult => drop(self.result(part)),
+            PartRole::System
+            | PartRole::User
+            | PartRole::Assistant
+            | PartRole::Thinking
+            | PartRole::ToolCall => self.parts.push(whole(part)),
+        }
+        // Nothing of it goes on.
+        self.close();
+    }
+
+    pub(super) fn result(&mut self, part: &Part) -> Touched {
         let named = |name: &str| part.metadata.get(name).and_then(Value::as_str).unwrap_or_default();
         let is_error = part.metadata.get(IS_ERROR).and_then(Value::as_bool).unwrap_or_default();
         let (call, text) = (named(CALL).to_owned(), words_of(part));
@@ -370,6 +386,11 @@ fn whole(part: &Part) -> CellPart {
         | PartRole::Thinking
         | PartRole::ToolResult => CellPart::Said { role: part.role, text: words_of(part), is_open: false },
     }
+}
+
+/// Which call a part is, or is the result of.
+pub(super) fn call_of(part: &Part) -> &str {
+    part.metadata.get(CALL).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// What a part says in words.

@@ -9,11 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use mainstay_engine::Live;
 use mainstay_model::agent::ToolCall;
 use mainstay_model::{
-    AskEnding, Delta, Display, Event, EventBody, JobId, Message, Note, OutputStream, Seq, Source, WorkEnding,
+    AskEnding, Delta, Display, Event, EventBody, JobId, Message, Note, OutputStream, PartRole, Seq, Source,
+    WorkEnding,
 };
 use serde_json::Value;
 
-use super::growing::{Body, Called, Cell, CellPart, End, Ending, Given, Tone, Touched, name_of, text_of};
+use super::growing::{
+    Body, Called, Cell, CellPart, End, Ending, Given, Tone, Touched, call_of, name_of, text_of,
+};
 use super::happened::{happened, tone_of};
 
 /// How many bytes of a job's output are shown.
@@ -29,6 +32,8 @@ pub(super) struct Page {
     ended: BTreeMap<JobId, Seq>,
     /// The cells of asks that wait, by the ask.
     asks: BTreeMap<mainstay_model::AskId, Seq>,
+    /// The cells of messages outside any turn, by the calls in them that have no result yet.
+    calls: BTreeMap<String, Seq>,
     changes: BTreeMap<Seq, Change>,
 }
 
@@ -72,7 +77,8 @@ impl Page {
 
     /// Forgets the cells that cannot change any more: so a page that follows a session for long does not grow.
     pub(super) fn forget_ended(&mut self) {
-        let open: BTreeSet<Seq> = self.open.values().chain(self.asks.values()).copied().collect();
+        let open: BTreeSet<Seq> =
+            self.open.values().chain(self.asks.values()).chain(self.calls.values()).copied().collect();
         self.cells.retain(|seq, _| open.contains(seq));
         self.ended.retain(|_, seq| self.cells.contains_key(seq));
     }
@@ -309,13 +315,37 @@ impl Page {
             .open
             .iter()
             .find(|(_, seq)| self.cells.get(seq).is_some_and(|cell| matches!(cell.body, Body::Work { .. })));
-        let Some((job, _)) = turn else {
-            for part in &message.parts {
-                self.note(event, Tone::Plain, part.text.clone());
-            }
-            return;
-        };
-        self.with_open(*job, |cell| cell.add(message));
+        match turn {
+            Some((job, _)) => self.with_open(*job, |cell| cell.add(message)),
+            None => self.imported(event, message),
+        }
+    }
+
+    /// A message outside any turn, as those of an imported conversation are: a cell of its own. The results in it stand with their calls.
+    fn imported(&mut self, event: &Event, message: &Message) {
+        let mut parts = Vec::new();
+        for part in &message.parts {
+            let is_result = part.role == PartRole::ToolResult;
+            let called = if is_result { self.calls.remove(call_of(part)) } else { None };
+            let Some(seq) = called else {
+                parts.push(part);
+                continue;
+            };
+            let Some(cell) = self.cells.get_mut(&seq) else { continue };
+            let touched = cell.result(part);
+            self.mark(seq, touched);
+        }
+        let Some(first) = parts.first() else { return };
+        if parts.iter().any(|part| part.role == PartRole::User) {
+            // What was called before a person speaks has no result any more.
+            self.calls.clear();
+        }
+        let model = message.metadata.get("model").and_then(Value::as_str).map(str::to_owned);
+        self.begin(event, Body::Message { role: first.role, model }, None);
+        let Some(cell) = self.cells.get_mut(&event.seq) else { return };
+        parts.iter().for_each(|part| cell.take_in(part));
+        let calls = parts.iter().filter(|part| part.role == PartRole::ToolCall);
+        self.calls.extend(calls.map(|part| (call_of(part).to_owned(), event.seq)));
     }
 
     fn noted(&mut self, note: &Note) {

@@ -300,6 +300,30 @@ fn a_turn_shows_what_was_thought_said_called_and_answered() {
 }
 
 #[test]
+fn an_imported_conversation_shows_every_part_with_who_says_it() {
+    let mut story = Story::default();
+    story.message(vec![Part::text(PartRole::System, "a notice")]);
+    story.message(vec![
+        Part::text(PartRole::User, "look <here>"),
+        Part::block(PartRole::User, "image", &json!({ "type": "image", "data": "aGk=" })),
+    ]);
+    let parts = vec![
+        Part::text(PartRole::Thinking, "hm"),
+        Part::text(PartRole::Assistant, "I look at two."),
+        Part::tool_call("t1", "read", &json!({ "path": "<a>" })),
+        Part::tool_call("t2", "read", &json!({ "path": "<b>" })),
+    ];
+    let metadata = BTreeMap::from([("model".to_owned(), json!("claude"))]);
+    story.add(EventBody::MessageAdded(Box::new(Message { parts, metadata, usage: None })));
+    let failed = Part::tool_result("t2", "no such file").with("isError", true);
+    story.message(vec![Part::tool_result("t1", "what stands in <a>"), failed]);
+    story.message(vec![Part::tool_call("t3", "bash", &json!({ "command": "ls" }))]);
+    story.message(vec![Part::text(PartRole::User, "stop")]);
+    story.message(vec![Part::tool_result("t3", "too late"), Part::tool_result("t4", "of something else")]);
+    insta::assert_snapshot!(story.shown());
+}
+
+#[test]
 fn what_is_said_is_shown_while_it_is_said() {
     let mut story = Story::default();
     let job = story.turn("go");
@@ -462,7 +486,8 @@ fn happens(story: &mut Story, open: &mut Option<Open>, step: (u8, u8)) {
             3..6 => {
                 *open = Some(Open::Turn(Turn { job: story.turn(&text), added: 0, said: BTreeMap::new() }))
             }
-            _ => story.add(EventBody::SessionReset),
+            6 => story.add(EventBody::SessionReset),
+            _ => imports(story, step.1, &text),
         },
         Some(Open::Eval(job)) => match what {
             0 => story.completes(job, value(&text, "int")),
@@ -498,6 +523,17 @@ fn happens(story: &mut Story, open: &mut Option<Open>, step: (u8, u8)) {
             }
         }
     }
+}
+
+/// A message that came with a file.
+fn imports(story: &mut Story, which: u8, text: &str) {
+    let call = format!("i{}", which / 4 % 4);
+    story.message(match which % 4 {
+        0 => vec![Part::text(PartRole::User, text)],
+        1 => vec![Part::tool_result(&call, text)],
+        2 => vec![Part::text(PartRole::Thinking, text), Part::text(PartRole::Assistant, text)],
+        _ => vec![Part::text(PartRole::Assistant, text), Part::tool_call(&call, "read", &json!({}))],
+    });
 }
 
 enum Open {
