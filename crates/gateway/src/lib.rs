@@ -17,6 +17,7 @@ pub mod health;
 pub mod highlight;
 pub mod http;
 mod kinds;
+pub mod lost;
 pub mod mcp;
 mod memory;
 pub mod notebook;

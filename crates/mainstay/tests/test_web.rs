@@ -109,7 +109,7 @@ fn a_loop_is_cancelled_and_an_ask_answered_and_the_actions_are_those_possible() 
     tab.runs("printfn \"in the loop\"\nwhile true do ()");
     tab.until("document.querySelector('.cell .state.runs') && [...document.querySelectorAll('.parts')].some(e => e.innerText.includes('in the loop'))");
     tab.until("document.querySelector('#run button').innerText === 'Run next'");
-    assert!(!tab.text("#actions").contains("Reset\n"));
+    assert_eq!(tab.value("document.querySelector('#actions > [data-do=reset]')"), json!(null));
     tab.runs("printfn \"after the loop\"");
     tab.until("document.querySelector('#lane .waits')");
     tab.picture("session-runs");
@@ -701,6 +701,65 @@ fn an_imported_conversation_is_shown_with_its_roles_and_what_was_thought_called_
     let tab = opened("pi.jsonl", "Count words");
     tab.until("document.querySelector('.cell .tool .answer')");
     assert!(tab.value("document.querySelectorAll('.cell .said').length").as_u64().unwrap() > 1);
+    assert_eq!(tab.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn a_reset_says_what_it_drops_and_asks_and_is_undone_by_a_fork() {
+    let (site, browser) = (Site::new(), Browser::start());
+    assert_eq!(site.world.run(["session", "new", "--name", "lab"]).code, 0);
+    let tab = site.opened(&browser, "lab");
+    let resets = |count: usize| {
+        let reset = "[...document.querySelectorAll('.cell.note')].filter(e => e.innerText.includes('definitions are dropped')).length";
+        tab.until(&format!("{reset} === {count} && document.querySelector('#head .state.ok')"));
+    };
+    // Nothing was said yet: there is nothing to ask.
+    tab.click("#actions [data-do=reset]");
+    resets(1);
+    assert_eq!(tab.value("document.querySelector('[data-do=undoReset]')"), json!(null));
+
+    tab.runs("let rate = 21");
+    tab.until(&format!("{LAST}?.querySelector('.state.ok')"));
+    tab.value("document.querySelector('#actions [data-do=reset]').focus()");
+    tab.presses("Enter");
+    tab.until("document.querySelector('dialog[open] #reset')");
+    let asked = tab.text("dialog[open]");
+    assert!(asked.contains("This drops what this session has defined, with 1 value (rate)."), "{asked}");
+    tab.pictured("session-reset");
+    // What Enter takes first is to leave it.
+    assert_eq!(tab.text("dialog[open] :focus"), "Leave it");
+    tab.presses("Enter");
+    tab.until("!document.querySelector('dialog[open]')");
+    tab.value("document.querySelector('#actions [data-do=reset]').focus()");
+    tab.presses("Enter");
+    tab.until("document.querySelector('dialog[open] #reset')");
+    tab.presses("Escape");
+    tab.until("!document.querySelector('dialog[open]')");
+    tab.runs("rate * 2");
+    tab.until(&format!("{LAST}?.innerText.includes('42')"));
+    resets(1);
+
+    tab.value("document.querySelector('#actions [data-do=reset]').focus()");
+    tab.presses("Enter");
+    tab.until("document.querySelector('dialog[open] #reset')");
+    tab.presses("Tab");
+    tab.presses("Enter");
+    resets(2);
+    tab.until("document.querySelector('[data-do=undoReset]')");
+    assert_eq!(tab.barriers(), Vec::<String>::new());
+    tab.value("document.querySelector('#actions [data-do=hardReset]').click()");
+    tab.until("document.querySelector('dialog[open] #reset')");
+    let asked = tab.text("dialog[open]");
+    assert!(asked.contains("a new worker takes the place of this one"), "{asked}");
+    tab.presses("Escape");
+    tab.until("!document.querySelector('dialog[open]')");
+
+    tab.click("[data-do=undoReset]");
+    tab.until(
+        "document.querySelector('h1')?.innerText === 'lab-2' && document.querySelector('#head .state.ok')",
+    );
+    tab.runs("rate + 1");
+    tab.until(&format!("{LAST}?.innerText.includes('22')"));
     assert_eq!(tab.problems(), Vec::<String>::new());
 }
 

@@ -26,6 +26,7 @@ mod page;
 mod past;
 mod patch;
 mod plot;
+mod reset;
 mod search;
 mod session;
 mod sessions;
@@ -60,6 +61,7 @@ pub fn routes() -> Router<Daemon> {
         .route("/ui/sessions/{session}/entries/{index}/{kind}", get(display::serve_entry))
         .route("/ui/sessions/{session}/lineage", get(lineage::page))
         .route("/ui/sessions/{session}/merge", get(merge::page))
+        .route("/ui/sessions/{session}/reset", get(reset::question))
         .route("/ui/sessions/{session}/settings", get(agent::settings))
         .route("/ui/sessions/{session}/check", post(editor::check))
         .route("/ui/sessions/{session}/complete", post(editor::complete))

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::cell::{moment, painted, who};
 use super::patch::Patch;
+use crate::lost::has_begun;
 
 /// The elements as they were sent last.
 #[derive(Default)]
@@ -155,6 +156,9 @@ fn actions(session: &Session, may: May) -> Markup {
             @if is_agent && may.drive && is_heard(session.state()) { button type="button" data-do="settings" { "Model…" } }
             // What a session began with, and what it says, is there for who sees it.
             button type="button" data-do="fork" { "Fork" }
+            @if session.was_reset() && has_begun(session.evals, session.title.as_deref()) {
+                button type="button" data-do="undoReset" title="A new session with what was there before the last reset" { "Undo the reset" }
+            }
             @if !is_agent { button type="button" data-do="mergeInto" { "Merge into…" } }
             @if !permitted.is_empty() {
                 details.more {
@@ -213,13 +217,13 @@ const fn is_heard(state: SessionState) -> bool {
 fn button(action: Action, session: &Session) -> Option<Markup> {
     let words = match action {
         Action::Cancel => "Cancel",
-        Action::Reset => "Reset",
-        Action::HardReset => "Hard reset",
+        Action::Reset => "Reset…",
+        Action::HardReset => "Hard reset…",
         Action::Start => "Start",
         Action::Stop => "Put to rest",
         Action::Rename => "Rename…",
         Action::Delete => "Delete…",
-        Action::Rebuild if session.project.is_some() => "Build and reset",
+        Action::Rebuild if session.project.is_some() => "Build and reset…",
         Action::Compact if session.kind.is_agent() => "Shorten the conversation",
         Action::Compact
         // Into the other session, from where what is brought can be seen.

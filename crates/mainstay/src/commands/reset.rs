@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_gateway::lost;
 use mainstay_gateway::rpc::api::{ListValues, ResetSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
@@ -13,10 +14,7 @@ use super::conditions::SentArgs;
 use super::session::{named, show_new};
 use super::target::settle;
 use crate::confirm::{Enter, confirm};
-use crate::terminal::{counted, note, printable};
-
-/// How many of the names that are lost are said.
-const NAMES_SAID: usize = 5;
+use crate::terminal::{note, printable};
 
 /// Drops a session's definitions and waits until it is ready again.
 ///
@@ -70,7 +68,7 @@ pub(crate) async fn agrees(client: &Client, session: &SessionView) -> bool {
 
 /// Whether anything was said in the session that a reset could drop.
 pub(crate) fn has_begun(session: &SessionView) -> bool {
-    session.evals > 0 || session.title.is_some()
+    lost::has_begun(session.evals, session.title.as_deref())
 }
 
 /// How a reset is undone, by this command.
@@ -83,17 +81,12 @@ async fn what_is_lost(client: &Client, session: &SessionView) -> Option<String> 
     if !has_begun(session) {
         return None;
     }
-    let name = printable(&session.name);
-    if session.kind.is_agent() {
-        return Some(format!("what `{name}` was told: the agent begins anew"));
-    }
+    let is_agent = session.kind.is_agent();
     // One at rest, or Faulted, cannot be asked, and has its definitions all the same.
-    let values = client.call(ListValues { session: session.session.to_string() }).await.ok();
-    let names: Vec<_> = values.iter().flatten().map(|value| printable(&value.name).into_owned()).collect();
-    if names.is_empty() {
-        return Some(format!("what `{name}` has defined"));
-    }
-    let more = if names.len() > NAMES_SAID { ", …" } else { "" };
-    let said = names.iter().take(NAMES_SAID).cloned().collect::<Vec<_>>().join(", ");
-    Some(format!("what `{name}` has defined, with {} ({said}{more})", counted(names.len() as u64, "value")))
+    let values = match is_agent {
+        true => None,
+        false => client.call(ListValues { session: session.session.to_string() }).await.ok(),
+    };
+    let names: Vec<_> = values.iter().flatten().map(|value| printable(&value.name)).collect();
+    Some(lost::what_is_lost(&format!("`{}`", printable(&session.name)), is_agent, &names))
 }

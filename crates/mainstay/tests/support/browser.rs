@@ -218,6 +218,7 @@ impl Tab {
         let code = match key {
             "Enter" => 13,
             "Escape" => 27,
+            "Tab" => 9,
             " " => 32,
             "ArrowUp" => 38,
             "ArrowDown" => 40,

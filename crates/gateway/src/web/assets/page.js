@@ -101,9 +101,13 @@ const of = (path) => `/sessions/${session}/${path}`;
 
 const actions = {
   cancel: () => send(of("cancel"), {}),
-  reset: () => send(of("reset"), {}),
-  hardReset: () => send(of("hard-reset"), {}),
-  rebuild: () => send(of("hard-reset"), { rebuild: true }),
+  reset: () => drop("reset", "reset", {}),
+  hardReset: () => drop("hardReset", "hard-reset", {}),
+  rebuild: () => drop("rebuild", "hard-reset", { rebuild: true }),
+  undoReset: async () => {
+    const forked = await send(of("fork"), { beforeReset: true });
+    if (forked) location.assign(`/ui/sessions/${forked.session}`);
+  },
   start: () => send(of("start"), {}),
   stop: () => send(of("stop"), {}),
   rename: async () => {
@@ -132,6 +136,14 @@ const actions = {
   help: () => document.getElementById("help").showModal(),
   decline: (button) => send(`/asks/${button.closest("form").dataset.ask}`, { decline: true }),
 };
+
+// Does what drops definitions, once that is agreed to; it is not asked where there are none.
+async function drop(how, path, body) {
+  const asked = await request(`/ui/sessions/${session}/reset?how=${how}`).catch(() => null);
+  if (!asked?.ok) return tell("What this would drop cannot be said now; nothing was reset.");
+  if (asked.status !== 204 && !(await formShown(asked))) return;
+  await send(of(path), body);
+}
 
 // A fork of all there is, or up to the chosen cell.
 async function fork(cell) {
@@ -175,7 +187,10 @@ async function ask(title, fields) {
 // A question of the server's: its form, once it is answered.
 async function dialogOf(path) {
   const answer = await request(path).catch(() => null);
-  if (!answer?.ok) return tell("This cannot be shown now.");
+  return answer?.ok ? formShown(answer) : tell("This cannot be shown now.");
+}
+
+async function formShown(answer) {
   const holder = document.createElement("div");
   holder.innerHTML = await answer.text();
   const form = holder.querySelector("form");
