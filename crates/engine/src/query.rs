@@ -219,6 +219,8 @@ pub struct Review {
 /// What a name stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// Of a class with the name of its own property some generators make code that does not compile.
+#[schemars(rename = "MemberList")]
 pub struct Members {
     /// The name.
     pub name: String,

@@ -9,6 +9,7 @@ mod jupyter;
 mod mcp;
 mod node;
 mod nunit;
+mod openapi;
 mod openssl;
 mod pi;
 mod pricing;
@@ -31,6 +32,8 @@ pub(crate) struct Tools {
     mcp: PathBuf,
     node: PathBuf,
     nunit: PathBuf,
+    openapi_npm: PathBuf,
+    openapi_python: PathBuf,
     openssl: PathBuf,
     pi: PathBuf,
     python: PathBuf,
@@ -58,6 +61,8 @@ impl Tools {
             (mcp::VARIABLE, &self.mcp),
             (node::VARIABLE, &self.node),
             (nunit::VARIABLE, &self.nunit),
+            (openapi::NPM_VARIABLE, &self.openapi_npm),
+            (openapi::PYTHON_VARIABLE, &self.openapi_python),
             (openssl::VARIABLE, &self.openssl),
             (pi::VARIABLE, &self.pi),
             ("MAINSTAY_TEST_PYTHON", &self.python),
@@ -85,10 +90,26 @@ pub(crate) fn provide() -> Result<Tools, Failure> {
     let pi = pi::provide(&shelf)?;
     let bare = bare::provide(&shelf)?;
     let nunit = nunit::provide(&shelf)?;
+    let openapi_npm = openapi::provide_npm(&shelf)?;
+    let openapi_python = openapi::provide_python(&shelf)?;
     pricing::provide(&shelf, &dotnet.main)?;
     let chromium = chromium::provide()?;
     let axe = chromium::provide_axe(&shelf)?;
-    Ok(Tools { axe, bare, chromium, dotnet, jupyter, mcp, node, nunit, openssl, pi, python })
+    Ok(Tools {
+        axe,
+        bare,
+        chromium,
+        dotnet,
+        jupyter,
+        mcp,
+        node,
+        nunit,
+        openapi_npm,
+        openapi_python,
+        openssl,
+        pi,
+        python,
+    })
 }
 
 /// The folder of everything that was installed, used by one process at a time.

@@ -22,6 +22,7 @@ type Answer<T> = Result<Json<T>, Problem>;
 /// A line was kept.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "KeptLine")]
 pub(super) struct Kept {
     /// Its place in the history.
     number: LineNumber,

@@ -23,6 +23,7 @@ mod media;
 mod metrics;
 mod notebooks;
 mod openapi;
+mod portable;
 mod prefer;
 pub(crate) mod problem;
 mod reading;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use axum::extract::State;
 use mainstay_model::Event;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -11,13 +12,18 @@ use serde_json::{Map, Value, json};
 use super::bare::{self, Schema};
 use super::endpoint::{Answer, Endpoint, Message, SchemaOf, schema_of};
 use super::media::Media;
+use super::portable;
 use super::problem::ProblemDocument;
 use super::signals::{AnySignals, Frame};
 use super::submitting::Accepted;
+use crate::rpc::server::Daemon;
 use crate::view::SessionView;
 
 /// Where OpenAPI has its schemas.
-const SCHEMAS: &str = "/components/schemas";
+pub(super) const SCHEMAS: &str = "/components/schemas";
+
+/// The port that a daemon has where nothing else is said.
+const USUAL_PORT: u16 = 37749;
 
 /// What may go wrong where a socket is asked for, besides.
 const PROBLEMS_OF_SOCKETS: [(u16, &str); 2] =
@@ -42,8 +48,8 @@ const PROBLEMS: [(u16, &str); 14] = [
 ];
 
 /// `GET /openapi.json`.
-pub(super) async fn get() -> Json<Value> {
-    Json(document())
+pub(super) async fn get(State(daemon): State<Daemon>) -> Json<Value> {
+    Json(document(daemon.port))
 }
 
 /// `GET /mainstay.bare`.
@@ -62,14 +68,14 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         schema
     };
     BTreeMap::from([
-        ("openapi.json", document()),
+        ("openapi.json", document(USUAL_PORT)),
         ("event.json", schema(schema_of::<Event>)),
         ("signals.json", schema(schema_of::<AnySignals<'static>>)),
     ])
 }
 
-/// The OpenAPI document.
-pub(super) fn document() -> Value {
+/// The OpenAPI document of a daemon on this port.
+fn document(port: u16) -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = SCHEMAS.into();
     let mut generator = settings.into_generator();
@@ -91,20 +97,30 @@ pub(super) fn document() -> Value {
         "summary": "The schema of what is said in BARE",
         "responses": { "200": { "description": "In BARE's own language", "content": { "text/plain": { "schema": { "type": "string" } } } } },
     } }));
+    paths.insert("/metrics".to_owned(), json!({ "get": {
+        "operationId": "get_metrics",
+        "summary": "What the daemon is doing, in numbers, for Prometheus; for who may do everything",
+        "responses": {
+            "200": { "description": "In the text format of Prometheus", "content": { "text/plain": { "schema": { "type": "string" } } } },
+            "401": { "$ref": "#/components/responses/problem401" },
+            "403": { "$ref": "#/components/responses/problem403" },
+        },
+    } }));
     let problem = generator.subschema_for::<ProblemDocument>();
     let responses: Map<String, Value> = PROBLEMS
         .iter()
         .chain(&PROBLEMS_OF_SOCKETS)
         .map(|(status, description)| (format!("problem{status}"), problem_response(description, &problem)))
         .collect();
-    json!({
+    let schemas = portable::portable(&generator.take_definitions(true));
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Mainstay",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Commands in, streams out. `mainstay explain CODE` says more of every error's code.",
+            "description": "Commands in, streams out. `mainstay explain CODE` says more of every error's code. What has `x-bare` is also said and answered as `application/bare`, as the type of that name in /mainstay.bare.",
         },
-        "servers": [{ "url": "http://127.0.0.1:37749" }],
+        "servers": [{ "url": format!("http://127.0.0.1:{port}") }],
         "security": [{ "token": [] }],
         "paths": paths,
         "components": {
@@ -112,9 +128,11 @@ pub(super) fn document() -> Value {
                 "token": { "type": "http", "scheme": "bearer" },
             },
             "responses": responses,
-            "schemas": Value::Object(generator.take_definitions(true)),
+            "schemas": schemas,
         },
-    })
+    });
+    portable::prune(&mut document);
+    document
 }
 
 fn problem_response(description: &str, problem: &schemars::Schema) -> Value {
@@ -130,10 +148,8 @@ fn operation(endpoint: &Endpoint, path: &str, generator: &mut SchemaGenerator) -
         "responses": responses(*answer, generator),
     });
     if let Some(body) = body {
-        operation["requestBody"] = json!({
-            "required": true,
-            "content": content(*body, generator),
-        });
+        let is_required = !required(&resolved(body.json, generator)).is_empty();
+        operation["requestBody"] = with_content(json!({ "required": is_required }), *body, generator);
     }
     operation
 }
@@ -195,26 +211,48 @@ fn parameters(
 
 /// The properties of an object's schema, and which of them must be there.
 fn properties(of: SchemaOf, generator: &mut SchemaGenerator) -> Vec<(String, Value, bool)> {
-    let schema = of(generator).to_value();
-    let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
-    let schema = name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema);
-    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let schema = resolved(of, generator);
+    let required = required(&schema);
     let properties = schema["properties"].as_object().cloned().unwrap_or_default();
     let is_required = |name: &String| required.iter().any(|required| required == name.as_str());
-    properties.into_iter().map(|(name, schema)| (name.clone(), schema, is_required(&name))).collect()
+    let all = generator.definitions();
+    let properties = properties.into_iter().map(|(name, schema)| {
+        let is_required = is_required(&name);
+        (name, portable::of_parameter(&schema, all), is_required)
+    });
+    properties.collect()
 }
 
-/// A message in both of its forms.
-fn content(Message { json, bare }: Message, generator: &mut SchemaGenerator) -> Value {
-    let described = format!("`{}` of /mainstay.bare", bare(&mut Schema::default()));
-    json!({
-        Media::JSON: { "schema": json(generator) },
-        Media::BARE: { "schema": { "description": described } },
-    })
+/// The schema of a type itself, where there is a reference to it.
+fn resolved(of: SchemaOf, generator: &mut SchemaGenerator) -> Value {
+    let schema = of(generator).to_value();
+    let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+    name.and_then(|name| generator.definitions().get(name)).cloned().unwrap_or(schema)
+}
+
+/// The names of the properties that must be there, of an object or of every variant of one.
+fn required(schema: &Value) -> Vec<Value> {
+    let own = schema["required"].as_array().cloned().unwrap_or_default();
+    let variants = schema["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+    variants.iter().flat_map(required).chain(own).collect()
+}
+
+/// What holds a message: its form in JSON, and the name of the one in BARE. As a second content that would make every body and answer of a
+/// generated client a choice between a type and anything.
+fn with_content(
+    mut holder: Value,
+    Message { json, bare }: Message,
+    generator: &mut SchemaGenerator,
+) -> Value {
+    holder["content"] = json!({ Media::JSON: { "schema": json(generator) } });
+    holder["x-bare"] = bare(&mut Schema::default()).into();
+    holder
 }
 
 fn responses(answer: Answer, generator: &mut SchemaGenerator) -> Value {
-    let mut said = |message: Message, description: &str| json!({ "description": description, "content": content(message, generator) });
+    let mut said = |message: Message, description: &str| {
+        with_content(json!({ "description": description }), message, generator)
+    };
     let accepted = "Accepted; the events of the session behind `seq` tell of it";
     let more = if matches!(answer, Answer::Frames) { PROBLEMS_OF_SOCKETS.as_slice() } else { &[] };
     let mut responses: Map<String, Value> = PROBLEMS
@@ -252,7 +290,7 @@ fn responses(answer: Answer, generator: &mut SchemaGenerator) -> Value {
             let socket = json!({
                 "description": "A WebSocket: text frames in JSON, or binary ones in BARE for who accepts that",
                 "headers": { "Upgrade": { "schema": { "const": "websocket" } } },
-                "x-frames": content(frame, generator),
+                "x-frames": with_content(json!({}), frame, generator),
             });
             responses.insert("101".to_owned(), socket);
         }

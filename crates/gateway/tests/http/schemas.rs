@@ -127,6 +127,20 @@ async fn what_streams_tell_is_as_their_schema_says() {
 }
 
 #[tokio::test]
+async fn the_document_names_the_daemons_own_address_and_the_bodies_that_must_be_there() {
+    let home = Home::new().await;
+    let (_, document) = answer(home.get("/openapi.json")).await;
+    assert_eq!(document["servers"], json!([{ "url": format!("http://127.0.0.1:{}", home.port) }]));
+    let is_required = |path: &str| &document["paths"][path]["post"]["requestBody"]["required"];
+    for (path, required) in [("/exec", true), ("/settings", true), ("/reset", false), ("/fork", false)] {
+        assert_eq!(is_required(path), required, "{path}");
+    }
+    home.session("demo").await;
+    let reset = home.request(Method::POST, "/sessions/demo/reset").bearer_auth("secret");
+    assert_eq!(answer(reset.header("Prefer", "wait=20")).await.0, 200);
+}
+
+#[tokio::test]
 async fn what_the_document_says_is_there() {
     let home = Home::new().await;
     home.session("demo").await;

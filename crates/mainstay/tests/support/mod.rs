@@ -336,6 +336,16 @@ pub fn mcp_packages() -> PathBuf {
     provided("MAINSTAY_TEST_MCP")
 }
 
+/// The folder of packages that make a TypeScript client of an OpenAPI document, which `cargo xtask test` provides.
+pub fn openapi_packages() -> PathBuf {
+    provided("MAINSTAY_TEST_OPENAPI_NPM")
+}
+
+/// The Python that makes a client of an OpenAPI document and checks its types, which `cargo xtask test` provides.
+pub fn openapi_python() -> PathBuf {
+    provided("MAINSTAY_TEST_OPENAPI_PYTHON")
+}
+
 /// The coding agent that `cargo xtask test` provides.
 pub fn pi() -> PathBuf {
     provided("MAINSTAY_TEST_PI")
