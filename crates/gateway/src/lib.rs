@@ -26,6 +26,7 @@ pub mod pi;
 pub mod port;
 pub mod rpc;
 pub mod scaffold;
+mod session_file;
 pub mod tokens;
 mod trace;
 pub mod view;

@@ -47,6 +47,8 @@ fn judge(told: &str) {
         "reset": "ended",
         "state": "Ready",
         "roles": (["input", "output"].repeat(4)),
+        "first": "sessionCreated",
+        "imported": ["mainstay", 8, "copy"],
         "unknown": "session_not_found",
         "deleted": "ended",
     });

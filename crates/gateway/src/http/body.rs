@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use mainstay_model::Error;
@@ -20,25 +20,50 @@ impl<T: DeserializeOwned + bare::Decode> FromRequest<Daemon> for Said<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, daemon: &Daemon) -> Result<Self, Problem> {
-        let limits = daemon.engine.limits();
-        let (limit, limit_ms) = (limits.message_bytes, limits.request_ms);
-        let media = Media::of_body(request.headers());
-        let read = to_bytes(request.into_body(), limit);
-        let read = tokio::time::timeout(Duration::from_millis(limit_ms), read).await;
-        let late = |_| Problem::with(StatusCode::REQUEST_TIMEOUT, Error::Timeout { limit_ms });
-        let bytes = read.map_err(late)?.map_err(|error| unread(&error, limit))?;
+        let (media, bytes) = read(request, daemon).await?;
         // A page of another origin can send what is called text without being asked whether it may.
         let said = match media {
             _ if bytes.is_empty() => of_json(b"{}"),
             Some(Media::Json) => of_json(&bytes),
             Some(Media::Bare) => bare::read(&bytes).map_err(|error| error.to_string()),
-            None => {
-                let reason = format!("the body must be {} or {}, version 1", Media::JSON, Media::BARE);
-                return Err(Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::BadRequest { reason }));
-            }
+            None => return Err(of_no_media(&format!("{} or {}, version 1", Media::JSON, Media::BARE))),
         };
         said.map(Self).map_err(|reason| Error::BadRequest { reason }.into())
     }
+}
+
+/// What was said, of what has no form in BARE.
+pub(super) struct SaidInJson<T>(pub(super) T);
+
+impl<T: DeserializeOwned> FromRequest<Daemon> for SaidInJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, daemon: &Daemon) -> Result<Self, Problem> {
+        let (media, bytes) = read(request, daemon).await?;
+        let said = match media {
+            _ if bytes.is_empty() => of_json(b"{}"),
+            Some(Media::Json) => of_json(&bytes),
+            Some(Media::Bare) | None => return Err(of_no_media(Media::JSON)),
+        };
+        said.map(Self).map_err(|reason| Error::BadRequest { reason }.into())
+    }
+}
+
+/// What the body is said to be, and all of it.
+async fn read(request: Request, daemon: &Daemon) -> Result<(Option<Media>, Bytes), Problem> {
+    let limits = daemon.engine.limits();
+    let (limit, limit_ms) = (limits.message_bytes, limits.request_ms);
+    let media = Media::of_body(request.headers());
+    let read = to_bytes(request.into_body(), limit);
+    let read = tokio::time::timeout(Duration::from_millis(limit_ms), read).await;
+    let late = |_| Problem::with(StatusCode::REQUEST_TIMEOUT, Error::Timeout { limit_ms });
+    let bytes = read.map_err(late)?.map_err(|error| unread(&error, limit))?;
+    Ok((media, bytes))
+}
+
+fn of_no_media(wanted: &str) -> Problem {
+    let reason = format!("the body must be {wanted}");
+    Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::BadRequest { reason })
 }
 
 fn of_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {

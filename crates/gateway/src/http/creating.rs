@@ -133,7 +133,7 @@ async fn bring(
 }
 
 /// Where a session is.
-fn place(session: SessionId) -> HeaderMap {
+pub(super) fn place(session: SessionId) -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Ok(place) = HeaderValue::try_from(format!("/sessions/{session}")) {
         headers.insert(header::LOCATION, place);

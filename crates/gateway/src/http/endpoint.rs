@@ -17,13 +17,18 @@ pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 #[derive(Clone, Copy)]
 pub(super) struct Message {
     pub(super) json: SchemaOf,
-    /// Its type in BARE.
-    pub(super) bare: fn(&mut bare::Schema) -> String,
+    /// Its type in BARE, where it has one.
+    pub(super) bare: Option<fn(&mut bare::Schema) -> String>,
 }
 
 impl Message {
     pub(super) fn of<T: JsonSchema + bare::Shape>() -> Self {
-        Self { json: schema_of::<T>, bare: T::shape }
+        Self { json: schema_of::<T>, bare: Some(T::shape) }
+    }
+
+    /// One that is said in JSON alone.
+    fn in_json<T: JsonSchema>() -> Self {
+        Self { json: schema_of::<T>, bare: None }
     }
 }
 
@@ -36,6 +41,10 @@ pub(super) enum Answer {
     Session,
     /// What was asked for.
     Json(SchemaOf),
+    /// What was asked for, as text.
+    Text,
+    /// What came to be.
+    Created(SchemaOf),
     /// Signals, as they come.
     Stream(SchemaOf),
     /// What any stream tells, over WebSocket.
@@ -118,6 +127,29 @@ impl Endpoint {
     {
         let read = Self::new(Method::GET, path, summary, handler);
         Self { answer: Answer::Json(schema_of::<A>), ..read }
+    }
+
+    /// Something that is read, as text.
+    pub(super) fn text<H, T>(path: &'static str, summary: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        Self { answer: Answer::Text, ..Self::new(Method::GET, path, summary, handler) }
+    }
+
+    /// What brings something, said and answered in JSON alone.
+    pub(super) fn creation_in_json<B: JsonSchema, A: JsonSchema, H, T>(
+        path: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Daemon>,
+        T: 'static,
+    {
+        let creation = Self::new(Method::POST, path, summary, handler);
+        Self { body: Some(Message::in_json::<B>()), answer: Answer::Created(schema_of::<A>), ..creation }
     }
 
     /// What brings a session.

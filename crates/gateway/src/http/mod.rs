@@ -16,6 +16,7 @@ mod coding;
 mod commands;
 mod creating;
 mod endpoint;
+mod exchanging;
 mod exploring;
 mod flow;
 pub(crate) mod history;
@@ -41,7 +42,7 @@ use axum::Router;
 use axum::middleware::from_fn;
 use axum::routing::get;
 use mainstay_engine::query::{Members, Symbols, Tests};
-use mainstay_model::{Binding, Error, HistoryPage, Limits, NewLine, Startup};
+use mainstay_model::{Binding, Error, Event, HistoryPage, Limits, NewLine, Startup};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use self::metrics::{Gauge, SECONDS, gauges, record_also};
@@ -105,7 +106,7 @@ impl Shared {
 fn endpoints() -> Vec<Endpoint> {
     use agents::{Compact, Say, Settings, Shell};
     use commands::{AnswerAsk, Cancel, Exec, Load, MergeFrom, Rename};
-    use reading::{ListAsks, ListEntries, ListKinds, ListSessions, Search};
+    use reading::{ListAsks, ListEntries, ListKinds, ListSessions, RecentEvents, Search};
     use submitting::Terms;
     vec![
         Endpoint::command::<Exec, EvalView, _, _>("/exec", "Runs code", commands::exec).of_a_session(),
@@ -194,6 +195,18 @@ fn endpoints() -> Vec<Endpoint> {
             commands::delete,
         )
         .deletes(commands::delete),
+        Endpoint::text(
+            "/export",
+            "A session as the text of a file: whole, to read, or as code",
+            exchanging::export,
+        )
+        .of_a_session()
+        .with_query::<exchanging::Export>(),
+        Endpoint::creation_in_json::<exchanging::Import, exchanging::ImportView, _, _>(
+            "/import",
+            "Creates a session of a session file; its code runs again, and in an agent's conversation nothing runs",
+            exchanging::import,
+        ),
         Endpoint::command::<AnswerAsk, CommandView, _, _>(
             "/asks/{ask}",
             "Answers an ask; the first valid answer wins",
@@ -252,6 +265,18 @@ fn endpoints() -> Vec<Endpoint> {
             reading::entries,
         )
         .with_query::<ListEntries>(),
+        Endpoint::read::<Vec<Event>, _, _>(
+            "/events/recent",
+            "The newest events of a session, or those behind one, oldest first",
+            reading::recent_events,
+        )
+        .of_a_session()
+        .with_query::<RecentEvents>(),
+        Endpoint::read::<reading::DaemonView, _, _>(
+            "/daemon",
+            "The daemon, and how much it has to do",
+            reading::daemon,
+        ),
         Endpoint::read::<Vec<RelativeView>, _, _>(
             "/sessions/{session}/lineage",
             "The sessions it comes from, and those that come from it",

@@ -191,7 +191,7 @@ fn parameters(
     }
     let cursor = json!({ "type": "integer", "minimum": 0 });
     match endpoint.answer {
-        Answer::Command(_) | Answer::Session => {
+        Answer::Command(_) | Answer::Session | Answer::Created(_) => {
             let wait =
                 "`wait=N`: the outcome, where it comes within so many seconds; else it is answered at once";
             parameters.push(parameter("Prefer", "header", false, &text, wait));
@@ -204,7 +204,7 @@ fn parameters(
             parameters.push(parameter("Last-Event-ID", "header", false, &cursor, what));
             parameters.push(parameter("after", "query", false, &cursor, what));
         }
-        Answer::Json(_) | Answer::Nothing => {}
+        Answer::Json(_) | Answer::Text | Answer::Nothing => {}
     }
     parameters
 }
@@ -245,7 +245,9 @@ fn with_content(
     generator: &mut SchemaGenerator,
 ) -> Value {
     holder["content"] = json!({ Media::JSON: { "schema": json(generator) } });
-    holder["x-bare"] = bare(&mut Schema::default()).into();
+    if let Some(bare) = bare {
+        holder["x-bare"] = bare(&mut Schema::default()).into();
+    }
     holder
 }
 
@@ -273,6 +275,15 @@ fn responses(answer: Answer, generator: &mut SchemaGenerator) -> Value {
         }
         Answer::Json(schema) => {
             let content = json!({ Media::JSON: { "schema": schema(generator) } });
+            let read = json!({ "description": "What was asked for", "content": content });
+            responses.insert("200".to_owned(), read);
+        }
+        Answer::Created(schema) => {
+            let content = json!({ Media::JSON: { "schema": schema(generator) } });
+            responses.insert("201".to_owned(), json!({ "description": "It is there", "content": content }));
+        }
+        Answer::Text => {
+            let content = json!({ "text/plain": { "schema": { "type": "string" } } });
             let read = json!({ "description": "What was asked for", "content": content });
             responses.insert("200".to_owned(), read);
         }

@@ -3,9 +3,9 @@
 use axum::Json;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{CommandId, Role, Startup};
+use mainstay_model::{Action, CommandId, Event, Role, Seq, Startup, Timestamp};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::asked::{Asked, Named};
 use super::caller::Caller;
@@ -77,6 +77,66 @@ pub(super) async fn entries(caller: Caller, Asked(list): Asked<ListEntries>) -> 
     let labels = caller.client.labels_of(session, &entries).await?;
     let view = |((placed, validity), label)| EntryView { placed, validity, label };
     Ok(Json(entries.into_iter().zip(validities).zip(labels).map(view).collect()))
+}
+
+/// Which events.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct RecentEvents {
+    /// Only those behind the event with this `seq`; without it the newest.
+    after: Option<Seq>,
+    /// At most so many.
+    limit: Option<usize>,
+}
+
+pub(super) async fn recent_events(caller: Caller, Asked(recent): Asked<RecentEvents>) -> Answer<Vec<Event>> {
+    let session = caller.session(Some(Action::Events)).await?;
+    let limit = recent.limit.unwrap_or(USUAL).min(MOST);
+    let newest = caller.client.status(session).await?.session.last_seq;
+    let after = match recent.after {
+        Some(after) => after.min(newest),
+        None => Seq(newest.0.saturating_sub(limit as u64)),
+    };
+    Ok(Json(caller.client.events(session, after, limit).await?))
+}
+
+/// The daemon, and how much it has to do.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DaemonView {
+    /// Its version.
+    version: &'static str,
+    /// Since when it runs.
+    started_at: Timestamp,
+    /// Its resident memory, in bytes, where that can be told.
+    resident_bytes: Option<u64>,
+    /// How many commands are under way in all sessions.
+    commands: usize,
+    /// How many sessions are being created, or wait for that.
+    creations: usize,
+    /// How many subscriptions there are.
+    subscribers: usize,
+    /// How many asks wait for an answer, of the sessions that the caller may see.
+    asks: usize,
+    /// How many sessions the caller may see.
+    sessions: usize,
+    /// How many of these are not at rest.
+    live: usize,
+}
+
+pub(super) async fn daemon(caller: Caller) -> Answer<DaemonView> {
+    let (daemon, client) = (&caller.daemon, &caller.client);
+    let live = SessionFilter { live: true, ..SessionFilter::default() };
+    Ok(Json(DaemonView {
+        version: daemon.version,
+        started_at: daemon.started_at,
+        resident_bytes: crate::memory::own_resident_bytes(),
+        commands: daemon.engine.commands_under_way(),
+        creations: daemon.engine.creations_under_way(),
+        subscribers: daemon.engine.subscribers(),
+        asks: client.asks().await?.len(),
+        sessions: client.count_sessions(SessionFilter::default()).await?,
+        live: client.count_sessions(live).await?,
+    }))
 }
 
 pub(super) async fn lineage(caller: Caller) -> Answer<Vec<RelativeView>> {

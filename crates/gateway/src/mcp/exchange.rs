@@ -7,9 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use mainstay_engine::ExportCursor;
-use mainstay_model::exchange::{self, Format, Header, Item, SessionFile};
-use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, SessionId, Timestamp};
+use mainstay_model::exchange::{self, Format, Header, SessionFile};
+use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -20,9 +19,7 @@ use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use crate::command::anonymous;
 use crate::path::absolute;
-
-/// Bytes of a part of an export.
-const PART_BYTES: usize = 1024 * 1024;
+use crate::session_file::exported;
 
 /// Exports a session.
 #[derive(Deserialize, JsonSchema)]
@@ -66,7 +63,7 @@ impl Tool for ExportSession {
             (None, Some(path)) => Format::of_file(path).unwrap_or_default(),
             (None, None) => Format::Markdown,
         };
-        let (header, items) = items(call, session).await?;
+        let (header, items) = exported(call.client(), session).await?;
         let cells = items.iter().filter(|item| item.entries() > 0).count();
         let text = format.write(&header, &items)?;
         let session_id = session.short();
@@ -84,16 +81,6 @@ impl Tool for ExportSession {
             }
         }
     }
-}
-
-async fn items(call: &Call<'_>, session: SessionId) -> Result<(Header, Vec<Item>), Error> {
-    let mut part = call.client().export(session, ExportCursor::default(), PART_BYTES).await?;
-    let mut items = std::mem::take(&mut part.items);
-    while let Some(cursor) = part.next {
-        part = call.client().export(session, cursor, PART_BYTES).await?;
-        items.append(&mut part.items);
-    }
-    Ok((part.header, items))
 }
 
 fn write_new(path: &Path, text: &str) -> std::io::Result<()> {

@@ -13,6 +13,7 @@ mod browsers;
 mod commands;
 mod compression;
 mod connections;
+mod exchanging;
 mod history;
 mod notebooks;
 mod pages;

@@ -55,6 +55,15 @@ async fn what_is_answered_is_as_the_document_says() {
         ("get", "/sessions/{session}", format!("/sessions/{session}"), json!(null)),
         ("get", "/sessions/{session}/entries", format!("/sessions/{session}/entries"), json!(null)),
         ("get", "/sessions/{session}/lineage", format!("/sessions/{session}/lineage"), json!(null)),
+        (
+            "get",
+            "/sessions/{session}/events/recent",
+            format!("/sessions/{session}/events/recent"),
+            json!(null),
+        ),
+        ("get", "/daemon", "/daemon".to_owned(), json!(null)),
+        ("get", "/kinds", "/kinds".to_owned(), json!(null)),
+        ("post", "/import", "/import".to_owned(), json!({ "file": "{}" })),
         ("get", "/asks", "/asks".to_owned(), json!(null)),
         ("get", "/search", "/search?q=let".to_owned(), json!(null)),
         (
@@ -87,7 +96,7 @@ async fn what_is_answered_is_as_the_document_says() {
         assert!(wrong.is_empty(), "{method} {path}: {wrong:?} in {told}");
         asked += 1;
     }
-    assert_eq!(asked, 20);
+    assert_eq!(asked, 24);
 }
 
 #[tokio::test]

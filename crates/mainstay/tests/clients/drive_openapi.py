@@ -10,6 +10,9 @@ from mainstay_client.api.default import (
     get_kinds,
     get_sessions_session,
     get_sessions_session_entries,
+    get_sessions_session_events_recent,
+    get_sessions_session_export,
+    post_import,
     post_sessions,
     post_sessions_session_exec,
     post_sessions_session_reset,
@@ -20,6 +23,8 @@ from mainstay_client.models import (
     Create,
     EvalView,
     Exec,
+    Import,
+    ImportView,
     KnownKind,
     ProblemDocument,
     SessionView,
@@ -57,6 +62,12 @@ def main() -> None:
 
     entries = get_sessions_session_entries.sync(name, client=client)
     assert isinstance(entries, list), entries
+    events = get_sessions_session_events_recent.sync(name, client=client, limit=1000)
+    assert isinstance(events, list), events
+    file = get_sessions_session_export.sync(name, client=client)
+    assert isinstance(file, str), file
+    imported = post_import.sync(client=client, body=Import(file=file, name="copy"), prefer="wait=60")
+    assert isinstance(imported, ImportView), imported
     unknown = get_sessions_session.sync("nothing", client=client)
     assert isinstance(unknown, ProblemDocument), unknown
     deleted = delete_sessions_session.sync(name, client=client, prefer="wait=60")
@@ -69,6 +80,8 @@ def main() -> None:
         "reset": reset.state,
         "state": status.state,
         "roles": [placed.entry.role for placed in entries],
+        "first": events[0].kind,
+        "imported": [imported.format_, imported.entries, imported.session.name],
         "unknown": unknown.code,
         "deleted": deleted.state,
     }

@@ -46,6 +46,10 @@ const reset: Schemas["CommandView"] = outcome(
 );
 
 const entries = given(await client.GET("/sessions/{session}/entries", { params: { path } }));
+const recent = { params: { path, query: { limit: 1000 } } };
+const events = given(await client.GET("/sessions/{session}/events/recent", recent));
+const file: string = given(await client.GET("/sessions/{session}/export", { params: { path }, parseAs: "text" }));
+const imported = given(await client.POST("/import", { body: { file, name: "copy" }, params: { header } }));
 const { error: unknown } = await client.GET("/sessions/{session}", { params: { path: { session: "nothing" } } });
 const deleted: Schemas["CommandView"] = outcome(
   given(await client.DELETE("/sessions/{session}", { params: { path, header } })),
@@ -58,6 +62,8 @@ const told = {
   reset: reset.state,
   state: status.state,
   roles: entries.map(({ entry }) => entry.role),
+  first: events[0]?.kind,
+  imported: [imported.format, imported.entries, imported.session.name],
   unknown: unknown?.code,
   deleted: deleted.state,
 };

@@ -11,7 +11,7 @@ use crate::Timestamp;
 use crate::error::Error;
 
 /// What wrote a session file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportFormat {
     /// Mainstay, as JSONL.

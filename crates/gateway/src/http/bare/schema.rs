@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde_json::Value;
 
-use super::super::endpoint::{Answer, Endpoint};
+use super::super::endpoint::{Answer, Endpoint, Message};
 use super::super::signals::Frame;
 use super::super::submitting::Accepted;
 use super::{Fields, Shape, VERSION};
@@ -122,17 +122,19 @@ pub(in crate::http) fn document() -> String {
     let mut schema = Schema::default();
     let mut commands = String::new();
     for Endpoint { method, path, body, answer, .. } in super::super::endpoints() {
-        let Some(body) = body else { continue };
-        let body = (body.bare)(&mut schema);
+        let Some(Message { bare: Some(body), .. }) = body else { continue };
+        let body = body(&mut schema);
         let answers = match answer {
-            Answer::Command(outcome) => {
-                format!("{} or {}", Accepted::shape(&mut schema), (outcome.bare)(&mut schema))
+            Answer::Command(Message { bare: Some(outcome), .. }) => {
+                format!("{} or {}", Accepted::shape(&mut schema), outcome(&mut schema))
             }
             Answer::Session => {
                 format!("{} or {}", Accepted::shape(&mut schema), SessionView::shape(&mut schema))
             }
-            Answer::Json(_) => "JSON alone".to_owned(),
-            Answer::Stream(_) | Answer::Frames | Answer::Nothing => "nothing".to_owned(),
+            Answer::Command(Message { bare: None, .. }) | Answer::Json(_) | Answer::Created(_) => {
+                "JSON alone".to_owned()
+            }
+            Answer::Text | Answer::Stream(_) | Answer::Frames | Answer::Nothing => "nothing".to_owned(),
         };
         commands.push_str(&format!("# {method} {path}: {body}, answered with {answers}\n"));
     }
