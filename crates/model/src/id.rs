@@ -119,7 +119,7 @@ counter! {
 }
 
 macro_rules! name {
-    ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $allowed:expr, $form:literal) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $max:literal, $allowed:expr, $pattern:expr, $form:literal) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -133,7 +133,7 @@ macro_rules! name {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let description = concat!("At most ", $max, " bytes of ", $form, ".");
                 schemars::json_schema!({
-                    "type": "string", "minLength": 1, "maxLength": $max, "description": description,
+                    "type": "string", "minLength": 1, "maxLength": $max, "pattern": $pattern, "description": description,
                 })
             }
         }
@@ -186,6 +186,11 @@ macro_rules! name {
     };
 }
 
+// The patterns, as JSON Schema has them, of texts whose characters `is_visible`, `is_printable` and `is_name_char` take.
+const VISIBLE: &str = r"^[^\s\u0000-\u001f\u007f-\u009f]+$";
+const PRINTABLE: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
+const NAME: &str = "^[A-Za-z0-9._:-]+$";
+
 fn is_visible(c: char) -> bool {
     !c.is_whitespace() && !c.is_control()
 }
@@ -200,33 +205,33 @@ fn is_name_char(c: char) -> bool {
 
 name! {
     /// The client's name for a command, unique for its principal. The same id always gets the same answer.
-    CommandId, "command id", 256, is_visible, "text without white space or control characters"
+    CommandId, "command id", 256, is_visible, VISIBLE, "text without white space or control characters"
 }
 
 name! {
     /// A client's name for what it wants done once in a session, whatever id it sends it under: scoped by principal and
     /// session. Source: protocol page pi, "idempotencyKey".
-    IdempotencyKey, "idempotency key", 256, is_visible, "text without white space or control characters"
+    IdempotencyKey, "idempotency key", 256, is_visible, VISIBLE, "text without white space or control characters"
 }
 
 name! {
     /// What code calls something it displays, so that a later display can stand for it.
-    DisplayId, "display id", 256, is_printable, "text without control characters"
+    DisplayId, "display id", 256, is_printable, PRINTABLE, "text without control characters"
 }
 
 name! {
     /// What a kernel and its front ends call a comm, a line between them beside code.
-    CommId, "comm id", 256, is_printable, "text without control characters"
+    CommId, "comm id", 256, is_printable, PRINTABLE, "text without control characters"
 }
 
 name! {
     /// Who asks: the holder of a token. `local` is whoever may read the daemon's token file.
-    Principal, "principal", 64, is_name_char, "letters, digits, or . _ : -"
+    Principal, "principal", 64, is_name_char, NAME, "letters, digits, or . _ : -"
 }
 
 name! {
     /// What does a session's work: `fsharp`, the name of a Jupyter kernel, or of an agent.
-    SessionKind, "kind", 64, is_name_char, "letters, digits, or . _ : -"
+    SessionKind, "kind", 64, is_name_char, NAME, "letters, digits, or . _ : -"
 }
 
 impl CommandId {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use mainstay_model::Event;
+use mainstay_model::{CommandId, Event};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -170,13 +170,13 @@ fn parameters(
     let parameter = |name: &str, place: &str, required: bool, schema: &Value, description: &str| json!({ "name": name, "in": place, "required": required, "schema": schema, "description": description });
     let mut parameters = Vec::new();
     for word in path.split('/').filter_map(|word| word.strip_prefix('{')?.strip_suffix('}')) {
-        parameters.push(parameter(
-            word,
-            "path",
-            true,
-            &text,
-            "Its id, or the end of it; of a session also its name",
-        ));
+        let (schema, what) = match word {
+            "session" => (text.clone(), "Its id, the end of it, or its name"),
+            "command" => (generator.subschema_for::<CommandId>().to_value(), "Its id"),
+            "number" => (json!({ "type": "integer", "minimum": 0 }), "Its number"),
+            _ => (text.clone(), "Its id, or the end of it"),
+        };
+        parameters.push(parameter(word, "path", true, &schema, what));
     }
     if endpoint.is_of_a_session && !path.starts_with("/sessions/") {
         let what = "The session: its id, the end of it, or its name; the most recent where it is left out";

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use jsonschema::Validator;
+use mainstay_model::{CommandId, SessionKind};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -97,6 +98,21 @@ async fn what_is_answered_is_as_the_document_says() {
         asked += 1;
     }
     assert_eq!(asked, 24);
+}
+
+#[test]
+fn the_patterns_of_names_take_what_names_are_made_of() {
+    let document = &mainstay_gateway::http::schemas()["openapi.json"];
+    let taken = |name: &str, text: &str| {
+        let schema = json!({ "$ref": format!("#/components/schemas/{name}") });
+        validator(document, &schema).is_valid(&json!(text))
+    };
+    for text in
+        ["a", "", "a b", "é·x", "a\tb", "a\u{85}b", "x\u{7f}", "fsharp-10.1:x_y", "anon:1", "\u{2003}"]
+    {
+        assert_eq!(taken("CommandId", text), CommandId::new(text).is_ok(), "command {text:?}");
+        assert_eq!(taken("SessionKind", text), SessionKind::new(text).is_ok(), "kind {text:?}");
+    }
 }
 
 #[tokio::test]
