@@ -60,14 +60,13 @@ impl Page {
         self.cells.get(&seq)
     }
 
-    /// The cells whose jobs go on.
+    /// The cells that may change: whose jobs go on, or that wait for an answer or a result.
     pub(super) fn open_cells(&self) -> impl Iterator<Item = &Cell> {
-        self.open
-            .values()
-            .chain(self.asks.values())
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .filter_map(|seq| self.cells.get(seq))
+        self.open_seqs().into_iter().filter_map(|seq| self.cells.get(&seq))
+    }
+
+    fn open_seqs(&self) -> BTreeSet<Seq> {
+        self.open.values().chain(self.asks.values()).chain(self.calls.values()).copied().collect()
     }
 
     /// What has changed since this was asked last.
@@ -77,8 +76,7 @@ impl Page {
 
     /// Forgets the cells that cannot change any more: so a page that follows a session for long does not grow.
     pub(super) fn forget_ended(&mut self) {
-        let open: BTreeSet<Seq> =
-            self.open.values().chain(self.asks.values()).chain(self.calls.values()).copied().collect();
+        let open = self.open_seqs();
         self.cells.retain(|seq, _| open.contains(seq));
         self.ended.retain(|_, seq| self.cells.contains_key(seq));
     }
@@ -327,13 +325,13 @@ impl Page {
         for part in &message.parts {
             let is_result = part.role == PartRole::ToolResult;
             let called = if is_result { self.calls.remove(call_of(part)) } else { None };
-            let Some(seq) = called else {
-                parts.push(part);
-                continue;
-            };
-            let Some(cell) = self.cells.get_mut(&seq) else { continue };
-            let touched = cell.result(part);
-            self.mark(seq, touched);
+            match called.and_then(|seq| Some((seq, self.cells.get_mut(&seq)?))) {
+                Some((seq, cell)) => {
+                    let touched = cell.result(part);
+                    self.mark(seq, touched);
+                }
+                None => parts.push(part),
+            }
         }
         let Some(first) = parts.first() else { return };
         if parts.iter().any(|part| part.role == PartRole::User) {

@@ -245,3 +245,35 @@ async fn the_kinds_that_can_be_created_come_first_and_the_others_say_what_they_l
     assert_eq!(names("/kinds").await, ["fsharp3", "bash", "cobol"]);
     assert_eq!(choices(&page(&home, "/ui").await.1), ["fsharp3", "bash"]);
 }
+
+#[tokio::test]
+async fn a_result_stands_with_its_call_also_where_that_is_on_the_page_before() {
+    let home = Home::new().await;
+    let mut lines = Vec::new();
+    let mut say = |kind: &str, message: serde_json::Value| {
+        let (at, before) = (lines.len(), lines.len().checked_sub(1).map(|last| format!("u{last}")));
+        let mut line = json!({ "type": kind, "uuid": format!("u{at}"), "parentUuid": before, "sessionId": "s", "cwd": "/w",
+            "timestamp": "2026-02-13T13:29:20Z" });
+        line.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());
+        lines.push(line.to_string());
+    };
+    let call = json!({ "type": "tool_use", "id": "c1", "name": "Read", "input": { "path": "a" } });
+    let result = json!({ "type": "tool_result", "tool_use_id": "c1", "content": "what stands there" });
+    say("user", json!({ "message": { "content": "look" } }));
+    say("assistant", json!({ "message": { "id": "m1", "content": [call] } }));
+    say("system", json!({ "content": "a notice" }));
+    say("user", json!({ "message": { "content": [result] } }));
+    for number in 0..99 {
+        say("user", json!({ "message": { "content": format!("more {number}") } }));
+    }
+    let file = lines.join("\n");
+    let (_, made) = answer(home.post("/import", &json!({ "file": file, "name": "talk" }))).await;
+    let id = made["session"]["session"].as_str().unwrap();
+    let (_, newest) = page(&home, &format!("/ui/sessions/{id}")).await;
+    assert!(newest.contains("a notice") && newest.contains("more 98"), "{newest}");
+    assert!(!newest.contains("what stands there"), "the call is on the page before");
+    let (_, older) = newest.split_once("/older?before=").unwrap();
+    let before = older.split_once('"').unwrap().0;
+    let (_, older) = page(&home, &format!("/ui/sessions/{id}/older?before={before}")).await;
+    assert!(older.contains("what stands there") && !older.contains("a notice"), "{older}");
+}
