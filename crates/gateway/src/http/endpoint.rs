@@ -26,7 +26,7 @@ impl Message {
         Self { json: schema_of::<T>, bare: Some(T::shape) }
     }
 
-    /// One that is said in JSON alone.
+    /// A message that has no form in BARE.
     fn in_json<T: JsonSchema>() -> Self {
         Self { json: schema_of::<T>, bare: None }
     }
@@ -43,7 +43,7 @@ pub(super) enum Answer {
     Json(SchemaOf),
     /// What was asked for, as text.
     Text,
-    /// What came to be.
+    /// What the command has created, in JSON alone.
     Created(SchemaOf),
     /// Signals, as they come.
     Stream(SchemaOf),
@@ -138,7 +138,7 @@ impl Endpoint {
         Self { answer: Answer::Text, ..Self::new(Method::GET, path, summary, handler) }
     }
 
-    /// What brings something, said and answered in JSON alone.
+    /// A command that creates something, with its body and its answer in JSON alone.
     pub(super) fn creation_in_json<B: JsonSchema, A: JsonSchema, H, T>(
         path: &'static str,
         summary: &'static str,

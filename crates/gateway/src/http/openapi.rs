@@ -237,8 +237,8 @@ fn required(schema: &Value) -> Vec<Value> {
     variants.iter().flat_map(required).chain(own).collect()
 }
 
-/// What holds a message: its form in JSON, and the name of the one in BARE. As a second content that would make every body and answer of a
-/// generated client a choice between a type and anything.
+/// A request body or a response with the JSON schema of its message, and with `x-bare`, the name of its type in BARE. With BARE as a second
+/// media type, generated clients would type each body and answer as a union with `unknown`.
 fn with_content(
     mut holder: Value,
     Message { json, bare }: Message,

@@ -20,7 +20,7 @@ pub(super) fn portable(schemas: &Map<String, Value>) -> Map<String, Value> {
     named.schemas
 }
 
-/// A parameter's schema: where it is left out it is none, and so nothing else says none.
+/// The schema of a parameter. It never allows null: a parameter without a value is left out.
 pub(super) fn of_parameter(schema: &Value, schemas: &Map<String, Value>) -> Value {
     let mut schema = simplified(schema, schemas);
     let is_null = |value: &Value| value["type"] == "null";
@@ -42,7 +42,7 @@ pub(super) fn of_parameter(schema: &Value, schemas: &Map<String, Value>) -> Valu
     schema
 }
 
-/// Removes the schemas that nothing in a document leads to.
+/// Removes the schemas of a document that are not referenced.
 pub(super) fn prune(document: &mut Value) {
     let mut reached = BTreeSet::new();
     let mut open = references(&document["paths"]);
@@ -69,6 +69,7 @@ fn references(value: &Value) -> Vec<String> {
     }
 }
 
+/// The name of the schema that a reference is to.
 fn named_by(reference: &str) -> Option<&str> {
     reference.strip_prefix('#')?.strip_prefix(SCHEMAS)?.strip_prefix('/')
 }
@@ -98,7 +99,7 @@ fn simplified(schema: &Value, all: &Map<String, Value>) -> Value {
     }
 }
 
-/// What is there where nothing is said, in words: of the keyword some generators make that something must be said.
+/// Moves a default into the description: some generators make a property that has the keyword `default` a required one.
 fn without_default(mut fields: Map<String, Value>) -> Map<String, Value> {
     let default = fields.remove("default").filter(|default| !default.is_null());
     if let Some(default) = default {
@@ -265,7 +266,7 @@ impl Named {
     }
 }
 
-/// What tells a variant from the others: the constants that it has, or the one property that it must have.
+/// The words that tell a variant from the others: its constants, or the name of its only required property.
 fn variant_words(variant: &Value) -> String {
     let Some(properties) = variant["properties"].as_object() else { return String::new() };
     let constants = properties.values().filter_map(|property| property["const"].as_str());
