@@ -1,5 +1,9 @@
 //! What a reset of a session drops, in the words in which it is said before the reset, at a terminal and on the page.
 
+use std::time::Duration;
+
+/// How long a worker has to name the values of a session. One that does not answer must not keep its session from being reset.
+pub const NAMING: Duration = Duration::from_secs(1);
 /// How many of the names that are lost are said.
 const NAMES_SAID: usize = 5;
 

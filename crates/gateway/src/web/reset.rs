@@ -8,7 +8,7 @@ use mainstay_model::{Error, Session};
 use maud::{Markup, html};
 
 use super::guard::{Refused, Viewer, argument};
-use crate::lost::{has_begun, what_is_lost};
+use crate::lost::{NAMING, has_begun, what_is_lost};
 
 /// The resets that the page has buttons for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,10 +64,11 @@ pub(super) async fn question(viewer: Viewer, Path(id): Path<String>, uri: Uri) -
     Ok(Html(form(reset, &lost).into_string()).into_response())
 }
 
-/// The names that its code has bound; none where its worker cannot be asked: it has its definitions all the same.
+/// The names that its code has bound; none where its worker cannot be asked, or does not answer: it has its definitions all the same.
 async fn names(viewer: &Viewer, session: &Session) -> Vec<String> {
-    let asked = viewer.client.query(session.id, KernelQuery::Values).await;
-    let values = asked.and_then(|answer| answer.values()).unwrap_or_default();
+    let asked = viewer.client.query(session.id, KernelQuery::Values);
+    let Ok(Ok(answer)) = tokio::time::timeout(NAMING, asked).await else { return Vec::new() };
+    let values = answer.values().unwrap_or_default();
     values.into_iter().map(|value| value.name).collect()
 }
 

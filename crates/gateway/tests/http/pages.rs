@@ -1,7 +1,7 @@
 //! The page, as its HTML and its streams say it.
 
 use mainstay_gateway::{Kinds, KnownKind, Missing};
-use mainstay_model::SessionKind;
+use mainstay_model::{Limits, SessionKind};
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -276,4 +276,27 @@ async fn a_result_stands_with_its_call_also_where_that_is_on_the_page_before() {
     let before = older.split_once('"').unwrap().0;
     let (_, older) = page(&home, &format!("/ui/sessions/{id}/older?before={before}")).await;
     assert!(older.contains("what stands there") && !older.contains("a notice"), "{older}");
+}
+
+#[tokio::test]
+async fn a_reset_is_asked_about_where_something_would_be_lost_also_of_a_worker_that_does_not_answer() {
+    let home = Home::with(Limits { query_ms: 3_600_000, ..Limits::default() }).await;
+    let session = home.session("demo").await;
+    let question = async |how: &str| {
+        let response = home.get(&format!("/ui/sessions/{session}/reset?how={how}")).send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    };
+    assert_eq!(question("reset").await, (StatusCode::NO_CONTENT, String::new()));
+    assert_eq!(question("other").await.0, StatusCode::BAD_REQUEST);
+    answer(home.post("/exec", &json!({ "code": "let a = 3" }))).await;
+    let (_, asked) = question("reset").await;
+    assert!(asked.contains("This drops what this session has defined, with 1 value (rex)."), "{asked}");
+    answer(home.post("/exec", &json!({ "code": "let stuck = 3" }))).await;
+    for (how, says) in [("hardReset", "a new worker takes the place"), ("rebuild", "Where the build fails")] {
+        let (_, asked) = question(how).await;
+        assert!(
+            asked.contains("This drops what this session has defined.") && asked.contains(says),
+            "{asked}"
+        );
+    }
 }

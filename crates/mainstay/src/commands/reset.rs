@@ -9,6 +9,7 @@ use mainstay_gateway::rpc::api::{ListValues, ResetSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_model::Error;
+use tokio::time::timeout;
 
 use super::conditions::SentArgs;
 use super::session::{named, show_new};
@@ -85,7 +86,10 @@ async fn what_is_lost(client: &Client, session: &SessionView) -> Option<String> 
     // One at rest, or Faulted, cannot be asked, and has its definitions all the same.
     let values = match is_agent {
         true => None,
-        false => client.call(ListValues { session: session.session.to_string() }).await.ok(),
+        false => {
+            let asked = client.call(ListValues { session: session.session.to_string() });
+            timeout(lost::NAMING, asked).await.ok().and_then(Result::ok)
+        }
     };
     let names: Vec<_> = values.iter().flatten().map(|value| printable(&value.name)).collect();
     Some(lost::what_is_lost(&format!("`{}`", printable(&session.name)), is_agent, &names))
