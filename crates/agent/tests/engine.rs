@@ -137,3 +137,23 @@ async fn a_session_outlives_its_pi_and_its_daemon() {
     "#);
     engine.shut_down().await;
 }
+
+#[tokio::test]
+async fn whoever_prompts_a_pi_that_cannot_start_is_told_why_at_once() {
+    let mut world = World::new().await;
+    let starts = world.folder.path().join("starts");
+    world.stand_in(&format!(
+        "[ \"$1\" = --version ] && exit; echo start >> {}; echo 'Error: Unknown option --no' >&2; exit 1",
+        starts.display()
+    ));
+    let (engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    let Outcome::Failed { error } =
+        client.submit(session, turn(&client, "look", "look")).await.unwrap().outcome
+    else {
+        panic!("nothing can have come of it")
+    };
+    insta::assert_snapshot!(error, @"cannot prompt: the session is Faulted: the kernel cannot be started: pi ended with exit code 1: Error: Unknown option --no. `[pi]` in Mainstay's `config.toml` says how it is started; `mainstay agent list` shows which pi is used");
+    assert_eq!(std::fs::read_to_string(starts).unwrap(), "start\n", "another start would say the same");
+    engine.shut_down().await;
+}

@@ -547,13 +547,23 @@ async fn a_pi_that_does_not_come_up_says_why() {
     let mut world = World::new().await;
     world.settings.model = Some("unknown".to_owned());
     world.settings.provider = Some("nobody".to_owned());
-    let Err(Error::WorkerFailed { reason }) = world.pi_with(conversation(&[])).await.map(drop) else {
-        panic!("it came up")
+    let Err(Error::KernelUnavailable { reason }) = world.pi_with(conversation(&[])).await.map(drop) else {
+        panic!("another start would say the same")
     };
-    insta::assert_snapshot!(reason, @r#"it ended with exit code 1 before it was ready: Error: Unknown provider "nobody". Use --list-models to see available providers/models."#);
+    insta::assert_snapshot!(reason, @r#"pi ended with exit code 1: Error: Unknown provider "nobody". Use --list-models to see available providers/models."#);
     world.settings.search.configured = Some("/nonexistent/pi".into());
     let refused = world.pi_with(conversation(&[])).await.map(drop).unwrap_err();
     insta::assert_snapshot!(refused, @"the kernel cannot be started: the configured pi /nonexistent/pi is not there; correct `path` in `[pi]`, or remove it to have pi found");
+}
+
+#[tokio::test]
+async fn a_pi_that_was_ended_from_outside_or_said_nothing_may_be_started_again() {
+    let mut world = World::new().await;
+    for end in ["echo 'too much memory' >&2; kill -9 $$", "echo stopped >&2; exit 143", "exit 1"] {
+        world.stand_in(end);
+        let failed = world.pi_with(conversation(&[])).await.map(drop).unwrap_err();
+        assert!(matches!(failed, Error::WorkerFailed { .. }), "{end}: {failed}");
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use mainstay_model::outcome::{Live, PutOut};
 use mainstay_model::session::{Parent, Rebuilt};
 use mainstay_model::{
     Action, Ask, AskId, Binding, CommandId, Diagnostic, Display, Error, EvalEnding, EvalOutcome, EvalResult,
-    Event, JobId, JobPart, Life, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
+    Event, JobId, JobPart, Outcome, OutputStream, PendingAsk, Placed, Principal, Question, RaisedError,
     Raiser, Role, Seq, Session, SessionId, SessionKind, Source, Startup, Timestamp, TokenUsage, Validity,
     ValidityCounts, Version,
 };
@@ -193,7 +193,7 @@ impl SessionView {
             kind: session.kind.clone(),
             language: session.language(),
             state: session.state().name().to_owned(),
-            fault: fault(session).map(str::to_owned),
+            fault: session.fault().map(str::to_owned),
             warm_up: None,
             rebuilt: session.rebuilt.clone(),
             validity: None,
@@ -342,18 +342,6 @@ impl From<WaitingAsk> for AskView {
             raised_at,
             deadline: deadline.map(|deadline| deadline.at),
         }
-    }
-}
-
-/// Why a session is Faulted.
-pub(crate) fn fault(session: &Session) -> Option<&str> {
-    match &session.life {
-        Life::Faulted { message } => Some(message),
-        Life::Uninitialized
-        | Life::WarmingUp { .. }
-        | Life::Ready
-        | Life::Evaluating { .. }
-        | Life::Waiting { .. } => None,
     }
 }
 

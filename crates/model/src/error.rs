@@ -34,7 +34,7 @@ pub enum Error {
         reference: String,
     },
     /// The session's state does not offer the action.
-    #[error("cannot {action}: the session is {state}")]
+    #[error("cannot {action}: the session is {state}{}", colon(fault.as_deref()))]
     NotOffered {
         /// What was wanted.
         action: Action,
@@ -43,6 +43,9 @@ pub enum Error {
         /// The kind of session.
         #[serde(default = "SessionKind::fsharp", skip_serializing_if = "SessionKind::is_fsharp")]
         kind: SessionKind,
+        /// Why the session is Faulted, where it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault: Option<String>,
     },
     /// Sessions of this kind do not know the action.
     #[error("cannot {action} in a session of the kind `{kind}`")]
@@ -405,6 +408,10 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+}
+
+fn colon(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(": {}", reason.trim_end_matches('.'))).unwrap_or_default()
 }
 
 /// Whose commands are counted.

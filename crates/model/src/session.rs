@@ -436,7 +436,20 @@ impl Session {
 
     /// Why an action is refused in its present state.
     pub fn refusal(&self, action: Action) -> Error {
-        Error::NotOffered { action, state: self.state(), kind: self.kind.clone() }
+        let fault = self.fault().map(str::to_owned);
+        Error::NotOffered { action, state: self.state(), kind: self.kind.clone(), fault }
+    }
+
+    /// Why it is Faulted, for people.
+    pub fn fault(&self) -> Option<&str> {
+        match &self.life {
+            Life::Faulted { message } => Some(message),
+            Life::Uninitialized
+            | Life::WarmingUp { .. }
+            | Life::Ready
+            | Life::Evaluating { .. }
+            | Life::Waiting { .. } => None,
+        }
     }
 
     /// The job that runs.

@@ -232,6 +232,19 @@ impl Agent for Pi {
     }
 }
 
+/// Why pi ended before it took commands. Where it ended by itself and said why, as it does of wrong arguments, an unknown model or a broken
+/// extension, the next start would end in the same way.
+fn not_started(exit: WorkerExit, said: Option<String>) -> Error {
+    let said = said.unwrap_or_default();
+    let is_its_own = matches!(exit, WorkerExit::Code(_)) && !exit.is_from_outside();
+    match said.trim() {
+        said if is_its_own && !said.is_empty() => {
+            Error::KernelUnavailable { reason: format!("pi ended with {exit}: {said}") }
+        }
+        said => died_early(exit, said),
+    }
+}
+
 /// Reads all that comes from pi, until it is gone.
 struct Reader {
     shared: Arc<Shared>,
@@ -258,7 +271,7 @@ impl Reader {
         loop {
             let Some(outs) = self.next().await else {
                 let exit = self.last_breath().await;
-                return Err(died_early(exit, &self.last_lines.text().unwrap_or_default()));
+                return Err(not_started(exit, self.last_lines.text()));
             };
             let is_ready = outs.contains(&Out::Ready);
             early.extend(outs);

@@ -4,6 +4,7 @@ pub(crate) mod model;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +88,17 @@ impl World {
         let file = self.folder.path().join("extension.js");
         fs::write(&file, source).unwrap();
         self.settings.arguments = vec!["--extension".to_owned(), file.to_str().unwrap().to_owned()];
+    }
+
+    /// Puts a script in pi's place.
+    pub(crate) fn stand_in(&mut self, script: &str) {
+        let source = self.folder.path().join("stand-in.source");
+        fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = self.folder.path().join("stand-in");
+        // Copied by another process: a program that this one has just written may still be open in a test that starts one.
+        assert!(std::process::Command::new("cp").args([&source, &program]).status().unwrap().success());
+        self.settings.search.configured = Some(program);
     }
 
     pub(crate) async fn pi(&self) -> Pi {

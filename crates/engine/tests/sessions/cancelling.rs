@@ -72,7 +72,8 @@ async fn a_cancel_on_the_heels_of_its_eval_reaches_it() {
                 Error::NotOffered {
                     action: Action::Cancel,
                     state: SessionState::Ready,
-                    kind: SessionKind::fsharp()
+                    kind: SessionKind::fsharp(),
+                    fault: None
                 }
             );
         }
@@ -100,7 +101,12 @@ async fn where_nothing_runs_there_is_nothing_to_cancel() {
     let error = session.submit(CANCEL).await.unwrap_err();
     assert_eq!(
         error,
-        Error::NotOffered { action: Action::Cancel, state: SessionState::Ready, kind: SessionKind::fsharp() }
+        Error::NotOffered {
+            action: Action::Cancel,
+            state: SessionState::Ready,
+            kind: SessionKind::fsharp(),
+            fault: None
+        }
     );
     assert_eq!(error.next_step(), "Nothing runs; there is nothing to cancel.");
 }

@@ -100,7 +100,8 @@ async fn a_question_to_a_session_at_rest_is_refused() {
         Err(Error::NotOffered {
             action: Action::Check,
             state: SessionState::Uninitialized,
-            kind: SessionKind::fsharp()
+            kind: SessionKind::fsharp(),
+            fault: None
         })
     );
     assert_eq!(daemon.local.usage(session.id).await, None);

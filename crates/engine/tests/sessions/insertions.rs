@@ -151,7 +151,7 @@ async fn while_something_runs_nothing_is_put_anywhere() {
     let running = lab.begin("wait").await;
     let refused = daemon.local.insert(lab.id, next_id(), of(&idea, 0..2), Some(0)).await;
     let (action, state) = (Action::Merge, SessionState::Evaluating);
-    assert_eq!(refused, Err(Error::NotOffered { action, state, kind: SessionKind::fsharp() }));
+    assert_eq!(refused, Err(Error::NotOffered { action, state, kind: SessionKind::fsharp(), fault: None }));
     daemon.workers.let_go();
     running.await.unwrap().unwrap();
     lab.submit(SessionCommand::Stop).await.unwrap();

@@ -20,7 +20,8 @@ async fn a_second_eval_is_refused_with_what_is_offered() {
         Error::NotOffered {
             action: Action::Eval,
             state: SessionState::Evaluating,
-            kind: SessionKind::fsharp()
+            kind: SessionKind::fsharp(),
+            fault: None
         }
     );
     let offered = [Action::Cancel, Action::Check, Action::Complete, Action::Events, Action::Status];
@@ -130,14 +131,21 @@ async fn stopping_answers_the_commands_that_wait_and_their_answer_stays() {
 async fn a_session_that_faults_answers_the_commands_that_wait() {
     let daemon = Daemon::start().await;
     let session = daemon.session().await;
-    daemon
-        .workers
-        .next_starts([crate::scripted::Start::Fails(Error::KernelUnavailable { reason: "gone".to_owned() })]);
+    let cause = Error::KernelUnavailable { reason: "gone".to_owned() };
+    daemon.workers.next_starts([crate::scripted::Start::Fails(cause.clone())]);
     let first = session.queue("exit 3");
     let second = session.queue("pure 1");
     assert_eq!(ending(first).await, exited(3));
-    let error =
-        Error::NotOffered { action: Action::Eval, state: SessionState::Faulted, kind: SessionKind::fsharp() };
+    let error = Error::NotOffered {
+        action: Action::Eval,
+        state: SessionState::Faulted,
+        kind: SessionKind::fsharp(),
+        fault: Some(format!("{cause}. {}", cause.next_step())),
+    };
+    assert!(
+        error.to_string().contains("the session is Faulted: the kernel cannot be started: gone"),
+        "{error}"
+    );
     assert_eq!(second.await.unwrap(), Ok(Outcome::Failed { error: error.clone() }));
     assert_eq!(session.queue("pure 2").await.unwrap(), Err(error), "a faulted session takes nothing in");
 }
@@ -155,7 +163,8 @@ async fn an_eval_for_a_session_at_rest_starts_it_with_its_definitions() {
         Err(Error::NotOffered {
             action: Action::Eval,
             state: SessionState::Uninitialized,
-            kind: SessionKind::fsharp()
+            kind: SessionKind::fsharp(),
+            fault: None
         })
     );
     let before = session.now().await;

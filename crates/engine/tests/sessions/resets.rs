@@ -56,7 +56,8 @@ async fn a_reset_is_refused_while_a_job_runs_and_a_hard_reset_is_not() {
         Err(Error::NotOffered {
             action: Action::Reset,
             state: SessionState::Evaluating,
-            kind: SessionKind::fsharp()
+            kind: SessionKind::fsharp(),
+            fault: None
         })
     );
     session.submit(SessionCommand::HardReset).await.unwrap();
@@ -140,6 +141,11 @@ async fn a_session_that_runs_cannot_be_started() {
     let error = session.submit(SessionCommand::Start).await.unwrap_err();
     assert_eq!(
         error,
-        Error::NotOffered { action: Action::Start, state: SessionState::Ready, kind: SessionKind::fsharp() }
+        Error::NotOffered {
+            action: Action::Start,
+            state: SessionState::Ready,
+            kind: SessionKind::fsharp(),
+            fault: None
+        }
     );
 }

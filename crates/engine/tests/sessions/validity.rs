@@ -178,7 +178,7 @@ async fn a_reset_drops_what_was_stale_and_a_refresh_waits_for_its_turn() {
     let state = SessionState::Evaluating;
     assert_eq!(
         refused,
-        Err(Error::NotOffered { action: Action::Refresh, state, kind: SessionKind::fsharp() })
+        Err(Error::NotOffered { action: Action::Refresh, state, kind: SessionKind::fsharp(), fault: None })
     );
     let waits = session.send(command(next_id(), Admission::Queue, SessionCommand::Refresh { all: false }));
     session.until("commandQueued").await;

@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::bare::{Encode, Schema, Shape, choice, member, told};
-use crate::view::fault;
 
 /// What `/status` tells.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -262,7 +261,7 @@ pub(super) fn status(
         name: session.name.clone(),
         kind: session.kind.to_string(),
         state: session.state(),
-        fault: fault(session).map(str::to_owned),
+        fault: session.fault().map(str::to_owned),
         seq: session.last_seq.0,
         version: session.version.0,
         eval_count: session.evals,

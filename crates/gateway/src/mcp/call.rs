@@ -154,7 +154,7 @@ impl<'a> Call<'a> {
         let found = self.find(reference).await?;
         let Some(session) = found else {
             let (state, kind) = (SessionState::Uninitialized, self.meant().kind().await);
-            return Err(Error::NotOffered { action, state, kind });
+            return Err(Error::NotOffered { action, state, kind, fault: None });
         };
         Ok(session)
     }

@@ -24,7 +24,6 @@ use super::rebuild::HardResetFsiSession;
 use super::status::GetFsiStatus;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
-use crate::view::fault;
 
 /// Among how many of the newest events ends of workers are looked for.
 const EVENTS: usize = 512;
@@ -89,7 +88,7 @@ impl Tool for Diagnose {
 fn wrong_with(session: &Session, events: &[Event], stale: ValidityCounts, now: Timestamp) -> Vec<Problem> {
     let names = Names::of_kind(&session.kind);
     let mut problems = Vec::new();
-    problems.extend(fault(session).map(|message| faulted(message, names)));
+    problems.extend(session.fault().map(|message| faulted(message, names)));
     problems.extend(exits(session, events, now).map(|what| Problem {
         what,
         next_step: format!(

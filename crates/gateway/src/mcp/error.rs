@@ -18,7 +18,6 @@ use super::names::{Names, tools_for};
 use super::rebuild::HardResetFsiSession;
 use super::status::GetFsiStatus;
 use crate::http::problem::status_of;
-use crate::view::fault;
 
 /// Why a call was refused or failed, and what to do.
 #[derive(Debug, PartialEq, Serialize)]
@@ -73,21 +72,15 @@ impl Display for ErrorAnswer {
 
 /// The answer to a call that met an error.
 pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
-    let mut message = error.to_string();
     let session = match call.session() {
         Some(session) => call.client().status(session).await.ok().map(|status| status.session),
         None => None,
     };
-    if let (Error::NotOffered { state: SessionState::Faulted, .. }, Some(session)) = (error, &session)
-        && let Some(fault) = fault(session)
-    {
-        message = format!("{message}: {}", fault.trim_end_matches('.'));
-    }
     let kind = session.map_or_else(SessionKind::fsharp, |session| session.kind);
     ErrorAnswer {
         session_id: call.session().map(|session| session.short()),
         code: error.code().to_string(),
-        message,
+        message: error.to_string(),
         offered: tools_for(&kind, &error.offered()),
         remedy: Remedy::of(error),
         next_step: next_step_in(error, Names::of_kind(&kind)),

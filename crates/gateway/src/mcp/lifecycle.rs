@@ -12,7 +12,7 @@ use super::call::Call;
 use super::names::Plain;
 use super::tool::{Answer, Effect, Tool};
 use crate::command::arguments_in;
-use crate::view::{StartupView, fault};
+use crate::view::StartupView;
 
 /// The most sessions in one answer.
 const LISTED: usize = 30;
@@ -32,7 +32,7 @@ impl From<&Session> for SessionAnswer {
         Self {
             session_id: session.id.short(),
             state: session.state().name(),
-            fault: fault(session).map(str::to_owned),
+            fault: session.fault().map(str::to_owned),
         }
     }
 }

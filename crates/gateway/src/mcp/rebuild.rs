@@ -16,7 +16,7 @@ use super::names::Plain;
 use super::running::carried_out;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
-use crate::view::{fault, for_each_between};
+use crate::view::for_each_between;
 
 /// How much is told of what a build printed: its last lines.
 const LINES: usize = 40;
@@ -111,7 +111,7 @@ impl ResetAnswer {
         Self {
             session_id: session.id.short(),
             state: session.state().name(),
-            fault: fault(session).map(str::to_owned),
+            fault: session.fault().map(str::to_owned),
             build: None,
             loaded: None,
             problems: Vec::new(),

@@ -16,7 +16,6 @@ use super::bounds::Within;
 use super::call::Call;
 use super::names::{Plain, tools_for};
 use super::tool::{Answer, Effect, Tool};
-use crate::view::fault;
 
 /// The longest wait a client may ask for, in seconds.
 const LONGEST_WAIT: u32 = 300;
@@ -198,7 +197,7 @@ impl StatusAnswer {
             session_id: Some(session.id.short()),
             state: session.state().name(),
             offered: tools_for(&session.kind, &session.offered()),
-            fault: fault(session).map(str::to_owned),
+            fault: session.fault().map(str::to_owned),
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
             notes: session.startup.as_ref().map(|startup| startup.notes.clone()).unwrap_or_default(),

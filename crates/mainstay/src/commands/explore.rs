@@ -62,7 +62,7 @@ impl Explore {
                     // It is not known yet that nothing has the name.
                     Err(Error::InvalidArgument { .. }) if is_warming_up => {
                         let (action, state) = (Action::Explore, SessionState::WarmingUp);
-                        return Err(Error::NotOffered { action, state, kind: view.kind });
+                        return Err(Error::NotOffered { action, state, kind: view.kind, fault: None });
                     }
                     members => members?,
                 };

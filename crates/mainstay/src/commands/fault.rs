@@ -23,14 +23,12 @@ pub(crate) fn fault_text(session: &SessionView, hard_reset: HardReset, paint: Pa
     Some(format!("  {reason}\n  {}\n", advice(session, hard_reset)))
 }
 
-/// Shows an error. Of a session that refuses because it is Faulted it tells why.
+/// Shows an error, with advice where a session refuses because it is Faulted.
 pub(crate) async fn show_refusal(client: &Client, session: &str, hard_reset: HardReset, error: &Error) {
     if matches!(error, Error::NotOffered { state: SessionState::Faulted, .. })
         && let Ok(session) = client.call(GetSession { session: session.to_owned() }).await
-        && let Some(fault) = &session.fault
     {
-        let message = format!("{error}: {}", fault.trim_end_matches('.'));
-        return terminal::show_failure(&message, error.code(), &advice(&session, hard_reset));
+        return terminal::show_failure(&error.to_string(), error.code(), &advice(&session, hard_reset));
     }
     terminal::show_error(error);
 }

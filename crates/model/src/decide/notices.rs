@@ -5,12 +5,16 @@ use std::time::Duration;
 use super::losses::Loss;
 use super::{Draft, Effect, LastWords, Notice, RunnerInfo, RunnerNotice, milliseconds, of, of_job};
 use crate::agent::JobKind;
+use crate::error::Error;
 use crate::eval::WorkerExit;
 use crate::event::{EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::Reference;
 use crate::id::JobId;
 use crate::session::{Life, RunningJob};
 use crate::state::SessionState;
+
+/// What to look at when an agent cannot be started.
+const AGENT_SETTINGS: &str = "`[pi]` in Mainstay's `config.toml` says how it is started; `mainstay agent list` shows which pi is used.";
 
 impl Draft<'_> {
     pub(super) fn notice(&mut self, notice: Notice) {
@@ -48,7 +52,12 @@ impl Draft<'_> {
             Notice::Written { files } => self.written(files),
             Notice::WarmUpFailed { error } => {
                 if matches!(self.session.life, Life::WarmingUp { .. }) {
-                    let message = format!("{error}. {}", error.next_step());
+                    let is_agents = self.session.kind.is_agent();
+                    let next_step = match &error {
+                        Error::KernelUnavailable { .. } if is_agents => AGENT_SETTINGS.to_owned(),
+                        error => error.next_step(),
+                    };
+                    let message = format!("{error}. {next_step}");
                     self.record(of(Source::System), EventBody::SessionFaulted { message });
                     self.effect(Effect::KillWorker);
                 }

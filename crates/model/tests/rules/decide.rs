@@ -350,7 +350,7 @@ impl Story {
             Err(Error::TooManyAsks { limit }) => assert_eq!(self.session.asks.len(), limit),
             Err(error) => {
                 assert_eq!(availability(state, action), Availability::Refused, "{action} in {state}");
-                assert_eq!(error, Error::NotOffered { action, state, kind: self.session.kind.clone() });
+                assert_eq!(error, self.session.refusal(action));
                 assert!(
                     !matches!(action, Action::HardReset | Action::Stop),
                     "the escape hatches are always open"

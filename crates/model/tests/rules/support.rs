@@ -592,7 +592,8 @@ pub(crate) fn any_error() -> impl Strategy<Value = Error> {
         (0..Action::ALL.len(), any_state()).prop_map(|(action, state)| Error::NotOffered {
             action: Action::ALL[action],
             state,
-            kind: SessionKind::fsharp()
+            kind: SessionKind::fsharp(),
+            fault: None,
         }),
         (0..Transition::ALL.len(), any_state())
             .prop_map(|(change, state)| Error::InvalidTransition { change: Transition::ALL[change], state }),
@@ -615,6 +616,13 @@ pub(crate) fn error_examples() -> Vec<Error> {
             action: Action::Eval,
             state: SessionState::Evaluating,
             kind: SessionKind::fsharp(),
+            fault: None,
+        },
+        Error::NotOffered {
+            action: Action::Prompt,
+            state: SessionState::Faulted,
+            kind: SessionKind::pi(),
+            fault: Some(text("the kernel cannot be started: gone.")),
         },
         Error::SessionExists { reference: text("main") },
         Error::NotOfKind { action: Action::Eval, kind: SessionKind::pi() },

@@ -138,7 +138,7 @@ fn a_refusal_says_in_every_state_what_would_help() {
             if mainstay_model::affordance::availability(state, action)
                 == mainstay_model::Availability::Refused
             {
-                let error = Error::NotOffered { action, state, kind: SessionKind::fsharp() };
+                let error = Error::NotOffered { action, state, kind: SessionKind::fsharp(), fault: None };
                 table.push_str(&format!("{error}. {}\n", error.next_step()));
             }
         }
