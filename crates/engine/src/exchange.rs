@@ -28,6 +28,9 @@ pub struct ExportCursor {
     /// The last event of the present one that was looked at; none before the first.
     #[serde(default)]
     after: Option<Seq>,
+    /// How many entries are behind it.
+    #[serde(default)]
+    entries: u64,
 }
 
 /// A part of an export.
@@ -81,16 +84,17 @@ impl Client {
                 let is_wanted = |event: &&Event| event.seq <= up_to && (!is_brought || is_no_reset(event));
                 for event in page.iter().filter(is_wanted) {
                     let Some(item) = collector.push(event) else { continue };
-                    let item = item.in_file(&all);
+                    let item = item.in_file(&all, at.entries);
+                    at.entries += item.entries();
                     bytes += serde_json::to_string(&item).map_or(0, |json| json.len());
                     items.push(item);
                     if bytes >= limit {
-                        let next = Some(ExportCursor { segment: at.segment, after: Some(event.seq) });
+                        let next = Some(ExportCursor { after: Some(event.seq), ..at });
                         return Ok(ExportPage { header, items, next });
                     }
                 }
             }
-            at = ExportCursor { segment: at.segment + 1, after: None };
+            at = ExportCursor { segment: at.segment + 1, after: None, entries: at.entries };
         }
         items.extend(session.labels.placed(&all).into_iter().map(|(entry, label)| Item::Label {
             at: label.at,

@@ -125,7 +125,7 @@ pub enum WarmUpReason {
     WorkerLost,
     /// The daemon was lost, and its workers with it.
     DaemonLost,
-    /// Entries were put into the transcript: the session is built anew with what they define.
+    /// Entries were put into the transcript: the session is built anew with what they define. Of an agent: a summary, too.
     Merged,
 }
 

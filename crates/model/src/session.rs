@@ -126,6 +126,9 @@ pub struct Session {
     /// How many messages were added in it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub messages: u64,
+    /// Whether a client's summary came while its agent worked, which was given the whole conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summary_is_new: bool,
 }
 
 /// What a session's code rests on besides itself.
@@ -401,6 +404,7 @@ impl Session {
             agent: None,
             queue: Vec::new(),
             messages: 0,
+            summary_is_new: false,
         })
     }
 
@@ -556,6 +560,7 @@ impl Session {
             EventBody::SessionStopped => {
                 self.step(Transition::Stop, Life::Uninitialized);
                 self.worker = None;
+                self.summary_is_new = false;
                 self.losses.clear();
             }
             EventBody::SessionDeleted => {
@@ -655,6 +660,7 @@ impl Session {
                 // What its agent does in a job is part of the job.
                 if event.metadata.source != Source::Worker {
                     self.version = self.version.next();
+                    self.summary_is_new = self.kind.is_agent() && self.running().is_some();
                 }
             }
             EventBody::EntryLabeled { entry, label } => {
@@ -877,6 +883,7 @@ impl Session {
         };
         if self.step(change, Life::WarmingUp { reason }) {
             self.worker = None;
+            self.summary_is_new = false;
             if reason == WarmUpReason::Refreshed {
                 self.version = self.version.next();
             }

@@ -4,6 +4,7 @@
 //! numbers, its own among them. So a fork is a list of segments, a merge puts some into the list, and neither copies an
 //! entry or looks at one.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -242,13 +243,41 @@ fn open_calls<'a>(entries: &[Bond<'a>]) -> Vec<&'a str> {
 /// What an agent is shown of a transcript: the newest summary, then what it does not stand for. Older summaries are among what
 /// the newest stands for, wherever they are.
 pub fn context(entries: &[Placed]) -> Vec<&Placed> {
-    let is_summary = |placed: &&Placed| placed.entry.role == Role::Summary;
-    let Some(summary) = entries.iter().rfind(is_summary) else { return entries.iter().collect() };
-    let covers = summary.entry.covers();
-    let is_covered =
-        |placed: &Placed| covers.iter().any(|segment| segment.has(placed.session, placed.number));
-    let rest = entries.iter().filter(|placed| !is_summary(placed) && !is_covered(placed));
-    std::iter::once(summary).chain(rest).collect()
+    let is_summary = |placed: &Placed| placed.entry.role == Role::Summary;
+    let Some(newest) = entries.iter().rposition(is_summary) else { return entries.iter().collect() };
+    let (before, behind) = entries.split_at(newest);
+    let covers = entries[newest].entry.covers();
+    let mut covered = Covered::of(&covers);
+    let mut is_shown = |placed: &&Placed| !covered.take(placed.session, placed.number);
+    let before: Vec<&Placed> = before.iter().filter(&mut is_shown).collect();
+    let rest = before.into_iter().chain(behind).filter(|placed| !is_summary(placed));
+    std::iter::once(&entries[newest]).chain(rest).collect()
+}
+
+/// The entries that a summary stands for, each as often as it stood in the transcript. One that is merged back later stands there once more,
+/// and the summary knows nothing of it.
+#[derive(Debug)]
+pub(crate) struct Covered<'a> {
+    segments: &'a [Segment],
+    taken: HashMap<(SessionId, u64), usize>,
+}
+
+impl<'a> Covered<'a> {
+    pub(crate) fn of(segments: &'a [Segment]) -> Self {
+        Self { segments, taken: HashMap::new() }
+    }
+
+    /// Whether the summary stands for the next occurrence of an entry. Asked in the order of the transcript, up to the summary.
+    pub(crate) fn take(&mut self, session: SessionId, number: u64) -> bool {
+        let times = self.segments.iter().filter(|segment| segment.has(session, number)).count();
+        if times == 0 {
+            return false;
+        }
+        let taken = self.taken.entry((session, number)).or_default();
+        let is_covered = *taken < times;
+        *taken += 1;
+        is_covered
+    }
 }
 
 #[cfg(test)]

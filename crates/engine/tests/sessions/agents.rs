@@ -269,6 +269,41 @@ async fn a_summary_stands_for_all_but_what_is_kept_and_the_next_process_is_shown
     assert_eq!(shown(&mut script).await, ["summary: Numbers.", "assistant: 2"]);
 }
 
+/// Has a summary stand for the first entries, as a person does.
+async fn compact(talk: &Client, before: u64, summary: &str) {
+    let body = talk.attached.compaction(talk.id, before, summary.to_owned()).await.unwrap();
+    talk.submit(body).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_persons_summary_reaches_an_agent_that_runs() {
+    let (daemon, mut script) = Daemon::with_agents(patient()).await;
+    let talk = daemon.agent_session().await;
+    turn(&talk, &mut script, "one", "1").await;
+    turn(&talk, &mut script, "two", "2").await;
+    compact(&talk, 3, "So far.").await;
+    assert_eq!(shown(&mut script).await, ["summary: So far.", "assistant: 2"]);
+    turn(&talk, &mut script, "three", "3").await;
+
+    // One that works is not disturbed: it begins anew when its turn has ended.
+    let running = say(&talk, "four");
+    script.work().await;
+    script.say(PartRole::User, "four").await;
+    compact(&talk, 5, "And on.").await;
+    let next = say(&talk, "five");
+    script.say(PartRole::Assistant, "4").await;
+    script.done().await;
+    assert_eq!(ending(running).await, done());
+    assert_eq!(
+        shown(&mut script).await,
+        ["summary: And on.", "user: three", "assistant: 3", "user: four", "assistant: 4"]
+    );
+    script.work().await;
+    script.done().await;
+    assert_eq!(ending(next).await, done());
+    assert_eq!(talk.count("warmUpCompleted").await, 3);
+}
+
 #[tokio::test]
 async fn a_reset_lets_an_agent_forget_and_takes_nothing_out_of_the_transcript() {
     let (daemon, mut script) = Daemon::with_agents(quick()).await;

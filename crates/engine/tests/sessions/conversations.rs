@@ -256,6 +256,37 @@ async fn a_conversation_is_exported_and_imported_byte_for_byte_also_from_a_fork(
     }
 }
 
+#[tokio::test]
+async fn what_is_merged_back_from_below_a_summary_is_shown_and_such_a_conversation_is_exported_and_imported()
+{
+    let daemon = Daemon::start().await;
+    let items = (0..4).map(|number| said(PartRole::User, &format!("said {number}"))).collect();
+    let talk = imported(&daemon, items).await;
+    let whole = fork(&daemon, &talk, None).await;
+    compact(&talk, 3, "so far").await.unwrap();
+    assert_eq!(shown(&talk).await, ["so far", "said 3"]);
+    let bring = async |entries: std::ops::Range<u64>, at| {
+        let merge = Merge { from: whole.id, entries: vec![entries] };
+        daemon.local.insert(talk.id, next_id(), merge, at).await.unwrap()
+    };
+    bring(1..2, None).await;
+    assert_eq!(shown(&talk).await, ["so far", "said 3", "said 1"]);
+    // It stands there a second time in front of the summary, too.
+    bring(0..1, Some(2)).await;
+    assert_eq!(shown(&talk).await, ["so far", "said 0", "said 3", "said 1"]);
+    let written = exported(&talk).await;
+    let other = Daemon::start().await;
+    let read = read(&written).unwrap();
+    let create = CreateSession { name: Some(read.header.name.clone()), ..file(Vec::new()).create };
+    let import = ImportSession { create, imported: read };
+    let copy = other.client(created(other.local.import(next_id(), import).await.unwrap()));
+    assert_eq!(exported(&copy).await, written);
+    assert_eq!(shown(&copy).await, shown(&talk).await);
+    // The next summary stands for them.
+    compact(&talk, 7, "all of it").await.unwrap();
+    assert_eq!(shown(&talk).await, ["all of it"]);
+}
+
 /// Something that happens to conversations.
 #[derive(Clone, Copy, Debug)]
 enum Step {

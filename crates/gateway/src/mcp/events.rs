@@ -219,7 +219,7 @@ const fn reason_name(reason: WarmUpReason) -> &'static str {
         WarmUpReason::Cancelled => "the cancelled code did not yield",
         WarmUpReason::WorkerLost => "the worker was lost",
         WarmUpReason::DaemonLost => "the daemon was lost",
-        WarmUpReason::Merged => "entries were merged",
+        WarmUpReason::Merged => "entries were put into its transcript",
     }
 }
 

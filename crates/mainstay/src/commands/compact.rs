@@ -13,8 +13,8 @@ use crate::terminal::{counted, note};
 
 /// Has a summary stand for the beginning of a session's transcript.
 ///
-/// An agent that goes on with it is shown the summary, and what comes behind. What the summary stands for stays readable, and
-/// forks have it too.
+/// An agent is shown the summary, and what comes behind: one that runs is started anew with it, one that works when its job has
+/// ended. What the summary stands for stays readable, and forks have it too.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mainstay session compact lab --before 40 --summary 'Two plots were made.'\n  mainstay session compact lab --before 40 --summary - < summary.txt"

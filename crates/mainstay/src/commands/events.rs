@@ -391,7 +391,7 @@ const fn reason_words(reason: WarmUpReason) -> &'static str {
         WarmUpReason::Cancelled => "the worker was killed to end a cancelled job",
         WarmUpReason::WorkerLost => "the worker was lost",
         WarmUpReason::DaemonLost => "the daemon was lost",
-        WarmUpReason::Merged => "with what was merged",
+        WarmUpReason::Merged => "with what was put into its transcript",
     }
 }
 

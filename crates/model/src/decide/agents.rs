@@ -89,12 +89,16 @@ impl Draft<'_> {
         self.drop_asks(job);
         let duration_ms = elapsed_ms(running.requested_at, self.now);
         let body = EventBody::JobEnded { job, ending: ending.clone(), duration_ms };
+        let is_alive = source == Source::Worker;
         let completed = self.record(of_job(source, running), body);
         if !running.is_answered {
             let requested = running.requested;
             let outcome = WorkOutcome { job, requested, completed, ending, duration_ms };
             let response = Response::Worked(outcome);
             self.answer(Identity::of_running(running), Outcome::Done { response });
+        }
+        if self.session.summary_is_new && is_alive {
+            self.begin_with_transcript(of(Source::System));
         }
     }
 }

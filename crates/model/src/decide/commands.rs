@@ -13,7 +13,7 @@ use crate::command::{Command, SessionCommand};
 use crate::error::Error;
 use crate::event::{Deadline, EventBody, Metadata, Source, WarmUpReason};
 use crate::fingerprint::CommandFingerprint;
-use crate::id::{AskId, CommandId, JobId};
+use crate::id::{AskId, CommandId, JobId, Seq};
 use crate::label::check_room;
 use crate::message::Compaction;
 use crate::outcome::{Outcome, Response};
@@ -142,9 +142,7 @@ impl Draft<'_> {
                 let asked = point.wanted.filter(|wanted| *wanted != at);
                 let mut seq = self.record(metadata.clone(), EventBody::EntriesMerged(point));
                 if state != SessionState::Uninitialized {
-                    seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Merged });
-                    self.effect(Effect::KillWorker);
-                    self.effect(Effect::StartWorker { after: Duration::ZERO });
+                    seq = self.begin_with_transcript(metadata);
                 }
                 Response::Merged { seq, entries, at, asked }
             }
@@ -165,7 +163,8 @@ impl Draft<'_> {
             SessionCommand::Compact { covers, asked, summary } => {
                 let entries = total(&covers);
                 let compaction = Compaction { covers, summary, metadata: BTreeMap::new() };
-                let seq = self.record(metadata, EventBody::TranscriptCompacted(Box::new(compaction)));
+                let seq = self.record(metadata.clone(), EventBody::TranscriptCompacted(Box::new(compaction)));
+                self.show_summary(metadata);
                 Response::Compacted { seq, entries, asked }
             }
             SessionCommand::Label { entry, label, .. } => {
@@ -178,6 +177,33 @@ impl Draft<'_> {
         self.leave_lane_silently(&identity);
         self.answer(identity, Outcome::Done { response });
         Ok(())
+    }
+
+    /// An agent that runs was given all that the summary stands for, and begins anew with it. One that works does so when its job has
+    /// ended.
+    fn show_summary(&mut self, metadata: Metadata) {
+        if !self.session.kind.is_agent() {
+            return;
+        }
+        match self.session.state() {
+            SessionState::Ready => drop(self.begin_with_transcript(metadata)),
+            SessionState::WarmingUp => {
+                self.effect(Effect::KillWorker);
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+            }
+            SessionState::Uninitialized
+            | SessionState::Evaluating
+            | SessionState::Waiting(_)
+            | SessionState::Faulted => {}
+        }
+    }
+
+    /// Has a new worker begin with the transcript as it is now.
+    pub(super) fn begin_with_transcript(&mut self, metadata: Metadata) -> Seq {
+        let seq = self.record(metadata, EventBody::WarmUpStarted { reason: WarmUpReason::Merged });
+        self.effect(Effect::KillWorker);
+        self.effect(Effect::StartWorker { after: Duration::ZERO });
+        seq
     }
 
     /// A cancel of an ask needs no job that runs.

@@ -36,7 +36,7 @@ use crate::message::Compaction;
 use crate::notebook::Language;
 use crate::object::ObjectHash;
 use crate::transcribe::Transcriber;
-use crate::transcript::{Segment, joined};
+use crate::transcript::{Covered, Segment, joined, slice};
 
 /// What every such file begins with.
 const FORMAT: &str = "mainstay.session";
@@ -339,15 +339,15 @@ pub struct Placing {
 }
 
 impl Item {
-    /// It, where the transcript of the session it is taken from consists of these segments: what a summary stands for is said by
-    /// indices in that transcript, which are the numbers in the file.
+    /// It, where the transcript of the session it is taken from consists of these segments, and so many of their entries are before it:
+    /// what a summary stands for is said by indices in that transcript, which are the numbers in the file.
     #[must_use]
-    pub fn in_file(self, segments: &[Segment]) -> Self {
+    pub fn in_file(self, segments: &[Segment], before: u64) -> Self {
         let Self::Message { event: Said { at, body: EventBody::TranscriptCompacted(compaction) }, .. } = self
         else {
             return self;
         };
-        let covers = indices_of(segments, &compaction.covers);
+        let covers = indices_of(&slice(segments, 0..before), &compaction.covers);
         let body = EventBody::TranscriptCompacted(Box::new(Compaction { covers, ..*compaction }));
         Self::message(at, body)
     }
@@ -380,18 +380,12 @@ pub const fn numbered(from: u64, to: u64) -> Segment {
 
 /// The indices at which these entries stand in a transcript, as segments of a file.
 fn indices_of(transcript: &[Segment], entries: &[Segment]) -> Vec<Segment> {
-    let mut begins = 0;
-    let mut indices = Vec::new();
-    for Segment { session, from, to, .. } in transcript {
-        for entries in entries.iter().filter(|entries| entries.session == *session) {
-            let (first, last) = (entries.from.max(*from), entries.to.min(*to));
-            if first < last {
-                indices.push(numbered(begins + (first - from), begins + (last - from)));
-            }
-        }
-        begins += to.saturating_sub(*from);
-    }
-    joined(indices)
+    let mut covered = Covered::of(entries);
+    let numbers = transcript
+        .iter()
+        .flat_map(|segment| (segment.from..segment.to).map(|number| (segment.session, number)));
+    let of_these = (0..).zip(numbers).filter(|(_, (session, number))| covered.take(*session, *number));
+    joined(of_these.map(|(index, _)| numbered(index, index + 1)).collect())
 }
 
 /// The events of a session that was imported, of which the first gets this seq.

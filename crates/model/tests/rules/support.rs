@@ -853,6 +853,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             agent: None,
             queue: Vec::new(),
             messages: evals,
+            summary_is_new: evals == 3,
         },
     )
 }
