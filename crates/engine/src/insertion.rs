@@ -2,12 +2,13 @@
 //! but what rebuilds the session. What is live is built anew with them.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use mainstay_log::Log;
 use mainstay_model::transcript::{kept, slice, total};
 use mainstay_model::{
     Answered, Command, CommandId, Error, EventBody, MergePoint, Outcome, Response, Segment, Seq, Session,
-    SessionCommand, SessionId, Transcript, Version,
+    SessionCommand, SessionId, SessionState, Transcript, Version,
 };
 
 use crate::client::Client;
@@ -34,7 +35,8 @@ pub struct Inserted {
 
 impl Client {
     /// Puts entries of another session into the transcript of `session`, behind the first `at`, or at the end. An output brings its
-    /// input and a tool's result its call, and no such two are parted. A session that is live is built anew.
+    /// input and a tool's result its call, and no such two are parted. A session that is live is built anew; one that is being built is
+    /// waited for, as long as a command may wait for those it depends on.
     ///
     /// # Errors
     /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::NotOffered`] while something runs,
@@ -49,6 +51,8 @@ impl Client {
     ) -> Result<Inserted, Error> {
         self.must_drive(session).await?;
         let mut attempts = 0;
+        let patience = Duration::from_millis(self.engine().shared.limits.dependency_wait_ms);
+        let until = Instant::now() + patience;
         loop {
             attempts += 1;
             let body = match self.answered_before(&id).await? {
@@ -60,6 +64,11 @@ impl Client {
             match self.submit(session, command).await {
                 Ok(Answered { outcome, .. }) => return inserted(outcome),
                 Err(Error::VersionMismatch { .. }) if attempts < ATTEMPTS => {}
+                // An earlier merge, or whatever else came before it, has it built anew.
+                Err(Error::NotOffered { state: SessionState::WarmingUp, .. }) if Instant::now() < until => {
+                    attempts -= 1;
+                    self.settled(session, until - Instant::now()).await?;
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -145,6 +145,17 @@ async fn what_a_reset_dropped_gets_nothing_put_into_it_and_brings_none_of_its_ow
 }
 
 #[tokio::test]
+async fn a_merge_right_behind_a_merge_waits_until_the_session_is_built() {
+    let daemon = Daemon::start().await;
+    let (lab, idea) = (defines(&daemon, &["a"]).await, defines(&daemon, &["x", "y"]).await);
+    for entries in [0..2, 2..4] {
+        daemon.local.insert(lab.id, next_id(), of(&idea, entries), None).await.unwrap();
+    }
+    settle(&lab).await;
+    assert_eq!(names(&lab).await, "a x y");
+}
+
+#[tokio::test]
 async fn while_something_runs_nothing_is_put_anywhere() {
     let daemon = Daemon::with(patient()).await;
     let (lab, idea) = (defines(&daemon, &["a"]).await, defines(&daemon, &["x"]).await);
