@@ -205,6 +205,13 @@ impl Accepted {
         }
     }
 
+    /// Lets those go who wait for a command that stays accepted.
+    pub(crate) fn send_away(&mut self, key: &CommandKey, error: &Error) {
+        if let Some(Progress::Pending { replies, .. }) = self.commands.get_mut(key) {
+            replies.drain(..).for_each(|reply| reply.refuse(error.clone()));
+        }
+    }
+
     /// The answers, and copies of them for the other ids under which their commands came.
     pub(crate) fn with_aliases(&self, answers: Vec<Answer>) -> Vec<Answer> {
         let copies = |answer: Answer| {

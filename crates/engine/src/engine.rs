@@ -190,14 +190,17 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The sessions that were live when the last daemon was lost, and those at rest in which asks wait.
+    /// The sessions that were live when the last daemon was lost, and those at rest in which asks or commands wait.
     async fn unfinished(&self) -> Result<Vec<Session>, Error> {
         let live = SessionFilter { live: true, ..SessionFilter::default() };
         let asking = SessionFilter { asks: true, ..SessionFilter::default() };
+        let waiting = SessionFilter { waits: true, ..SessionFilter::default() };
         let mut unfinished = self.shared.log.sessions(live).await?;
-        let asking = self.shared.log.sessions(asking).await?;
-        unfinished
-            .extend(asking.into_iter().filter(|session| session.state() == SessionState::Uninitialized));
+        for filter in [asking, waiting] {
+            let mut found = self.shared.log.sessions(filter).await?;
+            found.retain(|session| unfinished.iter().all(|known| known.id != session.id));
+            unfinished.extend(found);
+        }
         Ok(unfinished)
     }
 

@@ -64,6 +64,11 @@ impl Lane {
         self.waiting.is_empty()
     }
 
+    /// What the commands are known by, in order.
+    pub(crate) fn keys(&self) -> Vec<CommandKey> {
+        self.waiting.iter().map(Queued::key).collect()
+    }
+
     pub(crate) fn push(&mut self, queued: Queued) {
         self.waiting.push_back(queued);
     }

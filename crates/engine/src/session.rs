@@ -318,7 +318,7 @@ struct SessionTask {
     given: LastGiven,
     /// The command of a job that was cut off, where the log has an outcome under its id already.
     answered: Option<CommandKey>,
-    /// The daemon is about to go down: commands are turned away.
+    /// The daemon is about to go down: new commands are turned away, and those that wait stay where they are.
     is_draining: bool,
     /// Who is told once nothing runs any more.
     drained: Option<oneshot::Sender<()>>,
@@ -419,8 +419,8 @@ impl SessionTask {
             }
             Request::Hear { notice } => self.notice(notice),
             Request::Drain { reply } => {
-                self.turn_away();
-                (self.is_draining, self.drained) = (true, Some(reply));
+                self.begin_draining();
+                self.drained = Some(reply);
                 self.tell_drained();
             }
             Request::ShutDown { .. } => {}
@@ -677,7 +677,7 @@ impl SessionTask {
     }
 
     fn shut_down(&mut self) {
-        self.turn_away();
+        self.begin_draining();
         self.hear_out();
         self.notice(Notice::DaemonStopping);
     }

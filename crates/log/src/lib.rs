@@ -359,6 +359,8 @@ pub struct SessionFilter {
     pub live: bool,
     /// Only those in which an ask waits for an answer.
     pub asks: bool,
+    /// Only those in which a command waits for its turn.
+    pub waits: bool,
     /// Those that were deleted too.
     pub with_deleted: bool,
     /// Only those that this principal sees.

@@ -177,7 +177,7 @@ pub enum Notice {
         /// Their paths.
         files: Vec<String>,
     },
-    /// The daemon was lost with it, and is back.
+    /// The daemon that had the session is gone, and another has taken over.
     DaemonLost,
     /// The daemon goes down in order.
     DaemonStopping,

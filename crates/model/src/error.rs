@@ -643,7 +643,9 @@ impl Error {
                 "Restore the store from a backup.".into()
             }
             Self::ObjectNotFound { .. } => "Check the hash.".into(),
-            Self::DaemonStopping => "Try again in a moment; `mainstay` starts a new daemon.".into(),
+            Self::DaemonStopping => {
+                "Try again in a moment; `mainstay` starts a new daemon. A command that waited for its turn is kept, and carried out then.".into()
+            }
             Self::DaemonNotRunning => "Start it with `mainstay -d`.".into(),
             Self::DaemonVersionMismatch { .. } => "Restart it: `mainstay stop`, then `mainstay -d`.".into(),
             Self::PortTaken { .. } => "Choose another with `--port` or `--pi-port`; 0 takes any free one.".into(),

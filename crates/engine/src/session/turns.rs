@@ -14,6 +14,10 @@ impl SessionTask {
     /// Lets the commands in the lane go as far as the state allows; refuses them where it never will. Each that goes comes
     /// back here when it is decided.
     pub(super) fn advance_lane(&mut self) {
+        // The next daemon carries out what waits.
+        if self.is_draining {
+            return;
+        }
         let first = self.lane.first().map(Queued::key);
         self.waiter.take_if(|waiter| first.as_ref().is_none_or(|first| !waiter.is_of(first)));
         let Some(next) = self.lane.first() else { return };
@@ -82,6 +86,16 @@ impl SessionTask {
     /// Answers a command that was taken out of the lane and will not be carried out.
     pub(super) fn leave(&mut self, queued: Queued, error: Error) {
         self.decide_surely(Input::Leave { identity: queued.identity(), error });
+    }
+
+    /// Stops carrying out commands, since the daemon goes down. Those that wait stay in the lane for the next one; who waits for them is told
+    /// so.
+    pub(super) fn begin_draining(&mut self) {
+        self.is_draining = true;
+        self.waiter = None;
+        for key in self.lane.keys() {
+            self.accepted.send_away(&key, &Error::DaemonStopping);
+        }
     }
 
     /// Commands that wait are told that their turn will not come.

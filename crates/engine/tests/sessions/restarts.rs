@@ -104,21 +104,27 @@ async fn shutting_down_lets_a_job_end_that_does_so_in_time() {
 }
 
 #[tokio::test]
-async fn shutting_down_answers_waiting_commands_and_their_answer_stays() {
+async fn shutting_down_keeps_the_commands_that_wait_and_the_next_daemon_carries_them_out() {
     let daemon = Daemon::with(patient()).await;
     let session = daemon.session().await;
     let running = session.begin("loop").await;
-    let waiting = || command(id("waits"), Admission::Queue, eval("pure 1"));
-    let sent = session.send(waiting());
-    session.until("commandQueued").await;
+    let waiting = |name: &str| command(id(name), Admission::Queue, eval(&format!("define {name}")));
+    let sent = [session.send(waiting("a")), session.send(waiting("b"))];
+    session.until_count("commandQueued", 2).await;
     daemon.engine.shut_down().await;
     assert_eq!(ending(running).await, EvalEnding::Interrupted);
-    let stopped = Ok(Outcome::Failed { error: Error::SessionStopped });
-    assert_eq!(sent.await.unwrap(), stopped);
+    for sent in sent {
+        assert_eq!(sent.await.unwrap(), Err(Error::DaemonStopping), "nobody is left waiting");
+    }
+    assert_eq!(session.story().await.last().unwrap(), "stopped");
     let session = session.leave();
     let daemon = daemon.crash().await;
-    assert_eq!(daemon.client(session).give(waiting()).await, stopped);
-    assert_eq!(daemon.workers.ran(), ["loop"]);
+    let session = daemon.client(session);
+    let again = session.attached.submit(session.id, waiting("b")).await.unwrap();
+    assert!(again.is_replay);
+    assert_eq!(evaluated(Ok(again.outcome)).ending, EvalEnding::Completed);
+    assert_eq!(session.eval("names").await.value.as_deref(), Some("a b"));
+    assert_eq!(daemon.workers.ran(), ["loop", "define a", "define b", "names"]);
 }
 
 #[tokio::test]

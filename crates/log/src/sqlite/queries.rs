@@ -193,6 +193,7 @@ impl<'f> Chosen<'f> {
             forked_from,
             live,
             asks,
+            waits,
             with_deleted,
             seen_by,
             limit: _,
@@ -236,6 +237,9 @@ impl<'f> Chosen<'f> {
         }
         if *asks {
             conditions.push("asks > 0".to_owned());
+        }
+        if *waits {
+            conditions.push("json_type(projection, '$.lane') IS NOT NULL".to_owned());
         }
         if let Some(Access { principal, rights: Rights::Some { see, drive } }) = seen_by {
             chosen.values.push((":owner", Box::new(principal.as_str())));

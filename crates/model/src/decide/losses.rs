@@ -83,6 +83,11 @@ impl Draft<'_> {
 
     pub(super) fn daemon_lost(&mut self) {
         match self.session.state() {
+            // The daemon stopped in order, and what waited goes on now.
+            SessionState::Uninitialized if !self.session.lane.is_empty() => {
+                self.record(of(Source::System), EventBody::WarmUpStarted { reason: WarmUpReason::Started });
+                self.effect(Effect::StartWorker { after: Duration::ZERO });
+            }
             SessionState::Uninitialized | SessionState::Faulted => {}
             SessionState::WarmingUp
             | SessionState::Ready
