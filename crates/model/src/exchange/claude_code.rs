@@ -30,7 +30,11 @@ pub(super) fn read(text: &str) -> Result<Draft, Error> {
                 // Its other lines are in it.
                 let parts = message_id(line).map_or(Some(vec![*line]), |id| messages.remove(id));
                 if let Some(parts) = parts {
-                    let message = assistant(&parts, &mut draft);
+                    let mut message = assistant(&parts, &mut draft);
+                    // The program wrote it in the model's name; no model is told.
+                    if line.is("isApiErrorMessage") {
+                        message.metadata.insert("stopReason".to_owned(), "error".into());
+                    }
                     draft.say(line.at(), message);
                 }
             }

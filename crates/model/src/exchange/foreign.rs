@@ -15,6 +15,9 @@ use crate::message::{BLOCK, Compaction, Message, Part, PartRole};
 /// How much of what was said first names a conversation, in characters.
 const NAME_CHARACTERS: usize = 60;
 
+/// The longest label that comes along.
+const LABEL_BYTES: usize = 200;
+
 /// A line, and where it stands.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -46,6 +49,8 @@ impl Line {
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     items: Vec<(Option<Timestamp>, EventBody)>,
+    /// What people call entries, by their numbers.
+    labels: BTreeMap<u64, (Option<Timestamp>, String)>,
     entries: u64,
     left_out: BTreeMap<String, u64>,
     /// What people called it.
@@ -125,6 +130,16 @@ impl Draft {
         self.items.push((at, EventBody::TranscriptCompacted(Box::new(compaction))));
     }
 
+    /// Gives an entry a label; takes it off where the label says nothing.
+    pub(super) fn label(&mut self, at: Option<Timestamp>, entry: u64, label: &str) {
+        let label: String = label.chars().filter(|character| !character.is_control()).collect();
+        match label.trim() {
+            "" => drop(self.labels.remove(&entry)),
+            label if label.len() > LABEL_BYTES => self.leave_out("long labels"),
+            label => drop(self.labels.insert(entry, (at, label.to_owned()))),
+        }
+    }
+
     /// The parts of a message's content: a text, or blocks, each as `of_block` has it.
     pub(super) fn parts(
         &mut self,
@@ -169,6 +184,10 @@ impl Draft {
             let at = at.and_then(|at| Timestamp::from_microsecond(at.as_microsecond()).ok());
             last = at.unwrap_or(if last == Timestamp::MIN { now } else { last }).min(now).max(last);
             items.push(Item::message(last, body));
+        }
+        for (entry, (at, label)) in self.labels {
+            let at = at.and_then(|at| Timestamp::from_microsecond(at.as_microsecond()).ok());
+            items.push(Item::Label { at: at.unwrap_or(last).min(now), entry, label });
         }
         let name = self.name.unwrap_or_else(|| "imported".to_owned());
         let working_directory = self.working_directory.unwrap_or_default();

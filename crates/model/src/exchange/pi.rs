@@ -34,9 +34,17 @@ pub(super) fn read(text: &str) -> Result<Draft, Error> {
         if let Some(id) = line.text("id") {
             begins.by_id.insert(id, draft.entries());
         }
-        begins.in_order.push(draft.entries());
+        let before = draft.entries();
+        begins.in_order.push(before);
         take(line, &begins, &mut draft)?;
+        if let Some(id) = line.text("id").filter(|_| draft.entries() == before) {
+            begins.of_nothing.insert(id);
+        }
     }
+    entries
+        .iter()
+        .filter(|line| line.text("type") == Some("label"))
+        .for_each(|line| label(line, &begins, &mut draft));
     Ok(draft)
 }
 
@@ -45,6 +53,8 @@ pub(super) fn read(text: &str) -> Result<Draft, Error> {
 struct Begins<'a> {
     by_id: HashMap<&'a str, u64>,
     in_order: Vec<u64>,
+    /// Those of pi's that none of ours comes of.
+    of_nothing: HashSet<&'a str>,
 }
 
 impl Begins<'_> {
@@ -98,11 +108,20 @@ fn take(line: &Line, begins: &Begins<'_>, draft: &mut Draft) -> Result<(), Error
             let kept = begins.kept(line).unwrap_or(draft.entries());
             draft.compact(line.at(), kept, summary, about.collect());
         }
-        Some("session_info") => {}
+        Some("session_info" | "label") => {}
         Some(other) => draft.leave_out(&format!("`{other}` entries")),
         None => draft.leave_out("entries without a type"),
     }
     Ok(())
+}
+
+/// Gives the first of an entry's our entries the label that people gave it, on whatever branch they did.
+fn label(line: &Line, begins: &Begins<'_>, draft: &mut Draft) {
+    let target = line.text("targetId").filter(|target| !begins.of_nothing.contains(target));
+    match target.and_then(|target| begins.by_id.get(target)) {
+        Some(entry) => draft.label(line.at(), *entry, line.text("label").unwrap_or_default()),
+        None => draft.leave_out("labels of what did not come along"),
+    }
 }
 
 /// A message of pi's as its session files and its events have it; without parts where it is of a kind that is not known.

@@ -177,6 +177,8 @@ fn assistants_block((placed, text): Shown<'_>) -> Option<Value> {
     let metadata = &placed.entry.metadata;
     let of = |name: &str| metadata.get(name).cloned().unwrap_or_default();
     let block = match placed.entry.role {
+        // Thoughts that a provider hid: only it can read them, in its own format.
+        Role::Thinking if metadata.contains_key(BLOCK) => return None,
         Role::Thinking => {
             let mut block = json!({ "type": "thinking", "thinking": text });
             if let Some(signature) = metadata.get("signature") {

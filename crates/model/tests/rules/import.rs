@@ -169,6 +169,61 @@ fn outline(text: &str) -> (String, Vec<String>, Vec<u64>) {
 }
 
 #[test]
+fn labels_of_pi_come_along() {
+    let entry = |id: &str, parent: &str, rest: &str| {
+        format!("{{\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"2025-01-01T00:00:00Z\",{rest}}}\n")
+    };
+    let text = [
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2025-01-01T00:00:00Z\",\"cwd\":\"/work\"}\n".to_owned(),
+        entry("a", "null", r#""type":"message","message":{"role":"user","content":"A question"}"#),
+        entry(
+            "b",
+            "\"a\"",
+            r#""type":"message","message":{"role":"assistant","content":[{"type":"text","text":"So."}]}"#,
+        ),
+        entry("c", "\"b\"", r#""type":"label","targetId":"a","label":"begin\nning""#),
+        entry("d", "\"c\"", r#""type":"label","targetId":"b","label":"taken off""#),
+        entry("e", "\"d\"", r#""type":"label","targetId":"b""#),
+        entry("f", "\"e\"", r#""type":"label","targetId":"c","label":"of a label""#),
+        entry("g", "\"f\"", r#""type":"message","message":{"role":"user","content":"More"}"#),
+    ]
+    .concat();
+    let file = imported(&text);
+    let labels = file.imported.items.iter().filter_map(|item| match item {
+        Item::Label { entry, label, .. } => Some((*entry, label.as_str())),
+        _ => None,
+    });
+    assert_eq!(labels.collect::<Vec<_>>(), [(0, "beginning")]);
+    assert_eq!(file.left_out.get("labels of what did not come along"), Some(&1));
+    let written = Format::Jsonl.write(&file.imported.header, &file.imported.items).unwrap();
+    assert_eq!(read(&written).unwrap().items, file.imported.items);
+}
+
+#[test]
+fn no_model_is_told_of_hidden_thoughts_or_errors_of_the_program() {
+    let line = |uuid: &str, parent: &str, rest: &str| {
+        format!("{{\"sessionId\":\"s\",\"uuid\":\"{uuid}\",\"parentUuid\":{parent},{rest}}}\n")
+    };
+    let text = [
+        line("a", "null", r#""type":"user","message":{"role":"user","content":"A question"}"#),
+        line("b", "\"a\"", r#""type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"redacted_thinking","data":"SECRET"},{"type":"text","text":"So."}]}"#),
+        line("c", "\"b\"", r#""type":"assistant","isApiErrorMessage":true,"message":{"id":"m2","model":"<synthetic>","role":"assistant","stop_reason":"stop_sequence","content":[{"type":"text","text":"API Error: 529"}]}"#),
+    ]
+    .concat();
+    let entries = entries(&imported(&text));
+    let shown: Vec<_> = entries.iter().map(|placed| (placed, placed.entry.content.beginning())).collect();
+    let groups = shown.chunk_by(|(one, _), (next, _)| one.first == next.first);
+    let said: Vec<_> =
+        groups.flat_map(|group| mainstay_model::exchange::pi_said::said(group, None)).collect();
+    assert!(
+        said.iter().all(|said| !serde_json::to_string(&said.fields).unwrap().contains("SECRET")),
+        "{said:?}"
+    );
+    let stopped: Vec<_> = said.iter().map(|said| said.fields["message"]["stopReason"].clone()).collect();
+    assert_eq!(stopped, [serde_json::json!(null), "stop".into(), "error".into()]);
+}
+
+#[test]
 fn files_of_older_versions_are_read() {
     let (name, told, shown) = outline(concat!(
         r#"{"type":"summary","summary":"Of another conversation","leafUuid":"elsewhere"}"#,
@@ -232,8 +287,8 @@ proptest! {
         if let Ok(file) = read_session_file(&text, now()) {
             let written = Format::Jsonl.write(&file.imported.header, &file.imported.items).unwrap();
             prop_assert_eq!(read(&written).map(|read| read.items), Ok(file.imported.items.clone()));
-            let is_message = |item: &Item| matches!(item, Item::Message { .. });
-            prop_assert!(file.imported.items.iter().all(is_message));
+            let is_said = |item: &Item| matches!(item, Item::Message { .. } | Item::Label { .. });
+            prop_assert!(file.imported.items.iter().all(is_said));
         }
     }
 }
