@@ -215,6 +215,12 @@ impl Entry {
         }
     }
 
+    /// Whether it is what a line of a shell gave that a person ran beside an agent, and nothing that was said to it.
+    pub fn is_shell_run(&self) -> bool {
+        self.role == Role::User
+            && self.metadata.get("subtype").is_some_and(|subtype| subtype == "bashExecution")
+    }
+
     /// The segments of transcripts that it stands for, where it is a summary.
     pub fn covers(&self) -> Vec<Segment> {
         let covers = (self.role == Role::Summary).then(|| self.metadata.get(COVERS)).flatten();

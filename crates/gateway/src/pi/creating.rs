@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use mainstay_engine::{Beginning, Begun, Client, Creation, ImportSession};
 use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
-    Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, Role, SessionKind,
+    Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, SessionKind,
     Timestamp,
 };
 use serde_json::json;
@@ -17,6 +17,7 @@ use super::carrying_out::{Call, Ended, Failed, HandedOver, Result};
 use super::command::PiCommand;
 use super::frames::session_frame;
 use super::info::{info, name_of};
+use super::reading::is_typed;
 use crate::rpc::server::Daemon;
 
 /// Bytes of a session file that is loaded.
@@ -46,7 +47,7 @@ impl Call<'_> {
         };
         let index = entry.parse::<u64>().ok().and_then(|number| number.checked_sub(1)).ok_or_else(unknown)?;
         let found = self.client.whole_entries(session, index, 1).await?;
-        let said = found.first().filter(|placed| placed.entry.role == Role::User).ok_or_else(unknown)?;
+        let said = found.first().filter(|placed| is_typed(placed)).ok_or_else(unknown)?;
         let text = said.entry.content.beginning().to_owned();
         let fork = ForkSession { from: session, entries: Some(index), name: None, before_reset: false };
         let coming = self.begin(Beginning::Fork(fork)).await?;

@@ -152,7 +152,7 @@ impl Call<'_> {
     /// What people said, which a fork may begin before: each by its number.
     async fn fork_messages(&self, session: &Session) -> std::result::Result<Vec<Value>, Error> {
         let entries = self.shown(session).await?;
-        let said = entries.iter().filter(|(_, placed)| placed.entry.role == Role::User);
+        let said = entries.iter().filter(|(_, placed)| is_typed(placed));
         Ok(said
             .map(|(index, placed)| {
                 json!({ "entryId": (index + 1).to_string(), "text": placed.entry.content.beginning() })
@@ -174,7 +174,7 @@ impl Call<'_> {
                 "entryId": indices.get(nth).copied().map(named),
                 "parentId": parent.copied().map(named),
                 "entryType": if placed.entry.role == Role::Summary { "compaction" } else { "message" },
-                "role": role_name(placed.entry.role),
+                "role": if placed.entry.is_shell_run() { Some("bashExecution") } else { role_name(placed.entry.role) },
                 "text": text,
                 "timestamp": placed.at,
             });
@@ -317,6 +317,7 @@ fn statistics(name: String, session: &Session, entries: &[Placed]) -> Value {
         messages.insert((placed.session, placed.first, placed.entry.role == Role::User));
     }
     let count = |role: Role| roles.get(&role).copied().unwrap_or_default();
+    let typed = entries.iter().filter(|placed| is_typed(placed)).count();
     let models: std::collections::BTreeSet<_> = entries
         .iter()
         .filter(|placed| matches!(placed.entry.role, Role::Assistant | Role::Thinking | Role::ToolCall))
@@ -336,6 +337,11 @@ fn statistics(name: String, session: &Session, entries: &[Placed]) -> Value {
         },
         "cost": 0,
     })
+}
+
+/// Whether a person said it to the agent: what a line of a shell gave, or an extension says, is told to the agent too.
+pub(super) fn is_typed(placed: &Placed) -> bool {
+    placed.entry.role == Role::User && !placed.entry.metadata.contains_key("subtype")
 }
 
 fn role_name(role: Role) -> Option<&'static str> {

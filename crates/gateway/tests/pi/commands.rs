@@ -302,6 +302,21 @@ async fn a_new_session_begins_anew_for_all_who_read_it() {
         json!([{ "entryId": "5", "text": "three" }]),
         "its place in the transcript"
     );
+
+    // What a line of a shell gave is told to the agent, and nothing that a person said.
+    client.send(json!({ "id": "b1", "type": "bash", "sessionId": "main", "command": "ls" })).await;
+    script.work().await;
+    let ran = Part::text(PartRole::User, "$ ls\na").with("subtype", "bashExecution").with("command", "ls");
+    script.message(vec![ran]).await;
+    script.done().await;
+    client.until_answer("b1").await;
+    assert_eq!(stats(&mut client, "t3").await, [1, 1, 3]);
+    let said = client.ask(json!({ "id": "s5", "type": "get_fork_messages", "sessionId": "main" })).await;
+    assert_eq!(said["data"]["messages"].as_array().unwrap().len(), 1);
+    let tree = client.ask(json!({ "id": "s6", "type": "get_tree", "sessionId": "main" })).await;
+    assert_eq!(tree["data"]["nodes"].as_array().unwrap().last().unwrap()["role"], "bashExecution");
+    let fork = json!({ "id": "f1", "type": "fork", "sessionId": "main", "entryId": "7" });
+    assert_eq!(client.ask(fork).await["success"], false);
 }
 
 #[tokio::test]

@@ -224,7 +224,8 @@ fn said_by(told: &mut String, number: u64, entry: &Entry, tone: Tone, paint: Pai
         | Role::ToolResult => String::new(),
     };
     let failed = if entry.metadata.get(IS_ERROR) == Some(&true.into()) { ", failed" } else { "" };
-    let who = format!("{number:>4} {}{tool}{covered}{failed}", role_words(entry.role));
+    let role = if entry.is_shell_run() { "shell" } else { role_words(entry.role) };
+    let who = format!("{number:>4} {role}{tool}{covered}{failed}");
     told.push_str(&format!("{}\n", paint.tone(tone, &who)));
     "       ".to_owned()
 }

@@ -46,11 +46,11 @@ impl Conversation {
         let shown = entry.shown(text);
         match entry.role {
             Role::System | Role::User | Role::Assistant | Role::Summary | Role::Input | Role::Output => {
-                self.heading(told, heading(entry.role));
+                self.heading(told, heading(entry));
                 write!(told, "\n{}\n", shown.trim_end()).ok();
             }
             Role::Thinking => {
-                self.heading(told, heading(entry.role));
+                self.heading(told, heading(entry));
                 told.push('\n');
                 let thoughts = shown.trim_end();
                 let thoughts = if thoughts.is_empty() { "(not shown)" } else { thoughts };
@@ -59,7 +59,7 @@ impl Conversation {
                 });
             }
             Role::ToolCall => {
-                self.heading(told, heading(entry.role));
+                self.heading(told, heading(entry));
                 let tool = entry.tool().unwrap_or("a tool");
                 if let Some(call) = entry.bond().call {
                     self.tools.insert(call.to_owned(), tool.to_owned());
@@ -89,8 +89,9 @@ impl Conversation {
 }
 
 /// Under which what an entry says stands.
-const fn heading(role: Role) -> &'static str {
-    match role {
+fn heading(entry: &Entry) -> &'static str {
+    match entry.role {
+        Role::User if entry.is_shell_run() => "Shell",
         Role::System => "System",
         Role::User => "User",
         Role::Assistant | Role::Thinking | Role::ToolCall => "Assistant",
