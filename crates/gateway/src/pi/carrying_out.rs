@@ -235,8 +235,7 @@ impl Call<'_> {
         // What was answered is no longer asked.
         if let Some(CommandStatus::Ended(stored)) = self.before().await {
             let StoredOutcome { outcome, version, .. } = *stored;
-            let again = ended_of(Answered { outcome, version, is_replay: true }, None);
-            return Ok(HandedOver::at_once(again.map(|ended| Ended { version: None, ..ended })));
+            return Ok(HandedOver::at_once(ended_of(Answered { outcome, version, is_replay: true }, None)));
         }
         let pending = self.client.status(session).await?.session;
         let pending = pending.ask(ask).ok_or_else(not_pending)?;
@@ -255,11 +254,7 @@ impl Call<'_> {
             None => SessionCommand::Decline { ask },
         };
         let begun = self.client.begin(session, self.engines(body)).await?;
-        let ended = async move {
-            let ended = ended_of(begun.ended().await?, None)?;
-            // An answer is no change of its session's version.
-            Ok(Ended { version: None, ..ended })
-        };
+        let ended = async move { ended_of(begun.ended().await?, None) };
         Ok(HandedOver::of(ended.boxed()))
     }
 
