@@ -327,7 +327,7 @@ fn statistics(name: String, session: &Session, entries: &[Placed]) -> Value {
     let total = input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write);
     json!({
         "sessionId": name,
-        "userMessages": count(Role::User),
+        "userMessages": typed,
         "assistantMessages": models.len(),
         "toolCalls": count(Role::ToolCall),
         "toolResults": count(Role::ToolResult),
