@@ -1,4 +1,5 @@
-//! One breaker for each kind of runner: where starts fail again and again, none is made for a while.
+//! One breaker for each kind of runner: where starts fail again and again, none is made for a while. And one for each provider of models:
+//! where agents' turns fail with it again and again, whichever sessions they are of, none begins with it for a while.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -16,6 +17,7 @@ use crate::sync::{Mutex, MutexGuard};
 pub(crate) struct Breakers {
     limits: Limits,
     breakers: Mutex<BTreeMap<SessionKind, Breaker>>,
+    providers: Mutex<BTreeMap<String, Breaker>>,
     /// Said whenever one may let through what it did not before.
     changed: watch::Sender<()>,
 }
@@ -23,7 +25,12 @@ pub(crate) struct Breakers {
 impl Breakers {
     /// All closed.
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, breakers: Mutex::default(), changed: watch::channel(()).0 }
+        Self {
+            limits,
+            breakers: Mutex::default(),
+            providers: Mutex::default(),
+            changed: watch::channel(()).0,
+        }
     }
 
     /// Waits until a runner of this kind may be started.
@@ -48,9 +55,44 @@ impl Breakers {
         let checked = self.lock().get(kind).map_or(Ok(()), |breaker| breaker.check(now(), &self.limits));
         checked.map_err(|Refusal { reason, retry_after_ms }| Error::RunnerUnavailable {
             kind: kind.clone(),
+            provider: None,
             reason,
             retry_after_ms,
         })
+    }
+
+    /// Refuses turns of agents of this kind while none begins with the provider. Once it may be tried again, all may try.
+    pub(crate) fn check_provider(&self, kind: &SessionKind, provider: &str) -> Result<(), Error> {
+        let providers = self.providers();
+        let checked = providers.get(provider).map_or(Ok(()), |breaker| breaker.check(now(), &self.limits));
+        checked.map_err(|Refusal { reason, retry_after_ms }| Error::RunnerUnavailable {
+            kind: kind.clone(),
+            provider: Some(provider.to_owned()),
+            reason,
+            retry_after_ms,
+        })
+    }
+
+    /// Notes how a turn with a provider ended: well, or with this error.
+    pub(crate) fn turn_ended(&self, provider: &str, ended: Result<(), String>) {
+        let mut providers = self.providers();
+        let breaker = providers.entry(provider.to_owned()).or_default();
+        match ended {
+            Ok(()) => breaker.succeeded(),
+            Err(reason) => breaker.failed(now(), reason, &self.limits),
+        }
+    }
+
+    /// Those of the providers that were used, as people see them.
+    pub(crate) fn list_providers(&self) -> BTreeMap<String, BreakerStatus> {
+        let status = |(provider, breaker): (&String, &Breaker)| {
+            (provider.clone(), breaker.status(now(), &self.limits))
+        };
+        self.providers().iter().map(status).collect()
+    }
+
+    fn providers(&self) -> MutexGuard<'_, BTreeMap<String, Breaker>> {
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Those of the kinds that were started, as people see them.

@@ -184,7 +184,18 @@ impl Client {
     /// Whether runners of the kinds that were used are started; why not only for who may do everything, since it tells of
     /// others' sessions.
     pub fn breakers(&self) -> BTreeMap<SessionKind, BreakerStatus> {
-        let mut breakers = self.engine.breakers();
+        self.without_own_reasons(self.engine.breakers())
+    }
+
+    /// Whether turns begin with the providers of models that agents used.
+    pub fn provider_breakers(&self) -> BTreeMap<String, BreakerStatus> {
+        self.without_own_reasons(self.engine.provider_breakers())
+    }
+
+    fn without_own_reasons<K: Ord>(
+        &self,
+        mut breakers: BTreeMap<K, BreakerStatus>,
+    ) -> BTreeMap<K, BreakerStatus> {
         if self.access.rights != Rights::All {
             breakers.values_mut().for_each(|breaker| breaker.reason = None);
         }
@@ -193,9 +204,11 @@ impl Client {
 
     fn without_reasons(&self, error: Error) -> Error {
         match error {
-            Error::RunnerUnavailable { kind, retry_after_ms, .. } if self.access.rights != Rights::All => {
+            Error::RunnerUnavailable { kind, provider, retry_after_ms, .. }
+                if self.access.rights != Rights::All =>
+            {
                 let reason = "the user of the daemon can see why".to_owned();
-                Error::RunnerUnavailable { kind, reason, retry_after_ms }
+                Error::RunnerUnavailable { kind, provider, reason, retry_after_ms }
             }
             error => error,
         }

@@ -230,6 +230,11 @@ impl Engine {
         self.shared.breakers.list()
     }
 
+    /// Whether turns begin with the providers of models that agents used.
+    pub fn provider_breakers(&self) -> BTreeMap<String, BreakerStatus> {
+        self.shared.breakers.list_providers()
+    }
+
     /// How many creations of sessions wait or are carried out.
     pub fn creations_under_way(&self) -> usize {
         self.shared.server_lane.len()

@@ -145,11 +145,15 @@ pub enum Error {
         /// What it may not do, as in `drive this session`.
         what: String,
     },
-    /// Runners of this kind failed to start too often in a row; none is started for a while.
-    #[error("runners of kind `{kind}` do not start: {reason}")]
+    /// Runners of this kind failed to start too often in a row, and none is started for a while; or agents' turns failed with this provider,
+    /// and no other begins with it for a while.
+    #[error("{}: {reason}", unavailable(kind, provider.as_deref()))]
     RunnerUnavailable {
         /// The kind.
         kind: SessionKind,
+        /// The provider of models; none where runners do not start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider: Option<String>,
         /// How the last one failed.
         reason: String,
         /// When the next one is tried, in milliseconds.
@@ -408,6 +412,13 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+}
+
+fn unavailable(kind: &SessionKind, provider: Option<&str>) -> String {
+    match provider {
+        Some(provider) => format!("turns with the provider `{provider}` fail"),
+        None => format!("runners of kind `{kind}` do not start"),
+    }
 }
 
 fn colon(reason: Option<&str>) -> String {

@@ -9,7 +9,7 @@ use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::decide::Identity;
 use mainstay_model::{
     Admission, Command, CommandFingerprint, CommandId, Deadline, Error, Input, Outcome, Principal,
-    QueuedCommand, RateScope, SessionCommand, SessionState, Version,
+    QueuedCommand, RateScope, SessionCommand, SessionState, Version, Work,
 };
 use uuid::Uuid;
 
@@ -125,6 +125,11 @@ impl SessionTask {
         command.validate(&self.shared.limits)?;
         if starts(&command.body) {
             self.shared.must_serve(&self.session.kind)?;
+        }
+        if let SessionCommand::Work(Work::Turn { .. }) = &command.body
+            && let Some(provider) = self.provider()
+        {
+            self.shared.breakers.check_provider(&self.session.kind, provider)?;
         }
         let place = self.place(command)?;
         let counts = counts(&command.body) || command.is_serial();

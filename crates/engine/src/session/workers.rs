@@ -7,7 +7,10 @@ use std::time::Duration;
 use mainstay_model::affordance::{Availability, availability};
 use mainstay_model::outcome::PutOut;
 use mainstay_model::reload::Whole;
-use mainstay_model::{Action, AgentNotice, Delta, Error, JobId, Notice, RunnerNotice, WorkerExit};
+use mainstay_model::{
+    Action, AgentNotice, Delta, Error, JobId, JobKind, Notice, RunnerNotice, RunningJob, WorkEnding,
+    WorkerExit,
+};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -226,7 +229,8 @@ impl SessionTask {
                 self.stream.forget();
                 self.agent_notice(notice);
             }
-            AgentNotice::Ended { .. } => {
+            AgentNotice::Ended { job, ref ending } => {
+                self.note_turn(job, ending);
                 self.traces.worker_is_done();
                 self.agent_notice(notice);
             }
@@ -234,6 +238,26 @@ impl SessionTask {
             | AgentNotice::Queue(_)
             | AgentNotice::State(_)
             | AgentNotice::Noted(_) => self.agent_notice(notice),
+        }
+    }
+
+    /// The provider of the model that the session's agent uses.
+    pub(super) fn provider(&self) -> Option<&str> {
+        Some(self.session.agent.as_ref()?.model.as_ref()?.provider.as_str())
+    }
+
+    /// Notes for the provider's breaker how a turn ended. One that was aborted says nothing of the provider.
+    fn note_turn(&self, job: JobId, ending: &WorkEnding) {
+        let is_turn = |running: &RunningJob| running.job == job && running.kind == JobKind::Turn;
+        let ended = match ending {
+            WorkEnding::Done { .. } => Ok(()),
+            WorkEnding::Failed { message, .. } => Err(message.clone()),
+            WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => return,
+        };
+        if let Some(provider) = self.provider()
+            && self.session.running().is_some_and(is_turn)
+        {
+            self.shared.breakers.turn_ended(provider, ended);
         }
     }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use mainstay_engine::Live;
 use mainstay_engine::query::KernelQuery;
+use mainstay_model::agent::{AgentState, Model};
+use mainstay_model::breaker::BreakerState;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Action, Admission, AgentNotice, AskId, Error, ForkSession, Hears, Outcome, Part, PartRole, Prompt,
-    Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind, SessionState, Setting,
+    Action, Admission, AgentNotice, AskId, Error, ForkSession, Hears, Limits, Outcome, Part, PartRole,
+    Prompt, Question, QueuedPrompt, Response, Role, SessionCommand, SessionKind, SessionState, Setting,
     ThinkingLevel, Work, WorkEnding, WorkOutcome, WorkerExit, YieldReason,
 };
 use serde_json::{Value, json};
@@ -411,4 +413,45 @@ async fn a_second_summary_stands_for_what_the_first_one_kept() {
     // The second kept what was said last before it, and what it was said to.
     let kept = ["summary: Second.", "assistant: well", "user: go on", "assistant: well"];
     assert_eq!(shown(&mut script).await, kept);
+}
+
+#[tokio::test]
+async fn turns_that_fail_with_a_provider_keep_others_from_it_for_a_while() {
+    let limits = Limits { breaker_failures: 2, breaker_open_ms: 600_000, ..quick() };
+    let (daemon, mut script) = Daemon::with_agents(limits).await;
+    let talk = daemon.agent_session().await;
+    let uses = |provider: &str| {
+        let (provider, id) = (provider.to_owned(), "m".to_owned());
+        let model = Model { provider, id, name: None, context_window: None, about: Value::Null };
+        AgentNotice::State(AgentState { model: Some(model), ..AgentState::default() })
+    };
+    let mut fail = async |text: &str, provider: &str, ending: WorkEnding| {
+        let running = say(&talk, text);
+        script.work().await;
+        script.tell(uses(provider)).await;
+        script.end(ending.clone()).await;
+        assert_eq!(self::ending(running).await, ending);
+    };
+    fail("one", "local", WorkEnding::failed("500 no")).await;
+    fail("two", "local", done()).await;
+    fail("three", "local", WorkEnding::failed("500 no")).await;
+    fail("four", "local", WorkEnding::Cancelled { by: CancelEnding::Yielded }).await;
+    fail("five", "other", WorkEnding::failed("401")).await;
+    let state = |provider: &str| daemon.engine.provider_breakers()[provider].clone();
+    assert_eq!((state("local").failures, state("other").failures), (1, 1));
+    fail("six", "local", WorkEnding::failed("529 overloaded")).await;
+    assert_eq!(state("local").state, BreakerState::Open);
+    let refused = say(&talk, "seven").await.unwrap().unwrap_err();
+    assert!(
+        matches!(&refused, Error::RunnerUnavailable { provider: Some(provider), reason, .. } if provider == "local" && reason == "529 overloaded"),
+        "{refused:?}"
+    );
+    // What is no turn is done all the same: a model of another provider is chosen, and its turns begin.
+    let set = Setting::Model { provider: "third".to_owned(), id: "m".to_owned() };
+    let running = talk.send(command(next_id(), Admission::Queue, SessionCommand::Work(Work::Setting(set))));
+    script.work().await;
+    script.tell(uses("third")).await;
+    script.done().await;
+    ending(running).await;
+    turn(&talk, &mut script, "eight", "here").await;
 }

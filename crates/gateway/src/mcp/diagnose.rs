@@ -206,7 +206,8 @@ fn unstartable(call: &Call<'_>, kind: &SessionKind) -> Option<Problem> {
         BreakerState::Open | BreakerState::HalfOpen => {
             let reason = breaker.reason.unwrap_or_else(|| "its start fails".to_owned());
             let retry_after_ms = breaker.retry_after_ms.unwrap_or_default();
-            let refused = Error::RunnerUnavailable { kind: kind.clone(), reason, retry_after_ms };
+            let refused =
+                Error::RunnerUnavailable { kind: kind.clone(), provider: None, reason, retry_after_ms };
             let next_step = next_step_in(&refused, Names::of_kind(kind));
             Some(Problem { what: beginning(&refused.to_string(), TEXT_BYTES), next_step })
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mainstay_engine::Client;
 use mainstay_engine::runner::{AgentQuestion, Conversation};
-use mainstay_model::breaker::BreakerState;
+use mainstay_model::breaker::{BreakerState, BreakerStatus};
 use mainstay_model::{
     Admission, Command, Error, Placed, Role, Session, SessionCommand, SessionId, SessionState, Timestamp,
     TokenUsage,
@@ -271,23 +271,22 @@ impl Call<'_> {
     }
 
     fn breakers(&self) -> Vec<Value> {
-        let breakers = self.client.breakers();
-        breakers
-            .iter()
-            .filter(|(kind, _)| kind.is_agent())
-            .map(|(kind, status)| json!({ "provider": kind, "state": status }))
-            .collect()
+        let breakers = self.client.provider_breakers();
+        breakers.iter().map(|(provider, status)| json!({ "provider": provider, "state": status })).collect()
     }
 
     fn health(&self) -> Value {
-        let open = self
-            .client
-            .breakers()
-            .iter()
-            .any(|(kind, status)| kind.is_agent() && status.state == BreakerState::Open);
-        let issues: &[&str] = if open { &["agents do not start; see `mainstay status`"] } else { &[] };
+        let is_open = |status: &BreakerStatus| status.state == BreakerState::Open;
+        let kinds = self.client.breakers();
+        let do_not_start = kinds.iter().any(|(kind, status)| kind.is_agent() && is_open(status));
+        let start = do_not_start.then(|| "agents do not start; see `mainstay status`".to_owned());
+        let providers = self.client.provider_breakers();
+        let failing = providers.iter().filter(|(_, status)| is_open(status));
+        let fail = failing.map(|(provider, _)| format!("turns with the provider {provider} fail"));
+        let issues: Vec<String> = start.into_iter().chain(fail).collect();
+        let is_healthy = issues.is_empty();
         json!({
-            "healthy": !open, "issues": issues, "hasOpenCircuit": open, "hasOpenBashCircuit": false,
+            "healthy": is_healthy, "issues": issues, "hasOpenCircuit": !is_healthy, "hasOpenBashCircuit": false,
         })
     }
 }

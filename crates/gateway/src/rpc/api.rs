@@ -1053,6 +1053,9 @@ pub struct DaemonStatus {
     pub clients: Vec<ClientInfo>,
     /// Whether runners of the kinds that were used are started.
     pub breakers: BTreeMap<SessionKind, BreakerStatus>,
+    /// Whether turns begin with the providers of models that agents used.
+    #[serde(default)]
+    pub providers: BTreeMap<String, BreakerStatus>,
     /// The sessions that are not at rest.
     pub live: Vec<SessionView>,
     /// How many sessions are stored.

@@ -359,6 +359,7 @@ impl Call<'_> {
             subscribers: engine.subscribers(),
             clients: client.clients(),
             breakers: client.breakers(),
+            providers: client.provider_breakers(),
             live: views,
             stored: client.count_sessions(SessionFilter::default()).await?,
         })

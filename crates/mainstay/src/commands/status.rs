@@ -79,7 +79,11 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
         text.push_str(&paint.tone(Tone::Warning, &asks));
     }
     for (kind, breaker) in &status.breakers {
-        text.push_str(&breaker_text(kind, breaker, paint).unwrap_or_default());
+        text.push_str(&breaker_text(&format!("{kind} is not started"), breaker, paint).unwrap_or_default());
+    }
+    for (provider, breaker) in &status.providers {
+        let waits = format!("no turn begins with the provider {}", printable(provider));
+        text.push_str(&breaker_text(&waits, breaker, paint).unwrap_or_default());
     }
     let (clients, subscribers) = (status.clients.len(), status.subscribers);
     text.push_str(&format!(
@@ -114,8 +118,8 @@ pub(crate) fn status_text(status: &DaemonStatus, paint: Paint, now: Timestamp) -
     text
 }
 
-/// Why runners of a kind are not started now; none where they are.
-fn breaker_text(kind: &SessionKind, breaker: &BreakerStatus, paint: Paint) -> Option<String> {
+/// Why what a breaker guards is not done now; none where it is.
+fn breaker_text(what: &str, breaker: &BreakerStatus, paint: Paint) -> Option<String> {
     let BreakerStatus { state, failures, reason, retry_after_ms } = breaker;
     let next = match (state, retry_after_ms) {
         (BreakerState::Closed, _) => return None,
@@ -123,8 +127,7 @@ fn breaker_text(kind: &SessionKind, breaker: &BreakerStatus, paint: Paint) -> Op
         (BreakerState::Open | BreakerState::HalfOpen, _) => "one is tried now".to_owned(),
     };
     let reason = reason.as_deref().unwrap_or_default();
-    let text =
-        format!("  {kind} is not started after {failures} failures; {next}\n    {}\n", printable(reason));
+    let text = format!("  {what} after {failures} failures; {next}\n    {}\n", printable(reason));
     Some(paint.tone(Tone::Error, &text))
 }
 

@@ -646,7 +646,14 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::NotPermitted { principal: Principal::local(), what: text("drive this session") },
         Error::RunnerUnavailable {
             kind: SessionKind::fsharp(),
+            provider: None,
             reason: text("there is no .NET SDK"),
+            retry_after_ms: 30_000,
+        },
+        Error::RunnerUnavailable {
+            kind: SessionKind::pi(),
+            provider: Some(text("anthropic")),
+            reason: text("529 overloaded"),
             retry_after_ms: 30_000,
         },
         Error::CommandNotFound { command: command_id(1) },
