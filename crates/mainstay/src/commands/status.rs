@@ -7,7 +7,7 @@ use mainstay_engine::ClientInfo;
 use mainstay_gateway::rpc::api::{DaemonStatus, GetStatus};
 use mainstay_gateway::view::SessionView;
 use mainstay_model::breaker::{BreakerState, BreakerStatus};
-use mainstay_model::{Error, Limits, SessionId, SessionKind, Timestamp};
+use mainstay_model::{Error, Limits, SessionId, Timestamp};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
@@ -160,19 +160,19 @@ mod tests {
 
     #[test]
     fn a_breaker_that_is_open_says_why_and_until_when() {
-        let kind = SessionKind::fsharp();
+        let what = "fsharp is not started";
         let open = BreakerStatus {
             state: BreakerState::Open,
             failures: 5,
             reason: Some("there is no SDK".to_owned()),
             retry_after_ms: Some(11_200),
         };
-        insta::assert_snapshot!(breaker_text(&kind, &open, Paint::plain()).unwrap(), @"
+        insta::assert_snapshot!(breaker_text(what, &open, Paint::plain()).unwrap(), @"
         fsharp is not started after 5 failures; the next is tried in 12 s
           there is no SDK
         ");
         let closed = BreakerStatus { state: BreakerState::Closed, retry_after_ms: None, ..open };
-        assert_eq!(breaker_text(&kind, &closed, Paint::plain()), None);
+        assert_eq!(breaker_text(what, &closed, Paint::plain()), None);
     }
 
     #[test]
