@@ -42,6 +42,10 @@ pub struct Shared {
     /// The commands that are not handed over yet.
     held: Mutex<HashMap<CommandName, watch::Sender<()>>>,
     told: broadcast::Sender<Arc<Told>>,
+    /// How many frames were told so far.
+    count: Mutex<u64>,
+    /// The commands of all connections that were handed over and have no answer yet.
+    under_way: Mutex<HashMap<CommandName, Arc<UnderWay>>>,
     connections: AtomicUsize,
     commands: AtomicU64,
     pub(super) directory: Directory,
@@ -54,6 +58,8 @@ struct Told {
     principal: Principal,
     from: u64,
     frame: String,
+    /// The how manieth it is.
+    nth: u64,
 }
 
 impl Default for Shared {
@@ -62,6 +68,8 @@ impl Default for Shared {
             seen: Mutex::default(),
             held: Mutex::default(),
             told: broadcast::channel(TOLD).0,
+            count: Mutex::default(),
+            under_way: Mutex::default(),
             connections: AtomicUsize::new(0),
             commands: AtomicU64::new(0),
             directory: Directory::default(),
@@ -96,6 +104,29 @@ impl Shared {
             self.rates.connection_refused();
         }
         entered.ok().map(|_| Place(Arc::clone(self)))
+    }
+
+    /// Tells all other connections of a principal.
+    fn tell_others(&self, principal: &Principal, from: u64, frame: String) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        // There may be no others.
+        self.told.send(Arc::new(Told { principal: principal.clone(), from, frame, nth: *count })).ok();
+    }
+
+    /// What all are told from now on, and how much was told before.
+    fn listen(&self) -> (broadcast::Receiver<Arc<Told>>, u64) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.told.subscribe(), *count)
+    }
+
+    /// How many frames were told so far.
+    fn count(&self) -> u64 {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn under_way(&self) -> std::sync::MutexGuard<'_, HashMap<CommandName, Arc<UnderWay>>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The end of the hold of a command that is not handed over yet; none where it is not held.
@@ -184,9 +215,11 @@ pub(super) async fn serve(
 ) -> End {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let (mut told, mut changes) = (daemon.pi.told.subscribe(), daemon.pi.directory.listen());
+    let ((mut told, passed_on), mut changes) = (daemon.pi.listen(), daemon.pi.directory.listen());
     Directory::follow(&daemon);
-    let connection = Arc::new(Connection { daemon, peer, outbox, number, under_way: Mutex::default() });
+    let passed_on = watch::channel(passed_on).0;
+    let connection =
+        Arc::new(Connection { daemon, peer, outbox, number, passed_on, under_way: Mutex::default() });
     connection.send(&frames::server_ready(connection.daemon.version)).await;
     let recovery = recovery::told(&connection.daemon, &connection.peer.client).await;
     let recovery = recovery::redacted(recovery);
@@ -199,6 +232,7 @@ pub(super) async fn serve(
             frame = incoming.next() => match frame {
                 Some(frame) => tasks.take(&connection, frame).await,
                 None => {
+                    connection.passed_on.send_replace(u64::MAX);
                     while connection.peer.reads_on && tasks.under_way.join_next().await.is_some() {}
                     return End::Gone;
                 }
@@ -220,6 +254,7 @@ pub(super) async fn serve(
                 connection.send(&frames::server_shutdown(limit)).await;
             }
             () = stopped.cancelled() => {
+                connection.passed_on.send_replace(u64::MAX);
                 // What was under way has its outcome by now.
                 while tasks.under_way.join_next().await.is_some() {}
                 return End::ShutDown;
@@ -362,7 +397,26 @@ enum SoFar {
 struct UnderWay {
     command: Arc<PiCommand>,
     id: CommandId,
+    /// The connection that has it.
+    number: u64,
+    /// How far its own client was told.
     so_far: tokio::sync::Mutex<SoFar>,
+    /// How far the other connections were.
+    others: Mutex<SoFar>,
+}
+
+impl UnderWay {
+    /// Tells the other connections that it has come so far, where they were not told yet.
+    fn reach_others(&self, shared: &Shared, principal: &Principal, reached: SoFar) {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        for (step, phase) in [(SoFar::Accepted, Phase::Accepted), (SoFar::Started, Phase::Started)] {
+            if *others < step && step <= reached {
+                let frame = frames::lifecycle(phase, &self.command, &self.id, None);
+                shared.tell_others(principal, self.number, frame.to_string());
+                *others = step;
+            }
+        }
+    }
 }
 
 struct Connection {
@@ -370,8 +424,19 @@ struct Connection {
     peer: Peer,
     outbox: mpsc::Sender<String>,
     number: u64,
+    /// How many of the frames that all are told have been passed on.
+    passed_on: watch::Sender<u64>,
     /// The commands that were handed over and have no answer yet.
     under_way: Mutex<HashMap<CommandId, Arc<UnderWay>>>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let principal = self.peer.client.principal();
+        let own = self.lock_under_way().drain().map(|(id, _)| id).collect::<Vec<_>>();
+        let mut all = self.daemon.pi.under_way();
+        own.into_iter().for_each(|id| drop(all.remove(&(principal.clone(), id))));
+    }
 }
 
 impl Connection {
@@ -602,7 +667,9 @@ impl Connection {
                 self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
             }
         }
-        self.lock_under_way().remove(id);
+        if self.lock_under_way().remove(id).is_some() {
+            self.daemon.pi.under_way().remove(&(self.peer.client.principal().clone(), id.clone()));
+        }
         self.tell_phase(Phase::Finished, command, id, Some(&answer)).await;
         self.answer(&answer).await;
         if let Some(told) = told {
@@ -612,9 +679,17 @@ impl Connection {
 
     /// A command begins its way, which is told as far as it comes.
     fn set_out(&self, command: &Arc<PiCommand>, id: &CommandId) {
-        let so_far = tokio::sync::Mutex::new(SoFar::Nothing);
-        let under_way = UnderWay { command: Arc::clone(command), id: id.clone(), so_far };
-        self.lock_under_way().insert(id.clone(), Arc::new(under_way));
+        let under_way = Arc::new(UnderWay {
+            command: Arc::clone(command),
+            id: id.clone(),
+            number: self.number,
+            so_far: tokio::sync::Mutex::new(SoFar::Nothing),
+            others: Mutex::new(SoFar::Nothing),
+        });
+        self.lock_under_way().insert(id.clone(), Arc::clone(&under_way));
+        // One that is sent twice is the first one's to tell.
+        let name = (self.peer.client.principal().clone(), id.clone());
+        self.daemon.pi.under_way().entry(name).or_insert(under_way);
     }
 
     fn command_under_way(&self, id: &CommandId) -> Option<Arc<UnderWay>> {
@@ -628,14 +703,29 @@ impl Connection {
     /// Tells that a command has come so far, where it was not told yet.
     async fn reach(&self, id: &CommandId, reached: SoFar) {
         let Some(under_way) = self.command_under_way(id) else { return };
-        let UnderWay { command, id, so_far } = &*under_way;
+        let UnderWay { command, id, so_far, .. } = &*under_way;
         let mut so_far = so_far.lock().await;
         for (step, phase) in [(SoFar::Accepted, Phase::Accepted), (SoFar::Started, Phase::Started)] {
             if *so_far < step && step <= reached {
-                self.tell_phase(phase, command, id, None).await;
+                self.send(&frames::lifecycle(phase, command, id, None)).await;
+                under_way.reach_others(&self.daemon.pi, self.peer.client.principal(), step);
                 *so_far = step;
             }
         }
+    }
+
+    /// Something happens to a command: before its client is told of that, or another one's is, each is told that the command has come so far.
+    async fn hears_of(&self, id: &CommandId, reached: SoFar) {
+        if self.command_under_way(id).is_some() {
+            return self.reach(id, reached).await;
+        }
+        let (shared, principal) = (&self.daemon.pi, self.peer.client.principal());
+        let of_another = shared.under_way().get(&(principal.clone(), id.clone())).cloned();
+        if let Some(under_way) = of_another {
+            under_way.reach_others(shared, principal, reached);
+        }
+        let told = shared.count();
+        self.passed_on.subscribe().wait_for(|passed_on| *passed_on >= told).await.ok();
     }
 
     /// A refusal that is an outcome is stored before it is told; one that cannot be stored is told as what hinders.
@@ -678,9 +768,8 @@ impl Connection {
 
     /// Tells this client, and all others of its principal.
     async fn tell_all(&self, frame: &Value) {
-        let (principal, frame) = (self.peer.client.principal().clone(), frame.to_string());
-        // There may be no others.
-        self.daemon.pi.told.send(Arc::new(Told { principal, from: self.number, frame: frame.clone() })).ok();
+        let frame = frame.to_string();
+        self.daemon.pi.tell_others(self.peer.client.principal(), self.number, frame.clone());
         self.outbox.send(frame).await.ok();
     }
 
@@ -694,6 +783,11 @@ impl Connection {
         if told.from != self.number && told.principal == *self.peer.client.principal() {
             self.outbox.send(told.frame.clone()).await.ok();
         }
+        self.passed_on.send_if_modified(|passed_on| {
+            let is_next = *passed_on < told.nth;
+            *passed_on = told.nth.max(*passed_on);
+            is_next
+        });
     }
 
     /// Hears of a session's events from now on, or from after one on.
@@ -732,7 +826,7 @@ impl Connection {
                             // What a command does is told behind its acceptance.
                             if let Some(command) = &event.metadata.correlation {
                                 let begun = has_begun(&event.body);
-                                connection.reach(command, if begun { SoFar::Started } else { SoFar::Accepted }).await;
+                                connection.hears_of(command, if begun { SoFar::Started } else { SoFar::Accepted }).await;
                             }
                             (teller.tell(&event), Some(event.seq))
                         }

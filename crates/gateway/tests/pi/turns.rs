@@ -154,6 +154,42 @@ async fn what_a_command_does_is_told_behind_its_acceptance() {
 }
 
 #[tokio::test]
+async fn other_connections_hear_of_what_a_command_does_behind_its_acceptance_too() {
+    let (home, mut script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let mut others = [home.client().await, home.client().await];
+    for other in &mut others {
+        let heard = json!({ "id": "h", "type": "switch_session", "sessionId": "main" });
+        assert_eq!(other.ask(heard).await["success"], true);
+    }
+    for number in 0..30 {
+        let id = format!("p{number}");
+        client.send(prompt(&id, "hello")).await;
+        script.work().await;
+        script.say(PartRole::User, "hello").await;
+        script.done().await;
+        client.until_answer(&id).await;
+        for other in &mut others {
+            let is_end = |frame: &Value| {
+                frame["type"] == "command_finished" && frame["data"]["commandId"] == id.as_str()
+            };
+            let mut frames = other.until(is_end).await;
+            frames.retain(|frame| frame["type"] == "event" || frame["data"]["commandId"] == id.as_str());
+            let kinds: Vec<&str> = frames.iter().map(|frame| frame["type"].as_str().unwrap()).collect();
+            let first = kinds.iter().position(|kind| *kind == "event").unwrap_or(kinds.len());
+            // What the command before it did may come behind the end of that.
+            let own =
+                frames.iter().position(|frame| frame["event"]["type"] == "agent_start").unwrap_or(first);
+            let accepted = kinds.iter().position(|kind| *kind == "command_accepted");
+            assert!(accepted.is_some_and(|accepted| accepted < own), "{kinds:?}");
+            let accepted = kinds.iter().filter(|kind| **kind == "command_accepted").count();
+            assert_eq!(accepted, 1, "{kinds:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_asks_for_it_gets_each_piece_with_all_before_it() {
     let (home, mut script) = Home::new().await;
     let mut client = home.client().await;
