@@ -6,9 +6,9 @@ mod agents;
 mod support;
 
 use agents::model::{Step, call, say};
-use agents::{Agents, PiClient};
+use agents::{Agents, LONG, PiClient};
 use serde_json::{Value, json};
-use support::{kill, kill_at_once};
+use support::{is_gone, kill, kill_at_once, watch, within};
 
 fn prompt(id: &str, message: &str) -> Value {
     json!({ "id": id, "type": "prompt", "sessionId": "main", "message": message })
@@ -176,6 +176,81 @@ fn kill_in_mid_turn(killed: Killed) {
     let again = client.ask(&prompt("p1", "tell me all"));
     assert_eq!((&again["success"], &again["error"]), (&outcome["success"], &outcome["error"]));
     assert_eq!(agents.model.asked(), 3);
+}
+
+/// How a daemon ends while its agent has started something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ends {
+    Stopped,
+    Killed,
+    /// With its agent, so that nobody ends what that has started.
+    KilledWithPi,
+}
+
+#[test]
+fn what_an_agents_tools_started_ends_when_the_daemon_stops() {
+    end_with_servers(Ends::Stopped);
+}
+
+#[test]
+fn what_an_agents_tools_started_is_ended_by_the_next_daemon_where_one_was_killed() {
+    end_with_servers(Ends::Killed);
+}
+
+#[test]
+fn what_an_agents_tools_started_is_ended_by_the_next_daemon_where_pi_was_killed_too() {
+    end_with_servers(Ends::KilledWithPi);
+}
+
+fn end_with_servers(ends: Ends) {
+    let agents = Agents::new();
+    let mut client = agents.client();
+    client.session("main");
+    let folder = agents.world.work();
+    let file = |name: &str| folder.join(name).display().to_string();
+    // A server that is set apart as well as a shell can, and a tool that runs.
+    let server = format!(
+        "setsid nohup sh -c 'echo $$ > {}; exec sleep 600' > /dev/null 2>&1 & echo started",
+        file("server")
+    );
+    agents.model.will(call("c1", "bash", &json!({ "command": server })));
+    agents.model.will(say(&["It runs."]));
+    assert_eq!(client.ask(&prompt("p1", "start a server"))["success"], true);
+    agents.model.will(call(
+        "c2",
+        "bash",
+        &json!({ "command": format!("echo $$ > {}; exec sleep 600", file("tool")) }),
+    ));
+    client.send(&prompt("p2", "and wait"));
+    let started = ["server", "tool"].map(|name| {
+        let pid = || std::fs::read_to_string(file(name)).ok()?.trim().parse::<i32>().ok();
+        assert!(within(LONG, || pid().is_some()), "{name} is not started");
+        watch(pid().unwrap())
+    });
+    // Another home's agents are left alone.
+    let mut other = std::process::Command::new("sleep")
+        .arg("600")
+        .env("MAINSTAY_RUNNER", format!("{}/agents/pi/sessions/x#y", folder.display()))
+        .spawn()
+        .unwrap();
+    match ends {
+        Ends::Stopped => assert_eq!(agents.world.run(["stop"]).code, 0),
+        Ends::Killed => agents.world.kill_daemon(),
+        Ends::KilledWithPi => kill_at_once([agents.pi_pid(), agents.world.daemon_pid().unwrap()]),
+    }
+    if ends != Ends::Stopped {
+        assert_eq!(agents.world.run(["-d"]).code, 0);
+    }
+    for process in &started {
+        assert!(is_gone(process), "{ends:?}");
+    }
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    agents.model.forget();
+    agents.model.will(say(&["Both are gone."]));
+    let mut client = agents.client();
+    assert_eq!(client.ask(&prompt("p3", "and now?"))["success"], true);
 }
 
 /// The texts of the session's messages.

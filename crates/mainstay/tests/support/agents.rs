@@ -16,7 +16,7 @@ use self::model::Model;
 use crate::support::{self, World};
 
 /// How long anything may take.
-const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// A home whose agents ask a model that says what it is told to.
 pub(crate) struct Agents {

@@ -305,6 +305,13 @@ pub fn watch(pid: i32) -> std::os::fd::OwnedFd {
     rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap()
 }
 
+/// Whether the process is gone now.
+pub fn is_gone(watch: &impl std::os::fd::AsFd) -> bool {
+    let mut poll = [rustix::event::PollFd::new(watch, rustix::event::PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut poll, Some(&now)).unwrap() > 0
+}
+
 /// Waits until the process is gone.
 pub fn wait_for_end(watch: &impl std::os::fd::AsFd) {
     let mut poll = [rustix::event::PollFd::new(watch, rustix::event::PollFlags::IN)];
