@@ -316,7 +316,12 @@ fn what_an_agents_session_counts_is_turns() {
     terminal.enter(":model scripted/none");
     terminal.wait_for("Model not found");
     terminal.wait_for_last_line(PROMPT);
+    terminal.enter(":session-info");
+    terminal.wait_for("1 turn, 0 of them failed, ");
+    terminal.wait_for_last_line(PROMPT);
+    assert!(!terminal.screen().contains("subscriptions"), "{}", terminal.screen());
     terminal.enter(":status");
+    terminal.wait_for("subscriptions");
     terminal.wait_for("1 turn, 0 of them failed, ");
     terminal.wait_for_last_line(PROMPT);
     assert!(!terminal.screen().contains("evals"), "{}", terminal.screen());

@@ -524,7 +524,9 @@ fn commands_act_on_the_session() {
     terminal.wait_for_last_line("as it was>");
     terminal.enter("x + 2");
     terminal.wait_for("val it: int = 3");
-    terminal.enter(":switch work");
+    terminal.enter(":sessions");
+    terminal.wait_for("forked off work after");
+    terminal.enter(":switch 2");
     terminal.wait_for_last_line("work>");
     terminal.enter(":rename lab");
     terminal.wait_for_last_line("lab>");

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, RenameSession, StopSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{SessionView, StartupView};
+use mainstay_model::session::Parent;
 use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp, ValidityCounts};
 
 use super::compact::Compact;
@@ -28,7 +29,7 @@ use super::transcript::Transcript;
 use crate::connect::connect_or_start;
 use crate::home::Home;
 use crate::project::root_of;
-use crate::terminal::{Paint, Tone, ago, printable};
+use crate::terminal::{Paint, Tone, ago, counted, printable};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -307,6 +308,18 @@ pub(crate) fn tally(session: &SessionView) -> (&'static str, String) {
 
 fn print_line(session: &SessionView) {
     print!("{}", session_line(session, Paint::stdout(), Timestamp::now()));
+}
+
+/// What a session has come to and where it began, for a line below its own. `all` are the sessions whose names are known.
+pub(crate) fn session_facts(session: &SessionView, all: &[SessionView]) -> String {
+    let (noun, failed) = tally(session);
+    let failed = if session.failures > 0 { format!(", {failed}") } else { String::new() };
+    let origin = session.forked_from.as_ref().map(|Parent { session: parent, entries }| {
+        let found = all.iter().find(|other| other.session == *parent);
+        let name = found.map_or_else(|| parent.short(), |found| printable(&found.name).into_owned());
+        format!(", forked off {name} after {}", counted(*entries, "entry"))
+    });
+    format!("{}{failed}{}", counted(session.evals, noun), origin.unwrap_or_default())
 }
 
 /// A session on one line.

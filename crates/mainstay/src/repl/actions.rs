@@ -11,7 +11,7 @@ use mainstay_gateway::rpc::api::{
 };
 use mainstay_gateway::view::StatisticsView;
 use mainstay_model::notebook::NotebookFormat;
-use mainstay_model::{Error, Seq, TestSelection, Timestamp, Work};
+use mainstay_model::{Error, Seq, SessionId, TestSelection, Timestamp, Work};
 
 use super::command::{Command, Tongue};
 use super::evaluation::Submission;
@@ -33,7 +33,7 @@ use crate::commands::merge::{Entries, inserted_text};
 use crate::commands::refresh::reason;
 use crate::commands::reset::{agrees, has_begun, how_to_undo};
 use crate::commands::search::show_found;
-use crate::commands::session::{session_line, startup_text, tally};
+use crate::commands::session::{session_facts, session_line, startup_text, tally};
 use crate::commands::stats::{session_text, store_text};
 use crate::commands::status::status_text;
 use crate::commands::story::Story;
@@ -42,7 +42,7 @@ use crate::commands::transcript::{LINES, Pages, Wanted, entry_text, nothing_show
 use crate::confirm::{Enter, confirm};
 use crate::connect::connect;
 use crate::link::Link;
-use crate::terminal::{Paint, counted, note, printable};
+use crate::terminal::{Paint, Tone, counted, note, printable};
 
 /// How many lines `:history` shows.
 const LINES_SHOWN: usize = 20;
@@ -61,6 +61,7 @@ impl Repl {
             Command::Rebuild { keep } => self.rebuild(keep).await?,
             Command::Refresh { all } => self.refresh(all).await?,
             Command::Status => self.status().await?,
+            Command::SessionInfo => self.session_info().await?,
             Command::Events(count) => self.events(count).await?,
             Command::New(name) => self.create(name).await?,
             Command::Fork { entries, name, before_reset } => {
@@ -106,16 +107,20 @@ impl Repl {
         Ok(())
     }
 
-    async fn sessions(&self) -> Result<(), Error> {
-        let all = ListSessions::default();
-        for session in self.link.client.call(all).await? {
+    async fn sessions(&mut self) -> Result<(), Error> {
+        let all = self.link.client.call(ListSessions::default()).await?;
+        for (number, session) in (1..).zip(&all) {
             let mark = if session.session == self.link.session.session { "*" } else { " " };
-            print!("{mark} {}", session_line(&session, self.paint, Timestamp::now()));
+            print!("{number:>3} {mark} {}", session_line(session, self.paint, Timestamp::now()));
+            println!("      {}", self.paint.tone(Tone::Faint, &session_facts(session, &all)));
         }
+        self.listed = all.iter().map(|session| session.session).collect();
         Ok(())
     }
 
     async fn switch(&mut self, reference: String) -> Result<(), Error> {
+        let listed = reference.parse().ok().and_then(|number: usize| self.listed.get(number.checked_sub(1)?));
+        let reference = listed.map_or(reference, SessionId::to_string);
         // Another connection, so that the events of the former session end.
         let connection = connect(&self.home, CLIENT_NAME).await?;
         let session = connection.client.call(GetSession { session: reference }).await?;
@@ -481,16 +486,21 @@ impl Repl {
     }
 
     async fn status(&self) -> Result<(), Error> {
-        let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
+        self.session_info().await?;
         let status = self.link.client.call(GetStatus {}).await?;
+        println!();
+        print!("{}", status_text(&status, self.paint, Timestamp::now()));
+        Ok(())
+    }
+
+    async fn session_info(&self) -> Result<(), Error> {
+        let session = self.link.client.call(GetSession { session: self.link.reference() }).await?;
         print!("{}", super::banner::facts(&session, self.paint, Timestamp::now()));
         let (noun, failed) = tally(&session);
         println!("{}, {failed}, {}", counted(session.evals, noun), counted(session.last_seq.0, "event"));
         if !session.usage.is_zero() {
             println!("{}", session.usage);
         }
-        println!();
-        print!("{}", status_text(&status, self.paint, Timestamp::now()));
         Ok(())
     }
 

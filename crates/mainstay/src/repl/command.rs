@@ -72,6 +72,8 @@ pub(super) enum Command {
         /// All of them, in a new worker.
         all: bool,
     },
+    /// Show the session alone.
+    SessionInfo,
     /// Show the session and the daemon.
     Status,
     /// Show the last events.
@@ -417,7 +419,8 @@ const TABLE: &[Entry] = &[
         given(text).map(Command::Search)
     }),
     entry(":history", &[], "[WORD…]", "show what was typed in this folder", |text| Some(history(text))),
-    entry(":status", &[":session-info"], "", "show the session and the daemon", |_| Some(Command::Status)),
+    entry(":session-info", &[], "", "show the session", |_| Some(Command::SessionInfo)),
+    entry(":status", &[], "", "show the session and the daemon", |_| Some(Command::Status)),
     entry(":events", &[], "[N]", "show what happened last", |text| match given(text) {
         None => Some(Command::Events(EVENTS_SHOWN)),
         Some(count) => count.parse().ok().map(Command::Events),
@@ -739,7 +742,7 @@ mod tests {
         let aliases = [
             ("/sessions", ":sessions"),
             ("/session abc123", ":switch abc123"),
-            ("/session-info", ":status"),
+            ("/session-info", ":session-info"),
             ("/rename \"Auth implementation\"", ":rename Auth implementation"),
             ("/fork 5 \"Try different approach\"", ":fork 5 Try different approach"),
             ("/merge abc123 3,4,5", ":merge abc123 3,4,5"),
@@ -911,7 +914,7 @@ mod tests {
 
     #[test]
     fn an_unknown_command_is_told_what_there_is() {
-        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :r :I :nowarn :time :run :asks :answer :cancel :reset :hard-reset :rebuild :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :test :search :history :status :events :stats :gc :backup :quit");
+        insta::assert_snapshot!(read(":swich x").unwrap().unwrap_err(), @"there is no command `:swich`; there are :help :sessions :switch :new :fork :merge :cherry-pick :rename :delete-session :load :r :I :nowarn :time :run :asks :answer :cancel :reset :hard-reset :rebuild :refresh :transcript :lineage :compact :label :labels :export :import :explore :find :values :test :search :history :session-info :status :events :stats :gc :backup :quit");
     }
 
     #[test]

@@ -97,6 +97,7 @@ mod tests {
           :test [PATTERN]                           run the session's tests, or those with this in their names
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder
+          :session-info                             show the session
           :status                                   show the session and the daemon
           :events [N]                               show what happened last
           :stats [SESSION]                          show what is stored of a session; or of this one, and of all
@@ -149,6 +150,7 @@ mod tests {
           :import FILE                              make a session of a file and attach to it
           :search WORDS                             find what was said in any session
           :history [WORD…]                          show what was typed in this folder
+          :session-info                             show the session
           :status                                   show the session and the daemon
           :events [N]                               show what happened last
           :stats [SESSION]                          show what is stored of a session; or of this one, and of all

@@ -35,7 +35,7 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::GetSession;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, Event, EventBody, Seq, Timestamp, Work};
+use mainstay_model::{Error, Event, EventBody, Seq, SessionId, Timestamp, Work};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
@@ -130,6 +130,8 @@ struct Repl {
     heard: String,
     /// What was typed and not sent: it stands in the next line.
     left_over: String,
+    /// The sessions that were listed last, by whose numbers they can be switched to.
+    listed: Vec<SessionId>,
     /// Ctrl-C while the editor does not read.
     interrupts: Signal,
     /// The daemon was stopped, or cannot be reached; the next input tries again.
@@ -152,6 +154,7 @@ impl Repl {
             source,
             heard: String::new(),
             left_over: String::new(),
+            listed: Vec::new(),
             interrupts: signal(SignalKind::interrupt())?,
             is_parted: false,
             paint,
