@@ -1,7 +1,7 @@
 //! Lineage: which sessions were forked off which.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use mainstay_log::SessionFilter;
 use mainstay_model::transcript::total;
@@ -19,6 +19,17 @@ pub struct Relative {
     pub session: Session,
     /// How many entries its transcript has.
     pub entries: u64,
+    /// How many of them were merged, by the sessions in which they came to be; a fork has those of its parent.
+    pub merged: BTreeMap<SessionId, u64>,
+}
+
+/// How many entries of others were merged into a session's transcript.
+fn merged_into(session: &Session) -> BTreeMap<SessionId, u64> {
+    let mut merged: BTreeMap<SessionId, u64> = BTreeMap::new();
+    for segment in session.transcript.inherited().iter().filter(|segment| segment.kept) {
+        *merged.entry(segment.session).or_default() += segment.len();
+    }
+    merged
 }
 
 impl Client {
@@ -41,7 +52,8 @@ impl Client {
             children.sort_by_key(|child| Reverse((child.created_at, child.id)));
             next.append(&mut children);
             let entries = total(&self.engine().segments_of(&session).await?);
-            relatives.push(Relative { session, entries });
+            let merged = merged_into(&session);
+            relatives.push(Relative { session, entries, merged });
             if relatives.len() == LARGEST {
                 break;
             }

@@ -261,11 +261,25 @@ pub struct RelativeView {
     pub session: SessionView,
     /// How many entries its transcript has.
     pub entries: u64,
+    /// What of them was merged, by the sessions in which it came to be; a fork has what its parent had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedEntries>,
+}
+
+/// Entries that were merged into a transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MergedEntries {
+    /// The session in which they came to be.
+    pub session: SessionId,
+    /// How many they are.
+    pub entries: u64,
 }
 
 impl From<Relative> for RelativeView {
-    fn from(Relative { session, entries }: Relative) -> Self {
-        Self { session: SessionView::new(&session, None), entries }
+    fn from(Relative { session, entries, merged }: Relative) -> Self {
+        let merged = merged.into_iter().map(|(session, entries)| MergedEntries { session, entries });
+        Self { session: SessionView::new(&session, None), entries, merged: merged.collect() }
     }
 }
 

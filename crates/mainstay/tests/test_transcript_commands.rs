@@ -187,6 +187,8 @@ fn entries_are_put_at_a_place_and_the_session_is_built_anew_with_them() {
     assert_eq!(eval(&world, "lab", "total"), "84");
     let shown = ok(world.run(["session", "transcript", "lab"])).stdout;
     assert!(shown.contains("   3 > let rate = 4"), "{shown}");
+    let lineage = ok(world.run(["session", "lineage", "lab"])).stdout;
+    assert!(lineage.contains("8 entries, 2 of them merged from "), "{lineage}");
     let again =
         ok(world.run(["session", "merge", "idea", "1", "--at", "1", "--into", "lab", "--id", "once"]));
     assert_eq!(again.stdout, put.stdout);

@@ -156,6 +156,21 @@ async fn a_merge_right_behind_a_merge_waits_until_the_session_is_built() {
 }
 
 #[tokio::test]
+async fn a_lineage_says_what_was_merged() {
+    let daemon = Daemon::start().await;
+    let (lab, idea) = (defines(&daemon, &["a"]).await, defines(&daemon, &["x", "y"]).await);
+    insert(&lab, &idea, 0..2, None).await.unwrap();
+    insert(&lab, &idea, 2..4, Some(0)).await.unwrap();
+    let child = fork(&daemon, &lab, Some(2)).await;
+    let lineage = daemon.local.lineage(lab.id).await.unwrap();
+    let merged: Vec<_> =
+        lineage.iter().map(|relative| (relative.session.id, relative.merged.clone())).collect();
+    let of_idea = |entries| std::iter::once((idea.id, entries)).collect();
+    assert_eq!(merged, [(lab.id, of_idea(4)), (child.id, of_idea(2))]);
+    assert!(daemon.local.lineage(idea.id).await.unwrap()[0].merged.is_empty());
+}
+
+#[tokio::test]
 async fn while_something_runs_nothing_is_put_anywhere() {
     let daemon = Daemon::with(patient()).await;
     let (lab, idea) = (defines(&daemon, &["a"]).await, defines(&daemon, &["x"]).await);

@@ -63,6 +63,8 @@ fn picture(own: SessionId, relatives: &[Relative]) -> Markup {
                     circle.own[relative.session.id == own] cx=(x(*column)) cy=(y(row)) r="7" {}
                     text x=(x(*column) + 16) y=(y(row) + 5) {
                         (relative.session.name) " · " (relative.entries) " entries"
+                        @let merged: u64 = relative.merged.values().sum();
+                        @if merged > 0 { " · " (merged) " of them merged" }
                         @if relative.session.deleted_at.is_some() { " · deleted" }
                     }
                 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use mainstay_gateway::rpc::api::GetLineage;
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::RelativeView;
+use mainstay_gateway::view::{MergedEntries, RelativeView};
 use mainstay_model::session::Parent;
 use mainstay_model::{Error, SessionId, Timestamp};
 
@@ -56,7 +56,7 @@ pub(crate) fn picture(relatives: &[RelativeView], marked: SessionId, paint: Pain
             Some(true) => "├─",
             Some(false) => "└─",
         };
-        picture.push_str(&format!("{before}{branch}{}\n", line(relative, marked, paint, now)));
+        picture.push_str(&format!("{before}{branch}{}\n", line(relative, relatives, marked, paint, now)));
         let below = match follows {
             None => before,
             Some(true) => format!("{before}│ "),
@@ -70,15 +70,29 @@ pub(crate) fn picture(relatives: &[RelativeView], marked: SessionId, paint: Pain
     picture
 }
 
-fn line(relative: &RelativeView, marked: SessionId, paint: Paint, now: Timestamp) -> String {
-    let RelativeView { session, entries } = relative;
+fn line(
+    relative: &RelativeView,
+    relatives: &[RelativeView],
+    marked: SessionId,
+    paint: Paint,
+    now: Timestamp,
+) -> String {
+    let RelativeView { session, entries, merged } = relative;
     let mark = if session.session == marked { paint.tone(Tone::Good, "●") } else { "○".to_owned() };
     let off = match &session.forked_from {
         Some(Parent { entries, .. }) => format!("after {entries}, "),
         None => String::new(),
     };
+    let merged: String = merged
+        .iter()
+        .map(|MergedEntries { session, entries }| {
+            let name = relatives.iter().find(|other| other.session.session == *session);
+            let name = name.map_or_else(|| session.short(), |other| other.session.name.clone());
+            format!("{entries} of them merged from {name}, ")
+        })
+        .collect();
     let deleted = if session.deleted_at.is_some() { "deleted " } else { "" };
-    let facts = format!("{off}{entries} entries, {deleted}{}", ago(session.last_activity, now));
+    let facts = format!("{off}{entries} entries, {merged}{deleted}{}", ago(session.last_activity, now));
     let id = paint.tone(Tone::Name, &session.short_id);
     format!("{mark} {id}  {}  {}", session.name, paint.tone(Tone::Faint, &facts))
 }
