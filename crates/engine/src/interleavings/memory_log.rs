@@ -238,6 +238,7 @@ impl Log for MemoryLog {
         let is_wanted = |session: &&Session| {
             (!filter.live || session.state() != SessionState::Uninitialized)
                 && (!filter.asks || !session.asks.is_empty())
+                && (!filter.waits || !session.lane.is_empty())
         };
         let wanted = |stored: &mut Stored| {
             stored.sessions.values().map(|(_, session)| session).filter(is_wanted).cloned().collect()

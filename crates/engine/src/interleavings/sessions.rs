@@ -240,7 +240,14 @@ impl Daemon {
     /// Stops it, and looks whether all is at its end.
     async fn stop(self) {
         self.engine.shut_down().await;
-        assert_eq!(self.engine.commands_under_way(), 0);
+        let waiting = SessionFilter { waits: true, ..SessionFilter::default() };
+        let waiting = self.log.sessions(waiting).await.unwrap();
+        let kept: usize = waiting.iter().map(|session| session.lane.len()).sum();
+        assert_eq!(
+            self.engine.commands_under_way(),
+            kept,
+            "only what waits in a lane is left for the next daemon"
+        );
         let follower = self.follower.lock().unwrap().take().unwrap();
         assert_eq!(Position(follower.await.unwrap()), self.log.end(), "it got all there is");
     }
