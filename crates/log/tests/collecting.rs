@@ -369,20 +369,29 @@ impl Store<'_> {
     }
 }
 
-/// What an agent is to be shown: the newest summary, then what it does not stand for, without older summaries.
+/// What an agent is to be shown: the newest summary, then what it does not stand for, without older summaries. It stands for entries in front of
+/// it, the first of those that stand there more than once.
 fn shown_of(transcript: &[Said]) -> Vec<(SessionId, u64)> {
-    let newest = transcript.iter().rfind(|said| said.role == Role::Summary);
-    let covered: BTreeSet<_> = newest
+    let Some(newest) = transcript.iter().rposition(|said| said.role == Role::Summary) else {
+        return transcript.iter().map(|said| (said.session, said.number)).collect();
+    };
+    let mut covered: Vec<(SessionId, u64)> = transcript[newest]
+        .covers
         .iter()
-        .flat_map(|summary| &summary.covers)
         .flat_map(|segment| (segment.from..segment.to).map(|number| (segment.session, number)))
         .collect();
-    let rest = transcript
-        .iter()
-        .filter(|said| newest.is_none() || said.role != Role::Summary)
-        .map(|said| (said.session, said.number))
-        .filter(|place| !covered.contains(place));
-    newest.map(|summary| (summary.session, summary.number)).into_iter().chain(rest).collect()
+    let mut shown = vec![(transcript[newest].session, transcript[newest].number)];
+    for (index, said) in transcript.iter().enumerate() {
+        let place = (said.session, said.number);
+        if index < newest
+            && let Some(at) = covered.iter().position(|covered| *covered == place)
+        {
+            covered.remove(at);
+        } else if said.role != Role::Summary {
+            shown.push(place);
+        }
+    }
+    shown
 }
 
 fn open(folder: &Path) -> SqliteLog {
