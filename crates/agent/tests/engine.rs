@@ -157,3 +157,29 @@ async fn whoever_prompts_a_pi_that_cannot_start_is_told_why_at_once() {
     assert_eq!(std::fs::read_to_string(starts).unwrap(), "start\n", "another start would say the same");
     engine.shut_down().await;
 }
+
+#[tokio::test]
+async fn the_model_and_how_hard_it_thinks_are_known_before_pi_is_started() {
+    let mut world = World::new().await;
+    (world.settings.provider, world.settings.model) = (None, None);
+    let write = |folder: &str, settings: serde_json::Value| {
+        let folder = world.folder.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+    };
+    write(
+        "agent",
+        json!({ "defaultProvider": "local", "defaultModel": "m", "defaultThinkingLevel": "low", "theme": "dark" }),
+    );
+    write("project/.pi", json!({ "defaultModel": "n" }));
+    let (engine, client) = open(&world).await;
+    let session = create(&world, &client).await;
+    let state = |session| engine.agent_state(&session);
+    let before = state(client.status(session).await.unwrap().session);
+    assert_eq!(before.to_string(), "local/n, thinking low");
+    world.model.will(say(&["Hello."]));
+    assert_eq!(prompt(&client, session, "hello", "hello").await, "done");
+    let after = state(client.status(session).await.unwrap().session);
+    assert!(after.to_string().starts_with("local/n, thinking low"), "{after}");
+    engine.shut_down().await;
+}

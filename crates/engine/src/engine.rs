@@ -1,6 +1,7 @@
 //! All sessions: finding them, bringing their tasks up, and passing on what clients ask of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use mainstay_log::{Log, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::rate::RateLimit;
 use mainstay_model::{
-    Access, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter, JobKind, Limits,
-    PendingAsk, Position, Principal, Seq, Session, SessionId, SessionKind, SessionState, TextPosition,
+    Access, AgentState, Answered, Command, CommandId, Diagnostic, Error, Event, EventBody, EventFilter,
+    JobKind, Limits, PendingAsk, Position, Principal, Seq, Session, SessionId, SessionKind, SessionState,
+    TextPosition,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -233,6 +235,13 @@ impl Engine {
     /// Whether turns begin with the providers of models that agents used.
     pub fn provider_breakers(&self) -> BTreeMap<String, BreakerStatus> {
         self.shared.breakers.list_providers()
+    }
+
+    /// How the agent of a session goes on: as it said last, or as far as that is known before it is started.
+    pub fn agent_state(&self, session: &Session) -> AgentState {
+        let factory = || self.shared.factories.iter().find(|factory| factory.serves(&session.kind));
+        let begins = || Some(factory()?.beginning(Path::new(&session.working_directory)));
+        session.agent.clone().or_else(begins).unwrap_or_default()
     }
 
     /// How many creations of sessions wait or are carried out.

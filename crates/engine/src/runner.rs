@@ -23,6 +23,11 @@ pub trait RunnerFactory: Send + Sync + 'static {
     /// Whether this factory starts runners for `kind`.
     fn serves(&self, kind: &SessionKind) -> bool;
 
+    /// How an agent in this folder begins, as far as that is known before it is started.
+    fn beginning(&self, _folder: &Path) -> AgentState {
+        AgentState::default()
+    }
+
     /// Looks whether there is what sessions of such a kind in such a folder would be started with, before one is created.
     ///
     /// # Errors

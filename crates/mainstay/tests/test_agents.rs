@@ -72,6 +72,19 @@ fn an_agent_that_is_not_to_use_live_sessions_has_no_tools_for_them() {
 }
 
 #[test]
+fn the_model_of_a_session_is_told_before_its_agent_starts() {
+    let agents = Agents::new();
+    let mut client = agents.client();
+    client.session("main");
+    let state = client.ask(&json!({ "id": "g1", "type": "get_state", "sessionId": "main" }));
+    assert_eq!(
+        (&state["data"]["model"]["provider"], &state["data"]["model"]["id"]),
+        (&"local".into(), &"m".into())
+    );
+    assert!(agents.world.run(["session", "show", "main", "--json"]).json()["worker"].is_null());
+}
+
+#[test]
 fn what_an_agent_runs_stops_with_its_turn() {
     let agents = Agents::new();
     assert_eq!(agents.world.eval("1")["success"], true);

@@ -11,7 +11,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mainstay_engine::runner::{Conversation, RunnerFactory, RunnerSpec, StartedRunner};
 use mainstay_kernel::process::Launch;
-use mainstay_model::{Error, SessionId, SessionKind};
+use mainstay_model::agent::Model;
+use mainstay_model::{AgentState, Error, SessionId, SessionKind, ThinkingLevel};
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
@@ -79,6 +82,15 @@ impl PiAgents {
         choose(&self.settings.search).map_err(|error| Error::KernelUnavailable { reason: error.to_string() })
     }
 
+    /// Where pi keeps its settings.
+    fn own_folder(&self) -> Option<PathBuf> {
+        const VARIABLE: &str = "PI_CODING_AGENT_DIR";
+        let named = self.settings.environment.get(VARIABLE).map(PathBuf::from);
+        let inherited = || std::env::var_os(VARIABLE).map(PathBuf::from);
+        let usual = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".pi/agent"));
+        named.or_else(inherited).or_else(usual)
+    }
+
     async fn runtime(&self) -> String {
         let node = self.node.get_or_init(|| async {
             let version = said_version(Path::new("node")).await.unwrap_or_default();
@@ -119,10 +131,44 @@ impl PiAgents {
     }
 }
 
+/// What pi's own settings say of how it begins.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OwnSettings {
+    default_provider: Option<String>,
+    default_model: Option<String>,
+    default_thinking_level: Option<ThinkingLevel>,
+}
+
+impl OwnSettings {
+    /// Those in this folder; nothing where there are none, or none that can be read.
+    fn read(folder: &Path) -> Self {
+        let text = fs::read_to_string(folder.join("settings.json")).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+}
+
 #[async_trait]
 impl RunnerFactory for PiAgents {
     fn serves(&self, kind: &SessionKind) -> bool {
         kind.is_agent()
+    }
+
+    fn beginning(&self, folder: &Path) -> AgentState {
+        let own = self.own_folder().map(|folder| OwnSettings::read(&folder)).unwrap_or_default();
+        let projects = OwnSettings::read(&folder.join(".pi"));
+        let PiSettings { provider, model, .. } = &self.settings;
+        let provider = provider.clone().or(projects.default_provider).or(own.default_provider);
+        let id = model.clone().or(projects.default_model).or(own.default_model);
+        let model = provider.zip(id).map(|(provider, id)| Model {
+            provider,
+            id,
+            name: None,
+            context_window: None,
+            about: Value::Null,
+        });
+        let thinking = projects.default_thinking_level.or(own.default_thinking_level);
+        AgentState { model, thinking: thinking.unwrap_or_default(), ..AgentState::default() }
     }
 
     async fn prepare(&self, _spec: &RunnerSpec) -> Result<(), Error> {

@@ -36,7 +36,7 @@ pub(super) async fn agents(client: &Client) -> Result<Vec<Session>, Error> {
 
 /// What is said of a session.
 pub(super) async fn info(daemon: &Daemon, client: &Client, session: &Session) -> Result<Value, Error> {
-    let state = session.agent.clone().unwrap_or_default();
+    let state = daemon.engine.agent_state(session);
     let mut info = json!({
         "sessionId": name_of(session, client.principal()),
         "thinkingLevel": state.thinking,
