@@ -84,7 +84,6 @@ fn an_import_says_in_json_what_it_was_and_what_was_left_out() {
     let json = ok(world.run(["import".as_ref(), file.as_os_str(), "--json".as_ref()])).json();
     let expected = serde_json::json!({
         "`custom` entries": 1,
-        "`label` entries": 1,
         "`model_change` entries": 1,
         "`thinking_level_change` entries": 1,
         "messages of other branches": 2,
@@ -93,6 +92,8 @@ fn an_import_says_in_json_what_it_was_and_what_was_left_out() {
     assert_eq!((&json["kind"], &json["workingDirectory"]), (&"agent".into(), &"/home/ada/words".into()));
     assert_eq!(json["usage"]["input"], 280);
     assert_eq!(json["offered"], serde_json::json!(["status", "start"]));
+    let transcript = ok(world.run(["session", "transcript", "Count words"])).stdout;
+    assert!(transcript.contains("label: the end"), "{transcript}");
     let shown = ok(world.run(["session", "show", "Count words"])).stdout;
     assert!(shown.contains("  280 tokens in, 26 out; cache: 5 read, 7 written\n"), "{shown}");
 }
