@@ -1,10 +1,11 @@
 //! What pi-server got wrong, each as it is right. Source: protocols/pi.md, "What upstream gets wrong".
 
-use mainstay_model::{PartRole, WorkerExit};
+use mainstay_model::agent::{AgentState, Model};
+use mainstay_model::{AgentNotice, Limits, PartRole, WorkerExit};
 use serde_json::{Value, json};
 
 use crate::scripted_agent::Given;
-use crate::support::Home;
+use crate::support::{Home, quick};
 
 fn prompt(id: &str) -> Value {
     json!({ "id": id, "type": "prompt", "sessionId": "main", "message": "go" })
@@ -62,6 +63,39 @@ async fn failure_7_an_error_of_the_model_is_a_failure() {
     script.end(mainstay_model::WorkEnding::failed("500 no")).await;
     let answer = client.until_answer("p1").await.pop().unwrap();
     assert_eq!((&answer["success"], &answer["error"]), (&json!(false), &json!("500 no")));
+}
+
+#[tokio::test]
+async fn failure_7_turns_that_fail_open_the_breaker_of_their_provider() {
+    let (home, mut script) = Home::with(Limits { breaker_failures: 2, ..quick() }).await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let model = Model {
+        provider: "local".to_owned(),
+        id: "m".to_owned(),
+        name: None,
+        context_window: None,
+        about: Value::Null,
+    };
+    for id in ["p1", "p2"] {
+        let health = client.ask(json!({ "id": format!("h-{id}"), "type": "health_check" })).await;
+        assert_eq!(health["data"]["healthy"], true, "{health}");
+        client.send(prompt(id)).await;
+        script.work().await;
+        let state = AgentState { model: Some(model.clone()), ..AgentState::default() };
+        script.tell(AgentNotice::State(state)).await;
+        script.end(mainstay_model::WorkEnding::failed("529 overloaded")).await;
+        assert_eq!(client.until_answer(id).await.pop().unwrap()["error"], "529 overloaded");
+    }
+    let refused = client.ask(prompt("p3")).await;
+    let error = refused["error"].as_str().unwrap();
+    assert!(error.starts_with("turns with the provider `local` fail: 529 overloaded"), "{refused}");
+    let metrics = client.ask(json!({ "id": "m1", "type": "get_metrics" })).await;
+    let breakers = &metrics["data"]["circuitBreakers"];
+    assert_eq!((&breakers[0]["provider"], &breakers[0]["state"]["state"]), (&json!("local"), &json!("open")));
+    let health = client.ask(json!({ "id": "h1", "type": "health_check" })).await["data"].clone();
+    assert_eq!((&health["healthy"], &health["hasOpenCircuit"]), (&json!(false), &json!(true)));
+    assert_eq!(health["issues"], json!(["turns with the provider local fail"]));
 }
 
 #[tokio::test]
