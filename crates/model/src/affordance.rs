@@ -251,6 +251,32 @@ pub const fn availability(state: SessionState, action: Action) -> Availability {
     }
 }
 
+/// How a request comes to the action it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It is carried out now, or refused.
+    AtOnce,
+    /// It starts a session at rest, and waits while that warms up.
+    Started,
+    /// The same, and while a job runs it waits for its turn. While that job waits for an answer it is refused.
+    InTurn,
+}
+
+/// Whether a request for `action` that comes to it like this is carried out in `state`, now or later. Total.
+pub const fn reaches(state: SessionState, action: Action, reach: Reach) -> bool {
+    use SessionState as S;
+    const fn is_available(state: SessionState, action: Action) -> bool {
+        !matches!(availability(state, action), Availability::Refused)
+    }
+    match (reach, state) {
+        (Reach::Started | Reach::InTurn, S::Uninitialized | S::WarmingUp)
+        | (Reach::InTurn, S::Evaluating) => is_available(S::Ready, action),
+        (Reach::AtOnce | Reach::Started, _) | (Reach::InTurn, S::Ready | S::Waiting(_) | S::Faulted) => {
+            is_available(state, action)
+        }
+    }
+}
+
 /// The actions that clients are told of in `state` of a session of this kind, in the order of [`Action::ALL`].
 pub fn offered(state: SessionState, kind: &SessionKind) -> Vec<Action> {
     let is_offered =
@@ -336,6 +362,18 @@ mod tests {
         for action in [A::Test, A::Review] {
             assert_eq!(kinds.clone().map(|kind| action.is_of(&kind)), [true, false, false]);
         }
+    }
+
+    #[test]
+    fn a_request_that_starts_the_session_or_waits_is_carried_out_where_one_at_once_is_refused() {
+        use Reach::{AtOnce, InTurn, Started};
+        let reached = |action, reach| SessionState::ALL.map(|state| reaches(state, action, reach));
+        assert_eq!(reached(A::Eval, AtOnce), [false, false, true, false, false, false]);
+        assert_eq!(reached(A::Eval, Started), [true, true, true, false, false, false]);
+        assert_eq!(reached(A::Eval, InTurn), [true, true, true, true, false, false]);
+        assert_eq!(reached(A::Check, AtOnce), [false, false, true, true, true, false]);
+        assert_eq!(reached(A::Check, Started), [true, true, true, true, true, false]);
+        assert_eq!(reached(A::Cancel, Started), reached(A::Cancel, AtOnce));
     }
 
     #[test]

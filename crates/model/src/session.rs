@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
-use crate::affordance::{Action, offered};
+use crate::affordance::{Action, Reach, offered, reaches};
 use crate::agent::{AgentState, JobKind, QueuedPrompt, Work, WorkEnding};
 use crate::ask::{Ask, AskEnding, PendingAsk, Raiser};
 use crate::entry::Placed;
@@ -436,6 +436,15 @@ impl Session {
     /// What clients are told that they may do now.
     pub fn offered(&self) -> Vec<Action> {
         offered(self.state(), &self.kind)
+    }
+
+    /// Whether a request for `action` that comes to it like this is carried out, now or later.
+    pub fn reaches(&self, action: Action, reach: Reach) -> bool {
+        let has_object = match action {
+            Action::Answer => !self.asks.is_empty(),
+            _ => true,
+        };
+        has_object && action.is_of(&self.kind) && reaches(self.state(), action, reach)
     }
 
     /// Why an action is refused in its present state.

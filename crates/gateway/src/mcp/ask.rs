@@ -3,12 +3,14 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::WaitingAsk;
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, SessionCommand};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call::Call;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// Answers an ask.
@@ -33,6 +35,7 @@ impl Tool for AnswerAsk {
     const DESCRIPTION: &'static str = "Answer what code asks, as its status says.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Answer);
+    const WORKS: Works = Works::In(Action::Answer, Reach::AtOnce);
     const SAYS_ANSWER: bool = false;
     type Answer = AskAnswer;
 

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::time::{Duration, Instant};
 
 use mainstay_engine::Followed;
+use mainstay_model::affordance::Reach;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{Action, Error, JobEnd, JobId, Response, SessionCommand};
 use schemars::JsonSchema;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::call::{Call, unexpected};
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// How long the answer waits for the session to be Ready again.
@@ -39,6 +41,7 @@ impl Tool for CancelEval {
     const DESCRIPTION: &'static str = "Stop the code that runs. Where it does not yield its worker is killed, and earlier definitions are restored.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Cancel);
+    const WORKS: Works = Works::In(Action::Cancel, Reach::AtOnce);
     const SAYS_ANSWER: bool = false;
     type Answer = CancelAnswer;
 

@@ -20,6 +20,7 @@ use super::eval::SendFsharpCode;
 use super::events::GetRecentFsiEvents;
 use super::lifecycle::StopSession;
 use super::names::Names;
+use super::offer::Works;
 use super::rebuild::HardResetFsiSession;
 use super::status::GetFsiStatus;
 use super::text::beginning;
@@ -66,6 +67,7 @@ impl Tool for Diagnose {
     const DESCRIPTION: &'static str = "What is wrong with a session, and what to do next.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Status);
+    const WORKS: Works = Works::Always;
     type Answer = DiagnoseAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<DiagnoseAnswer, Error> {

@@ -7,16 +7,18 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::{availability, remedy};
-use mainstay_model::{Action, Availability, Error, SessionKind, SessionState};
+use mainstay_model::{Action, Availability, Error, SessionState};
 use rmcp::ErrorData;
 use serde::Serialize;
 
 use super::call::Call;
 use super::eval::SendFsharpCode;
 use super::lifecycle::ResetFsiSession;
-use super::names::{Names, tools_for};
+use super::names::Names;
+use super::offer::Offered;
 use super::rebuild::HardResetFsiSession;
 use super::status::GetFsiStatus;
+use super::tool::TOOLS;
 use crate::http::problem::status_of;
 
 /// Why a call was refused or failed, and what to do.
@@ -28,9 +30,9 @@ pub(super) struct ErrorAnswer {
     /// Stable: `mainstay explain CODE` says more.
     code: String,
     message: String,
-    /// The tools the session offers instead.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    offered: Vec<&'static str>,
+    /// The tools that the session offers instead.
+    #[serde(skip_serializing_if = "Offered::is_empty")]
+    offered: Offered,
     /// What would make the refused thing possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<Remedy>,
@@ -50,7 +52,10 @@ struct Remedy {
 impl Remedy {
     fn of(error: &Error) -> Option<Self> {
         let Error::NotOffered { action, state, .. } = error else { return None };
-        let is_done = |state: &SessionState| availability(*state, *action) != Availability::Refused;
+        let is_done = |state: &SessionState| {
+            availability(*state, *action) != Availability::Refused
+                || TOOLS.iter().any(|tool| tool.needs.works.does(*action, *state))
+        };
         let states = SessionState::ALL.into_iter().filter(is_done).map(SessionState::name).collect();
         Some(Self { action: *action, states, how: remedy(*state, *action) })
     }
@@ -61,7 +66,7 @@ impl Display for ErrorAnswer {
         let Self { session_id, code, message, offered, remedy: _, next_step } = self;
         write!(f, "{code}: {message}. {next_step}")?;
         if !offered.is_empty() {
-            write!(f, "\noffered: {}", offered.join(", "))?;
+            write!(f, "\noffered: {offered}")?;
         }
         match session_id {
             Some(session) => write!(f, "\n[session {session}]"),
@@ -72,19 +77,41 @@ impl Display for ErrorAnswer {
 
 /// The answer to a call that met an error.
 pub(super) async fn explain(call: &Call<'_>, error: &Error) -> ErrorAnswer {
+    let is_refused = is_refused_by_session(error);
     let session = match call.session() {
         Some(session) => call.client().status(session).await.ok().map(|status| status.session),
+        None if is_refused => call.meant().session().await.unwrap_or_default(),
         None => None,
     };
-    let kind = session.map_or_else(SessionKind::fsharp, |session| session.kind);
+    let kind = match &session {
+        Some(session) => session.kind.clone(),
+        None => call.meant().kind().await,
+    };
+    let names = Names::of_kind(&kind);
+    let named = call.session().or_else(|| session.as_ref().map(|session| session.id));
     ErrorAnswer {
-        session_id: call.session().map(|session| session.short()),
+        session_id: named.map(|session| session.short()),
         code: error.code().to_string(),
         message: error.to_string(),
-        offered: tools_for(&kind, &error.offered()),
+        offered: match is_refused {
+            true => Offered::now(call.client(), session.as_ref(), kind),
+            false => Offered::nothing(),
+        },
         remedy: Remedy::of(error),
-        next_step: next_step_in(error, Names::of_kind(&kind)),
+        next_step: next_step_in(error, names),
     }
+}
+
+/// Whether it is the session, as it is, that refuses: what it offers instead is said with that.
+const fn is_refused_by_session(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotOffered { .. }
+            | Error::NotOfKind { .. }
+            | Error::NotPermitted { .. }
+            | Error::NotRunning { .. }
+            | Error::AskNotPending { .. }
+    )
 }
 
 /// What was refused or failed, and what to do, in one text.

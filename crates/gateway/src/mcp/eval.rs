@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::{
     Action, Binding, Command, CommandId, Error, IdempotencyKey, RaisedError, Response, Session,
     SessionCommand, SessionId,
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
 use super::names::Plain;
+use super::offer::Works;
 use super::running::carried_out;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, PictureBlock, Tool};
@@ -91,6 +93,7 @@ impl Tool for SendFsharpCode {
     const DESCRIPTION: &'static str = "Run F# code in a session and wait for its end, after other code that runs. Cancelling the request stops it.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
+    const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const PLAIN: Option<Plain> = Some(Plain {
         name: "send_code",
         description: "Run code in a session and wait for its end, after other code that runs. Cancelling the request stops it.",

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::transcript::total;
 use mainstay_model::{
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::Within;
 use super::call::Call;
 use super::names::Plain;
+use super::offer::Works;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
 
@@ -70,6 +72,7 @@ impl Tool for GetRecentFsiEvents {
         "What happened in a session, also by others: the events after a cursor.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Events);
+    const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
     const PLAIN: Option<Plain> = Some(Plain {
         name: "get_recent_events",
         description: "What happened in a session, also by others: the events after a cursor.",

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::exchange::{self, Format, Header, SessionFile};
 use mainstay_model::{Action, CreateSession, Error, Outcome, ProjectChoice, Response, Timestamp};
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use tokio::task::spawn_blocking;
 
 use super::call::{Call, unexpected};
 use super::lifecycle::SessionAnswer;
+use super::offer::Works;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
 use crate::command::anonymous;
@@ -49,6 +51,7 @@ impl Tool for ExportSession {
     const DESCRIPTION: &'static str = "Write a session to a file, or show it as text.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Events);
+    const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
     const SAYS_ANSWER: bool = false;
     type Answer = ExportAnswer;
 
@@ -115,6 +118,7 @@ impl Tool for ImportSession {
     const DESCRIPTION: &'static str = "Create a session of an exported one, wait until it is Ready, and use it from now on. In an agent's conversation no code runs.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
     const FILES: bool = true;
     type Answer = ImportAnswer;
 

@@ -3,12 +3,14 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelAnswer, KernelQuery, Member, Members, SYMBOLS, Symbol};
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Binding, Error, SessionId, SessionState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Within;
 use super::call::Call;
+use super::offer::Works;
 use super::text::beginning;
 use super::tool::{Answer, Effect, Tool};
 
@@ -105,6 +107,7 @@ impl Tool for ExploreNamespace {
         "List the types, functions and modules of a namespace or module, loaded or referenced.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Explore);
+    const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = ExploreAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
@@ -118,6 +121,7 @@ impl Tool for ExploreType {
         "Show a type: members with signatures, documentation, base types, interfaces.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Explore);
+    const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = ExploreAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ExploreAnswer, Error> {
@@ -279,6 +283,7 @@ impl Tool for FindSymbols {
         "Find types, modules and functions by part of their name in everything loaded or referenced.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Explore);
+    const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = SymbolsAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SymbolsAnswer, Error> {
@@ -348,6 +353,7 @@ impl Tool for GetValues {
         "List what a session's code bound, newest first, with types and present values (cut where long).";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Explore);
+    const WORKS: Works = Works::InAny(Action::Explore, Reach::Started);
     type Answer = ValuesAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ValuesAnswer, Error> {

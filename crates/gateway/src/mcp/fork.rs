@@ -2,12 +2,14 @@
 
 use std::fmt::{Display, Formatter};
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, ForkSession as Fork, Outcome, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, unexpected};
 use super::lifecycle::SessionAnswer;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 use crate::command::anonymous;
 
@@ -38,6 +40,7 @@ impl Tool for ForkSession {
     const DESCRIPTION: &'static str = "Create a session with this one's transcript and values, wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Events);
+    const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
     type Answer = ForkAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ForkAnswer, Error> {

@@ -4,12 +4,14 @@ use std::fmt::{Display, Formatter};
 use std::path::Path;
 
 use mainstay_log::SessionFilter;
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, ProjectChoice, Session, SessionCommand, SessionKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::names::Plain;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 use crate::command::arguments_in;
 use crate::view::StartupView;
@@ -109,6 +111,7 @@ impl Tool for CreateSession {
     const DESCRIPTION: &'static str = "Create a session, wait until it is Ready, and use it from now on.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
     type Answer = CreatedAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CreatedAnswer, Error> {
@@ -146,6 +149,7 @@ impl Tool for ResetFsiSession {
         "Drop a session's definitions; keep its worker. fork_session with beforeReset undoes it.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Reset);
+    const WORKS: Works = Works::In(Action::Reset, Reach::AtOnce);
     const PLAIN: Option<Plain> = Some(Plain { name: "reset_session", description: Self::DESCRIPTION });
     type Answer = CreatedAnswer;
 
@@ -169,6 +173,7 @@ impl Tool for StopSession {
         "End a session's worker. Running code in it again restores its definitions.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = Some(Action::Stop);
+    const WORKS: Works = Works::In(Action::Stop, Reach::AtOnce);
     type Answer = SessionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SessionAnswer, Error> {
@@ -211,6 +216,7 @@ impl Tool for ListSessions {
     const DESCRIPTION: &'static str = "The sessions, most recently active first.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
     type Answer = ListAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ListAnswer, Error> {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use super::call::Call;
 use super::eval::{Code, EvalAnswer, run};
 use super::exchange::unusable;
 use super::names::Plain;
+use super::offer::Works;
 use super::tool::{Effect, Tool};
 use crate::path::absolute;
 
@@ -30,6 +32,7 @@ impl Tool for LoadFsharpScript {
     const DESCRIPTION: &'static str = "Run an F# script as send_fsharp_code runs code.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
+    const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const FILES: bool = true;
     const PLAIN: Option<Plain> =
         Some(Plain { name: "load_script", description: "Run a file as send_code runs code." });

@@ -2,12 +2,14 @@
 
 use std::fmt::{Display, Formatter};
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Command, Error, Session, SessionCommand, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::eval::{EvalAnswer, view_of};
+use super::offer::Works;
 use super::running::{Running, carried_out_among};
 use super::tool::{Answer, Effect, PictureBlock, Tool};
 use crate::notebook::{CellRun, CellView, Evaluate, NotebookView, Opened, Wanted};
@@ -60,6 +62,7 @@ impl Tool for RunNotebook {
         "Run a notebook or a script in cells, up to the first cell that fails. Run again, it goes on there.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Eval);
+    const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     const FILES: bool = true;
     const SAYS_ANSWER: bool = false;
     type Answer = NotebookAnswer;

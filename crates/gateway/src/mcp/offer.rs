@@ -1,19 +1,22 @@
 //! Which tools are listed: those that the session that is meant may have between the agent's own calls. What it does just now changes
-//! nothing in that, since each change of the list costs a model what it has read already. Every call is checked by the engine all the
-//! same.
+//! nothing in that, since each change of the list costs a model what it has read already. Which of them work just now is what is
+//! [`Offered`] by a session's status and by refusals. Every call is checked by the engine all the same.
 
+use std::fmt::{Display, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mainstay_engine::{Client, Cursor, Followed};
-use mainstay_model::affordance::availability;
+use mainstay_model::affordance::{Reach, availability, reaches};
 use mainstay_model::{
     Action, Availability, Error, EventBody, EventFilter, Session, SessionId, SessionKind, SessionState,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::followers::Tell;
 use super::meant::Meant;
 use super::names::Names;
-use super::tool::TOOLS;
+use super::tool::{Listed, TOOLS};
 
 /// What of a session lasts, and who looks at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +35,90 @@ pub(super) struct Lasting {
 pub(super) struct Needs {
     /// Of the session that is meant.
     pub(super) action: Option<Action>,
+    /// When that does it.
+    pub(super) works: Works,
     /// Of the machine.
     pub(super) files: bool,
+}
+
+/// In which states of the session that is meant a tool does what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Works {
+    /// In all, and without a session too.
+    Always,
+    /// Where the action can be reached in a session that is there.
+    In(Action, Reach),
+    /// The same; where there is no session, one is created.
+    InAny(Action, Reach),
+}
+
+impl Works {
+    /// Whether it does now; without a session, for want of one.
+    fn now(self, session: Option<&Session>) -> bool {
+        match (self, session) {
+            (Self::Always, _) => true,
+            (Self::In(..), None) => false,
+            (Self::InAny(action, reach), None) => reaches(SessionState::Uninitialized, action, reach),
+            (Self::In(action, reach) | Self::InAny(action, reach), Some(session)) => {
+                session.reaches(action, reach)
+            }
+        }
+    }
+
+    /// Whether it is for this action, and does it in a session that is in this state.
+    pub(super) fn does(self, wanted: Action, state: SessionState) -> bool {
+        match self {
+            Self::Always => false,
+            Self::In(action, reach) | Self::InAny(action, reach) => {
+                action == wanted && reaches(state, action, reach)
+            }
+        }
+    }
+}
+
+/// The tools that do what they are for in a session as it is now. Whatever else is listed would be refused.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct Offered {
+    names: Vec<&'static str>,
+    /// The other tools that are listed for such a session in some state.
+    #[serde(skip)]
+    others: Vec<&'static str>,
+}
+
+impl Offered {
+    /// Those for a client in a session; where there is none, in the one of this kind that running code would create.
+    pub(super) fn now(client: &Client, session: Option<&Session>, kind: SessionKind) -> Self {
+        let names = Names::of_kind(&kind);
+        let lasting = Lasting::of(client, session, kind).in_any_state();
+        let listed = TOOLS.iter().filter(|tool| lasting.offers(tool.needs));
+        let (offered, others): (Vec<_>, Vec<_>) = listed.partition(|tool| tool.needs.works.now(session));
+        let named = |tools: Vec<&'static Listed>| -> Vec<&'static str> {
+            tools.into_iter().map(|tool| &*tool.described(names).name).collect()
+        };
+        Self { names: named(offered), others: named(others) }
+    }
+
+    /// Of an answer that says nothing of them.
+    pub(super) const fn nothing() -> Self {
+        Self { names: Vec::new(), others: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+impl Display for Offered {
+    /// The shorter of what is offered and what is not: models pay for each name.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { names, others } = self;
+        match others.len() {
+            0 => f.write_str("all tools"),
+            others if others < names.len() => write!(f, "all tools but {}", self.others.join(", ")),
+            _ => f.write_str(&names.join(", ")),
+        }
+    }
 }
 
 impl Lasting {
@@ -52,7 +137,7 @@ impl Lasting {
         Self { is_faulted: None, ..self }
     }
 
-    fn offers(&self, Needs { action, files }: Needs) -> bool {
+    fn offers(&self, Needs { action, files, works: _ }: Needs) -> bool {
         (self.has_files || !files) && action.is_none_or(|action| self.knows(action))
     }
 
@@ -295,15 +380,23 @@ mod tests {
         assert_eq!([looked(&stopped, own), looked(&stopped, other)], [[true, true], [true, false]]);
     }
 
-    /// The list is wider than the table at every moment, and not wider than over time.
+    /// The list is wider than what is offered at every moment, and not wider than over time.
     #[test]
-    fn what_is_offered_at_a_moment_is_listed() {
-        for kind in [SessionKind::fsharp(), SessionKind::agent()] {
+    fn what_is_offered_in_a_state_is_listed() {
+        for kind in [SessionKind::fsharp(), SessionKind::new("python").unwrap(), SessionKind::agent()] {
             for state in SessionState::ALL {
                 let is_faulted = Some(state == SessionState::Faulted);
                 let lasting = Lasting { kind: kind.clone(), is_faulted, is_driven: true, has_files: true };
-                for action in mainstay_model::affordance::offered(state, &kind) {
-                    assert!(lasting.knows(action), "{state} {action}");
+                for tool in TOOLS.iter() {
+                    let is_offered = Action::ALL
+                        .into_iter()
+                        .any(|action| action.is_of(&kind) && tool.needs.works.does(action, state));
+                    let is_known = tool.needs.action.is_none_or(|action| action.is_of(&kind));
+                    assert!(
+                        !(is_offered && is_known) || lasting.offers(tool.needs),
+                        "{kind} {state}: {}",
+                        tool.fsharp.name
+                    );
                 }
             }
         }

@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 
 use super::call::Call;
 use super::exchange::unusable;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 use crate::path::absolute;
 
@@ -48,6 +49,7 @@ impl Tool for GetAvailableProjects {
     const DESCRIPTION: &'static str = "List the .fsproj, .sln and .slnx files below a folder.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
     const FILES: bool = true;
     type Answer = ProjectsAnswer;
 

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::runner::CompletionItem;
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error, TextPosition};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::diagnostic::{DiagnosticLine, is_for_people};
 use super::names::Plain;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// The most completions in one answer.
@@ -37,6 +39,7 @@ impl Tool for CheckFsharpCode {
         "Type-check F# code against a session's definitions without running it.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Check);
+    const WORKS: Works = Works::InAny(Action::Check, Reach::Started);
     const PLAIN: Option<Plain> = Some(Plain {
         name: "check_code",
         description: "Check code against a session's definitions without running it.",
@@ -152,6 +155,7 @@ impl Tool for GetCompletions {
     const DESCRIPTION: &'static str = "Complete code at a cursor, knowing a session's definitions.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Complete);
+    const WORKS: Works = Works::InAny(Action::Complete, Reach::Started);
     type Answer = CompletionAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<CompletionAnswer, Error> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::{
     Action, Diagnostic, Error, EventBody, Response, Session, SessionCommand, SessionId, Severity, Work,
     WorkEnding, WorkOutcome,
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::call::{Call, unexpected};
 use super::diagnostic::{DiagnosticLine, wants_change};
 use super::names::Plain;
+use super::offer::Works;
 use super::running::carried_out;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
@@ -75,6 +77,7 @@ impl Tool for HardResetFsiSession {
     const DESCRIPTION: &'static str = "Drop a session's definitions and its worker, whatever it does.";
     const EFFECT: Effect = Effect::Changes { destructive: true, idempotent: true };
     const ACTION: Option<Action> = Some(Action::HardReset);
+    const WORKS: Works = Works::In(Action::HardReset, Reach::AtOnce);
     const PLAIN: Option<Plain> = Some(Plain {
         name: "hard_reset_session",
         description: "Drop a session's definitions and its worker, whatever it does.",

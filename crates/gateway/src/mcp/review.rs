@@ -3,12 +3,14 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelQuery, Review};
+use mainstay_model::affordance::Reach;
 use mainstay_model::{Action, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::DiagnosticLine;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// The most suggestions in an answer.
@@ -40,6 +42,7 @@ impl Tool for ReviewFsharpCode {
     const DESCRIPTION: &'static str = "What in F# code could be written more plainly.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Review);
+    const WORKS: Works = Works::InAny(Action::Review, Reach::Started);
     type Answer = ReviewAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ReviewAnswer, Error> {

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 use crate::scaffold::{Asked, Scaffolded, scaffolded};
 
@@ -40,6 +41,7 @@ impl Tool for ScaffoldTest {
         "Write property-based tests from a function's type: candidates to keep or delete.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);
+    const WORKS: Works = Works::Always;
     type Answer = ScaffoldAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ScaffoldAnswer, Error> {

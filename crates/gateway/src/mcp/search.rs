@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// How many hits an answer has.
@@ -50,6 +51,7 @@ impl Tool for SearchSessions {
     const DESCRIPTION: &'static str = "Find inputs and outputs of all sessions by the words in them.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
     type Answer = SearchAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<SearchAnswer, Error> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::diagnostic::{DiagnosticLine, wants_change};
+use super::offer::Works;
 use super::text::{beginning, shortened};
 use super::tool::{Answer, Effect, Tool};
 
@@ -101,6 +102,7 @@ impl Tool for GetStartupProfile {
         "What a session has from its project and the user's startup scripts, and what of them failed.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Status);
+    const WORKS: Works = Works::Always;
     type Answer = StartupAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<StartupAnswer, Error> {

@@ -3,10 +3,10 @@
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
-use mainstay_engine::SessionStatus;
+use mainstay_engine::{Client, SessionStatus};
 use mainstay_model::{
     Action, Ask, Error, EventBody, PendingAsk, Question, RunningJob, Session, SessionId, SessionKind,
-    SessionState, Source, Timestamp, ValidityCounts, affordance,
+    SessionState, Source, Timestamp, ValidityCounts,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,8 @@ use tokio::time::timeout;
 
 use super::bounds::Within;
 use super::call::Call;
-use super::names::{Plain, tools_for};
+use super::names::Plain;
+use super::offer::{Offered, Works};
 use super::tool::{Answer, Effect, Tool};
 
 /// The longest wait a client may ask for, in seconds.
@@ -39,7 +40,7 @@ pub(super) struct StatusAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
     state: &'static str,
-    offered: Vec<&'static str>,
+    offered: Offered,
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
     /// How far it is, where it warms up.
@@ -122,13 +123,14 @@ impl Tool for GetFsiStatus {
     const DESCRIPTION: &'static str = "A session's state and the tools it offers now.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Status);
+    const WORKS: Works = Works::Always;
     const PLAIN: Option<Plain> =
         Some(Plain { name: "get_status", description: "A session's state and the tools it offers now." });
     type Answer = StatusAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<StatusAnswer, Error> {
         let Some(session) = call.find(self.session_id.as_deref()).await? else {
-            return Ok(StatusAnswer::of_none(&call.meant().kind().await));
+            return Ok(StatusAnswer::of_none(call.client(), call.meant().kind().await));
         };
         let seconds = Within::given(self.wait_seconds, "waitSeconds", 0)?;
         if seconds > 0 {
@@ -136,7 +138,7 @@ impl Tool for GetFsiStatus {
         }
         let status = call.client().status(session).await?;
         let validity = call.client().validity(session).await?;
-        Ok(StatusAnswer::new(status, validity, self.verbose.unwrap_or(false)))
+        Ok(StatusAnswer::new(call.client(), status, validity, self.verbose.unwrap_or(false)))
     }
 }
 
@@ -167,13 +169,13 @@ fn is_busy(session: &Session) -> bool {
 }
 
 impl StatusAnswer {
-    /// There is no session yet: what a session at rest offers.
-    fn of_none(kind: &SessionKind) -> Self {
+    /// There is no session yet.
+    fn of_none(client: &Client, kind: SessionKind) -> Self {
         let state = SessionState::Uninitialized;
         Self {
             session_id: None,
             state: state.name(),
-            offered: tools_for(kind, &affordance::offered(state, kind)),
+            offered: Offered::now(client, None, kind),
             fault: None,
             warm_up: None,
             rebuilt: None,
@@ -190,13 +192,13 @@ impl StatusAnswer {
         }
     }
 
-    fn new(status: SessionStatus, validity: Option<ValidityCounts>, verbose: bool) -> Self {
+    fn new(client: &Client, status: SessionStatus, validity: Option<ValidityCounts>, verbose: bool) -> Self {
         let session = &status.session;
         let now = Timestamp::now();
         Self {
             session_id: Some(session.id.short()),
             state: session.state().name(),
-            offered: tools_for(&session.kind, &session.offered()),
+            offered: Offered::now(client, Some(session), session.kind.clone()),
             fault: session.fault().map(str::to_owned),
             warm_up: status.warm_up.map(|progress| progress.to_string()),
             rebuilt: session.rebuilt.as_ref().map(ToString::to_string),
@@ -288,7 +290,7 @@ impl Display for StatusAnswer {
         for AskLine { ask, prompt } in &self.asks {
             write!(f, "\nasks: {prompt} [ask {ask}]")?;
         }
-        writeln!(f, "\noffered: {}", self.offered.join(", "))?;
+        writeln!(f, "\noffered: {}", self.offered)?;
         if let Some(details) = &self.details {
             writeln!(f, "{details}")?;
         }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// Uses another session from now on.
@@ -34,6 +35,7 @@ impl Tool for SwitchSession {
     const DESCRIPTION: &'static str = "Use this session from now on where a call names none.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: true };
     const ACTION: Option<Action> = None;
+    const WORKS: Works = Works::Always;
     const SAYS_ANSWER: bool = false;
     type Answer = SwitchAnswer;
 

@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelQuery, Test, Tests};
+use mainstay_model::affordance::Reach;
 use mainstay_model::{
     Action, Error, SessionCommand, TestFailure, TestOutcome, TestProgress, TestResult, TestRun,
     TestSelection, TestTimeout,
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::eval::evaluated;
 use super::names::Names;
+use super::offer::Works;
 use super::rebuild::HardResetFsiSession;
 use super::text::{TEXT_BYTES, shortened};
 use super::tool::{Answer, Effect, Tool};
@@ -102,6 +104,7 @@ impl Tool for RunTests {
         "Run xUnit, NUnit, MSTest and Expecto tests of a session's code and the assemblies it refers to.";
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Test);
+    const WORKS: Works = Works::InAny(Action::Eval, Reach::InTurn);
     // Its words say all of it that matters.
     const SAYS_ANSWER: bool = false;
     type Answer = RunAnswer;
@@ -324,6 +327,7 @@ impl Tool for ListTests {
     const DESCRIPTION: &'static str = "List the tests that `run_tests` would run; nothing runs.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Test);
+    const WORKS: Works = Works::InAny(Action::Test, Reach::Started);
     type Answer = TestsAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<TestsAnswer, Error> {

@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
+use mainstay_model::affordance::Reach;
 use mainstay_model::timeline::{Ended, Ran, Timeline, concerns, is_request};
 use mainstay_model::{Action, Error, Event, Seq, SessionId, Source, Timestamp};
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::Within;
 use super::call::Call;
+use super::offer::Works;
 use super::tool::{Answer, Effect, Tool};
 
 /// How many jobs an answer has where the client does not say it.
@@ -67,6 +69,7 @@ impl Tool for GetEvalTimeline {
     const DESCRIPTION: &'static str = "What ran in a session: when, how long, how it ended, by whom.";
     const EFFECT: Effect = Effect::Reads;
     const ACTION: Option<Action> = Some(Action::Events);
+    const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
     type Answer = TimelineAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<TimelineAnswer, Error> {

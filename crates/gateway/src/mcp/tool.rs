@@ -23,7 +23,7 @@ use super::lifecycle::{CreateSession, ListSessions, ResetFsiSession, StopSession
 use super::load::LoadFsharpScript;
 use super::names::{Names, Plain};
 use super::notebook::RunNotebook;
-use super::offer::Needs;
+use super::offer::{Needs, Works};
 use super::projects::GetAvailableProjects;
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::rebuild::HardResetFsiSession;
@@ -48,8 +48,10 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
     const PLAIN: Option<Plain> = None;
     /// What a call may change.
     const EFFECT: Effect;
-    /// What it asks of the session that is meant.
+    /// What it asks of the session that is meant: it is listed where the session knows that.
     const ACTION: Option<Action>;
+    /// In which states of that session it does what it is for.
+    const WORKS: Works;
     /// Whether it is of no use to who may not have files read and written.
     const FILES: bool = false;
     /// Whether clients are told the form of its answer: models pay for that, and of another tool's answer they know it already. What
@@ -169,7 +171,7 @@ pub(super) struct Listed {
 impl Listed {
     fn of<T: Tool>() -> Self {
         Self {
-            needs: Needs { action: T::ACTION, files: T::FILES },
+            needs: Needs { action: T::ACTION, works: T::WORKS, files: T::FILES },
             fsharp: description::<T>(Names::Fsharp),
             plain: T::PLAIN.map(|_| description::<T>(Names::Plain)),
         }

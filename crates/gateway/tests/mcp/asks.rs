@@ -12,7 +12,7 @@ async fn an_agent_answers_what_running_code_asks() {
     let running = ann.begin("send_fsharp_code", json!({ "code": "stdin.ReadLine()" })).await;
     home.reaches("Waiting").await;
     let status = bob.call("get_fsi_status", json!({})).await;
-    assert_eq!(status.structured["offered"][0], json!("answer_ask"));
+    assert!(status.structured["offered"].as_array().unwrap().contains(&json!("answer_ask")), "{status:?}");
     let ask = &status.structured["asks"][0];
     assert_eq!(ask["prompt"], json!("the code reads a line"));
     let refused = bob.call("answer_ask", json!({ "ask": "00000000", "answer": "Ada" })).await;

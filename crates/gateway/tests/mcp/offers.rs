@@ -126,7 +126,6 @@ impl Stage {
     }
 }
 
-/// Each tool in each state: whether it is listed, and what a call comes to.
 #[tokio::test]
 async fn where_there_is_no_session_all_is_for_the_kind_that_the_folder_is_for() {
     let mut home = Home::new().await;
@@ -158,6 +157,40 @@ async fn where_there_is_no_session_all_is_for_the_kind_that_the_folder_is_for() 
     );
 }
 
+/// The tools that the session's status names.
+async fn offered(agent: &Agent) -> Vec<String> {
+    let status = agent.call("get_fsi_status", json!({})).await;
+    serde_json::from_value(status.structured["offered"].clone()).unwrap()
+}
+
+/// What a tool answered agrees with whether it was offered: what was is not refused by the session, what was not is, with what was.
+fn agrees(tool: &str, offered: &[String], reply: &Reply) {
+    let code = reply.structured["code"].as_str().filter(|_| reply.is_error).unwrap_or_default();
+    let is_refused = ["not_offered", "not_of_kind", "not_running", "ask_not_pending"].contains(&code);
+    let is_offered = offered.iter().any(|name| name == tool);
+    assert_eq!(is_offered, !is_refused, "{tool}: {offered:?}: {reply:?}");
+    if is_refused {
+        assert_eq!(reply.structured["offered"], json!(offered), "{tool}: {reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn where_there_is_no_session_what_is_offered_creates_one_or_needs_none() {
+    let all = listed(&Home::new().await.agent().await).await;
+    for tool in all {
+        let home = Home::new().await;
+        let stage = Stage { agent: home.agent().await, other: home.agent().await, folder: "work", home };
+        let offered = offered(&stage.agent).await;
+        let tool: &'static str = Box::leak(tool.into_boxed_str());
+        let reply = stage.agent.call(tool, stage.arguments(tool).await).await;
+        // There is none to switch to, and none is searched.
+        if tool != "switch_session" {
+            agrees(tool, &offered, &reply);
+        }
+    }
+}
+
+/// Each tool in each state: whether it is listed and offered, and what a call comes to.
 #[tokio::test]
 async fn each_tool_is_answered_in_each_state() {
     let all = listed(&Home::new().await.agent().await).await;
@@ -166,32 +199,45 @@ async fn each_tool_is_answered_in_each_state() {
         .map(|(tool, state)| async move {
             let stage = Stage::in_state(state).await;
             let is_listed = listed(&stage.agent).await.contains(&tool);
+            let offered = offered(&stage.agent).await;
             let reply = stage.answer(Box::leak(tool.clone().into_boxed_str())).await;
-            (tool, state, is_listed, reply)
+            agrees(&tool, &offered, &reply);
+            (tool, state, is_listed, offered, reply)
         })
         .buffered(8)
         .collect()
         .await;
 
-    let (mut table, mut refusals) = (String::new(), BTreeMap::new());
-    for (tool, state, is_listed, reply) in answers {
+    let (mut table, mut refusals, mut offers) = (String::new(), BTreeMap::new(), BTreeMap::new());
+    for (tool, state, is_listed, offered, reply) in answers {
+        offers.insert(state.name(), offered);
         if state == SessionState::ALL[0] {
             write!(table, "\n{tool}:").unwrap();
         }
-        let code = reply.structured["code"].as_str().unwrap_or(if reply.is_error { "failed" } else { "ok" });
+        let code = match reply.is_error {
+            true => reply.structured["code"].as_str().unwrap_or("failed"),
+            false => "ok",
+        };
         write!(table, " {code}{}", if is_listed { "" } else { " (not listed)" }).unwrap();
         if code == "not_offered" {
             assert!(reply.structured["sessionId"].is_string(), "{tool}: {reply:?}");
             let Value::Object(mut refusal) = reply.structured else { panic!("{tool}") };
-            refusal
-                .retain(|member, _| ["message", "offered", "remedy", "nextStep"].contains(&member.as_str()));
+            refusal.retain(|member, _| ["message", "remedy", "nextStep"].contains(&member.as_str()));
             let action = refusal["remedy"]["action"].to_string();
             refusals.insert((action, state.name()), Value::Object(refusal).to_string());
         }
     }
     let refusals: String = refusals.into_values().map(|refusal| refusal + "\n").collect();
+    let not_offered: String = offers
+        .iter()
+        .map(|(state, offered)| {
+            let others: Vec<_> =
+                all.iter().filter(|tool| !offered.contains(tool)).map(String::as_str).collect();
+            format!("not offered where it is {state}: {}\n", others.join(" "))
+        })
+        .collect();
     let states = SessionState::ALL.map(SessionState::name).join(" ");
-    insta::assert_snapshot!("offers", format!("states: {states}{table}\n\n{refusals}"));
+    insta::assert_snapshot!("offers", format!("states: {states}{table}\n\n{not_offered}\n{refusals}"));
 }
 
 #[tokio::test]
@@ -244,9 +290,14 @@ async fn in_an_agents_conversation_no_tool_runs_code_or_names_a_language() {
     assert!(names.contains(&"get_status".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.contains("fs") || name == "send_code"), "{names:?}");
     let status = agent.call("get_status", json!({})).await;
-    assert_eq!(status.structured["offered"], json!(["get_status"]));
+    let offered = &status.structured["offered"];
+    let works: Vec<&String> = names
+        .iter()
+        .filter(|name| !["cancel_eval", "answer_ask", "reset_session"].contains(&name.as_str()))
+        .collect();
+    assert_eq!(*offered, json!(works));
     let refused = agent.call("cancel_eval", json!({})).await.structured;
-    assert_eq!((&refused["sessionId"], &refused["offered"]), (&talk, &json!(["get_status"])));
+    assert_eq!((&refused["sessionId"], &refused["offered"]), (&talk, offered));
     assert!(!refused.to_string().contains("fsharp"), "{refused}");
 
     assert_eq!(listed(&home.agent().await).await, before, "another connection means another session");

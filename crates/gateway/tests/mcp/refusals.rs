@@ -14,15 +14,21 @@ async fn what_cannot_be_done_while_code_runs_is_refused_with_what_is_offered() {
     ann.send("1 + 1").await;
     let running = ann.begin("send_fsharp_code", json!({ "code": "wait" })).await;
     home.reaches("Evaluating").await;
-    let refused = bob.call("reset_fsi_session", json!({})).await;
+    let mut refused = bob.call("reset_fsi_session", json!({})).await;
     assert!(refused.is_error);
+    assert!(refused.text.contains("\noffered: all tools but answer_ask, reset_fsi_session"), "{refused:?}");
+    let offered = refused.structured.as_object_mut().unwrap().remove("offered").unwrap();
+    for (tool, is_offered) in
+        [("cancel_eval", true), ("send_fsharp_code", true), ("reset_fsi_session", false)]
+    {
+        assert_eq!(offered.as_array().unwrap().contains(&json!(tool)), is_offered, "{tool}");
+    }
     assert_eq!(
         refused.structured,
         json!({
             "sessionId": home.session().await.short(),
             "code": "not_offered",
             "message": "cannot reset: the session is Evaluating",
-            "offered": ["cancel_eval", "check_fsharp_code", "get_completions", "get_recent_fsi_events", "get_fsi_status"],
             "remedy": {
                 "action": "reset",
                 "states": ["Ready", "Faulted"],
