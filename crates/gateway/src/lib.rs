@@ -10,6 +10,7 @@ mod browser;
 mod command;
 mod connections;
 mod default_kind;
+pub mod entries;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

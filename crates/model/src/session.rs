@@ -444,6 +444,8 @@ impl Session {
             Action::Answer => !self.asks.is_empty(),
             _ => true,
         };
+        // An agent is started by prompting it, and what is put into its conversation does not wait.
+        let reach = if self.kind.is_agent() { Reach::AtOnce } else { reach };
         has_object && action.is_of(&self.kind) && reaches(self.state(), action, reach)
     }
 

@@ -120,6 +120,7 @@ impl Tool for ImportSession {
     const ACTION: Option<Action> = None;
     const WORKS: Works = Works::Always;
     const FILES: bool = true;
+    const SAYS_ANSWER: bool = false;
     type Answer = ImportAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ImportAnswer, Error> {

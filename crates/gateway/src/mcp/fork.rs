@@ -41,6 +41,7 @@ impl Tool for ForkSession {
     const EFFECT: Effect = Effect::Changes { destructive: false, idempotent: false };
     const ACTION: Option<Action> = Some(Action::Events);
     const WORKS: Works = Works::In(Action::Events, Reach::AtOnce);
+    const SAYS_ANSWER: bool = false;
     type Answer = ForkAnswer;
 
     async fn carry_out(self, call: &Call<'_>) -> Result<ForkAnswer, Error> {

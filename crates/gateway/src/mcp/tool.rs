@@ -21,12 +21,14 @@ use super::explore::{ExploreNamespace, ExploreType, FindSymbols, GetValues};
 use super::fork::ForkSession;
 use super::lifecycle::{CreateSession, ListSessions, ResetFsiSession, StopSession};
 use super::load::LoadFsharpScript;
+use super::merge::{CherryPick, MergeSession};
 use super::names::{Names, Plain};
 use super::notebook::RunNotebook;
 use super::offer::{Needs, Works};
 use super::projects::GetAvailableProjects;
 use super::query::{CheckFsharpCode, GetCompletions};
 use super::rebuild::HardResetFsiSession;
+use super::refresh::RefreshSession;
 use super::review::ReviewFsharpCode;
 use super::scaffold::ScaffoldTest;
 use super::search::SearchSessions;
@@ -117,7 +119,8 @@ macro_rules! tools {
             call: &Call<'_>,
         ) -> Result<CallToolResult, ErrorData> {
             match name {
-                $(name if is_called::<$tool>(name) => answer::<$tool>(name, arguments, call).await,)*
+                // Boxed, since one that held those of all tools would take more of a thread's stack than there is.
+                $(name if is_called::<$tool>(name) => Box::pin(answer::<$tool>(name, arguments, call)).await,)*
                 unknown => Err(ErrorData::invalid_params(format!("there is no tool `{unknown}`"), None)),
             }
         }
@@ -147,11 +150,14 @@ tools! {
     GetStartupProfile,
     ResetFsiSession,
     HardResetFsiSession,
+    RefreshSession,
     CreateSession,
     ListSessions,
     SwitchSession,
     StopSession,
     ForkSession,
+    MergeSession,
+    CherryPick,
     SearchSessions,
     ExportSession,
     ImportSession,

@@ -20,6 +20,7 @@ mod resuming;
 mod scripted;
 mod scripts;
 mod sse;
+mod staleness;
 mod streams;
 mod support;
 mod tasks;

@@ -68,6 +68,10 @@ impl Stage {
             (SessionState::Uninitialized, _) => {
                 agent.call("stop_session", json!({})).await;
             }
+            // It was Ready before, and is so again once that has ended.
+            (SessionState::Ready, Some(code)) => {
+                other.send(code).await;
+            }
             (_, Some(code)) => drop(other.begin("send_fsharp_code", json!({ "code": code })).await),
             (_, None) => {}
         }
@@ -93,6 +97,13 @@ impl Stage {
             "search_sessions" => json!({ "words": "Dog" }),
             "import_session" => json!({ "path": script }),
             "run_notebook" => json!({ "path": script }),
+            "merge_session" | "cherry_pick" => {
+                let source = self.home.agent_in("source").await.send("1 + 1").await.session();
+                match tool {
+                    "merge_session" => json!({ "from": source, "entries": "1" }),
+                    _ => json!({ "from": source, "entry": 1 }),
+                }
+            }
             _ => json!({}),
         }
     }

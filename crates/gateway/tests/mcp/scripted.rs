@@ -15,6 +15,8 @@
 //! | `die` | ends its worker |
 //! | `failwith "TEXT"` | raises |
 //! | `unused` | gives a warning |
+//! | `refer PATH` | takes a file in, which code can use by its name |
+//! | `use NAME` | defines the name with what the file had when it was taken in |
 //! | anything else | has an error |
 //!
 //! A folder named `no-sdk` has no compiler; in one named `slow` a worker takes two seconds to start, in one named `held` as long as
@@ -37,10 +39,11 @@ use mainstay_engine::runner::{
 use mainstay_model::startup::{LoadedAssembly, LoadedProject, ProfileRun, ProjectRoad, Startup, Unopened};
 use mainstay_model::{
     AskId, Binding, BuildReport, Diagnostic, Display, DisplayId, Error, EvalResult, JobEnding, JobId,
-    JobReport, OutputStream, Question, RaisedError, RunnerInfo, RunnerNotice, SessionKind, Severity,
-    TextPosition, WorkerExit,
+    JobReport, OutputStream, Question, RaisedError, Reference, References, RunnerInfo, RunnerNotice,
+    SessionKind, Severity, TextPosition, WorkerExit,
 };
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, watch};
 use uuid::Uuid;
 
@@ -66,6 +69,7 @@ impl RunnerFactory for Scripted {
         let worker = Worker {
             notices: notices_in,
             names: Mutex::default(),
+            files: Mutex::default(),
             interrupted: Notify::new(),
             answers,
             answered: tokio::sync::Mutex::new(answered),
@@ -92,6 +96,8 @@ struct Handle(Arc<Worker>);
 struct Worker {
     notices: mpsc::Sender<RunnerNotice>,
     names: Mutex<Vec<String>>,
+    /// The files that it took in, and what was in each.
+    files: Mutex<BTreeMap<String, (Reference, String)>>,
     interrupted: Notify,
     answers: mpsc::UnboundedSender<Answer>,
     answered: tokio::sync::Mutex<mpsc::UnboundedReceiver<Answer>>,
@@ -151,6 +157,7 @@ impl Kernel for Handle {
 
     async fn reset(&self) -> Result<RunnerInfo, Error> {
         self.0.names.lock().unwrap().clear();
+        self.0.files.lock().unwrap().clear();
         Ok(self.info())
     }
 
@@ -245,9 +252,12 @@ impl Worker {
     async fn run(&self, submission: Submission) {
         let Submission { job, code, .. } = submission;
         let (ending, result) = self.outcome(job, &code).await;
-        let changes_state = !result.bindings.is_empty();
-        let report =
-            JobReport { ending, result, changes_state, took: Duration::from_millis(1), references: None };
+        let changes_state = !result.bindings.is_empty() || code.starts_with("refer ");
+        let taken_in = |files: &BTreeMap<String, (Reference, String)>| -> References {
+            files.iter().map(|(name, (reference, _))| (name.clone(), reference.clone())).collect()
+        };
+        let references = code.starts_with("refer ").then(|| taken_in(&self.files.lock().unwrap()));
+        let report = JobReport { ending, result, changes_state, took: Duration::from_millis(1), references };
         self.notices.send(RunnerNotice::Finished { job, report }).await.ok();
     }
 
@@ -332,6 +342,22 @@ impl Worker {
             "unused" => {
                 let warning = Diagnostic { severity: Severity::Warning, ..undefined("unused") };
                 completed(EvalResult { diagnostics: vec![warning], ..EvalResult::default() })
+            }
+            "refer" => {
+                let path = code.split(' ').nth(1).unwrap();
+                let content = std::fs::read_to_string(path).unwrap();
+                let hash = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+                let reference = Reference { path: Some(path.to_owned()), hash: Some(hash) };
+                let name = path.rsplit('/').next().unwrap().to_owned();
+                self.files.lock().unwrap().insert(name, (reference, content));
+                completed(EvalResult::default())
+            }
+            "use" => {
+                let name = code.split(' ').nth(1).unwrap().to_owned();
+                let value = self.files.lock().unwrap().get(&name).map(|(_, content)| content.clone());
+                let touched = Some(vec![name.clone()]);
+                let binding = Binding { name, value_type: "string".to_owned(), value };
+                completed(EvalResult { bindings: vec![binding], touched, ..EvalResult::default() })
             }
             name => (
                 JobEnding::Rejected,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
+use mainstay_gateway::entries::{numbered, with_context};
 use mainstay_gateway::rpc::api::{InsertEntries, Inserted, MergeSession};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{BroughtView, MergeView};
@@ -187,34 +188,12 @@ pub(crate) struct Entries(pub(crate) Vec<Range<u64>>);
 
 /// Reads `3,4,7-9`.
 pub(crate) fn entries(text: &str) -> Result<Entries, String> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<u64>().ok().filter(|number| *number > 0);
-        match (number(first), number(last)) {
-            (Some(first), Some(last)) if first <= last => Ok(first - 1..last),
-            _ => Err(format!("`{part}` names no entries; write numbers from 1 on, as in 3,4,7-9")),
-        }
-    };
-    text.split(',').map(range).collect::<Result<_, _>>().map(Entries)
-}
-
-/// The range of an entry, by its number, and of those before it.
-pub(crate) fn with_context(entry: u64, context: u64) -> Range<u64> {
-    (entry - 1).saturating_sub(context)..entry
+    numbered(text).map(Entries)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn entries_are_named_by_numbers_and_ranges() {
-        assert_eq!(entries("3, 4,7-9"), Ok(Entries(vec![2..3, 3..4, 6..9])));
-        for bad in ["", "0", "a", "4-3", "1,,2", "-1", "18446744073709551616"] {
-            assert!(entries(bad).is_err(), "{bad}");
-        }
-        assert_eq!((with_context(7, 2), with_context(2, 9)), (4..7, 0..2));
-    }
 
     #[test]
     fn what_was_not_applied_is_said() {

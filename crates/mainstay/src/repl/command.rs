@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use mainstay_gateway::entries::with_context;
 use mainstay_model::exchange::Format;
 use mainstay_model::{Hears, Prompt, QueuedPrompt, SessionKind, Setting, ThinkingLevel};
 
 use crate::commands::export::Destination;
-use crate::commands::merge::{Entries, entries, with_context};
+use crate::commands::merge::{Entries, entries};
 use crate::commands::prompt::{model, thinking};
 
 /// How many events `:events` shows unless told otherwise.
