@@ -74,7 +74,7 @@ pub async fn serve_pi(listener: TcpListener, port: u16, daemon: Daemon) {
 fn router(daemon: Daemon) -> Router {
     let limit = DefaultBodyLimit::max(daemon.engine.limits().message_bytes);
     let guarded = Router::new()
-        .route_service("/mcp", crate::mcp::http_service(&daemon))
+        .merge(crate::mcp::http_routes(&daemon))
         .merge(crate::mcp::sse_routes(daemon.clone()))
         .merge(crate::pi::routes("/pi").with_state(daemon.clone()))
         .merge(crate::http::routes().with_state(daemon.clone()))

@@ -25,7 +25,10 @@ fn drive(world: &World, server: &[&str]) -> Value {
         .env("MAINSTAY_HOME", world.home())
         .env("DOTNET_ROOT", support::dotnet());
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    // It ends its session over HTTP when it goes, and says only here that it could not.
+    assert!(!told.contains("termination failed"), "{told}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -158,6 +161,7 @@ fn judge_javascript(steps: &Value) {
         !of_conversation.iter().any(|name| ["send_fsharp_code", "send_code"].contains(&name.as_str())),
         "{of_conversation:?}"
     );
+    assert_eq!(steps["ended"], steps["hadSession"], "{steps}");
     for step in ["created", "defined", "imported", "stopped"] {
         assert_eq!(steps[step]["isError"], false, "{step}: {}", steps[step]);
     }

@@ -66,4 +66,4 @@ mod transport;
 
 pub use server::Server;
 pub use sse::sse_routes;
-pub use transport::{http_service, http_service_of, serve_stream};
+pub use transport::{http_routes, http_routes_of, serve_stream};

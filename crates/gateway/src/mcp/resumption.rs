@@ -22,7 +22,7 @@ use super::kept::Kept;
 const BEFORE_ALL: &str = "0";
 
 /// The sessions.
-pub struct Sessions {
+pub(super) struct Sessions {
     inner: LocalSessionManager,
     kept: Kept,
 }

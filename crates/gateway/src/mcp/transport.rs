@@ -4,11 +4,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use mainstay_model::Access;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_server};
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::SessionConfig;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::transport::streamable_http_server::{SessionId, StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::transport::{Transport, TransportAdapterIdentity};
 use rmcp::{RoleServer, ServerHandler};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -52,16 +59,16 @@ pub async fn serve_stream<R, W>(
     }
 }
 
-/// The service behind `/mcp`. It checks no token: whoever mounts it does.
-pub fn http_service(daemon: &Daemon) -> StreamableHttpService<Server, Sessions> {
-    http_service_of(daemon, |server| server)
+/// `/mcp`. It checks no token: whoever mounts it does.
+pub fn http_routes(daemon: &Daemon) -> Router {
+    http_routes_of(daemon, |server| server)
 }
 
-/// The same service for another handler, made of each of ours: one a session of the transport, and one a request without.
-pub fn http_service_of<H: ServerHandler>(
+/// The same path for another handler, made of each of ours: one a session of the transport, and one a request without.
+pub fn http_routes_of<H: ServerHandler>(
     daemon: &Daemon,
     handler: impl Fn(Server) -> H + Send + Sync + 'static,
-) -> StreamableHttpService<H, Sessions> {
+) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(OWN_NAMES.map(|name| format!("{name}:{}", daemon.port)))
         .with_max_request_body_bytes(daemon.engine.limits().message_bytes)
@@ -69,11 +76,34 @@ pub fn http_service_of<H: ServerHandler>(
     let mut session = SessionConfig::default();
     session.keep_alive = Some(HTTP_SESSION_LIFE);
     let server = Server::for_all(daemon.clone());
-    StreamableHttpService::new(
+    let sessions = Arc::new(Sessions::new(session, daemon.engine.limits()));
+    let service = StreamableHttpService::new(
         move || Ok(handler(server.for_transport_session())),
-        Arc::new(Sessions::new(session, daemon.engine.limits())),
+        Arc::clone(&sessions),
         config,
-    )
+    );
+    Router::new().route_service("/mcp", service).layer(from_fn_with_state(sessions, told_of_the_end))
+}
+
+/// Says of the end of a session of the transport what clients expect. `rmcp` answers 202 (Accepted) to every `DELETE`, which Python's SDK takes
+/// for a failure, and which hides that there is no such session.
+async fn told_of_the_end(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
+    if request.method() != Method::DELETE {
+        return next.run(request).await;
+    }
+    let id = request.headers().get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok()).map(SessionId::from);
+    let was_there = match id {
+        Some(id) => sessions.has_session(&id).await.unwrap_or_default(),
+        None => false,
+    };
+    let mut response = next.run(request).await;
+    if response.status() == StatusCode::ACCEPTED {
+        match was_there {
+            true => *response.status_mut() = StatusCode::NO_CONTENT,
+            false => return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response(),
+        }
+    }
+    response
 }
 
 /// A transport that is at its end only when all that came through it is answered, however long that takes: `rmcp` itself

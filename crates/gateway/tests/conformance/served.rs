@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use mainstay_engine::Engine;
-use mainstay_gateway::mcp::http_service_of;
+use mainstay_gateway::mcp::http_routes_of;
 use mainstay_gateway::port;
 use mainstay_gateway::rpc::server::Daemon;
 use mainstay_gateway::tokens::Tokens;
@@ -58,12 +57,12 @@ impl Served {
             answering: TaskTracker::new(),
         };
         let (work, broken_tasks) = (folder.path().to_owned(), Arc::new(Mutex::new(HashSet::new())));
-        let service = http_service_of(&daemon, move |ours| Fixtures {
+        let routes = http_routes_of(&daemon, move |ours| Fixtures {
             ours,
             folder: work.clone(),
             broken_tasks: Arc::clone(&broken_tasks),
         });
-        let router = Router::new().route_service("/mcp", service).layer(from_fn(let_in));
+        let router = routes.layer(from_fn(let_in));
         tokio::spawn(port::serve_only(listener, daemon, router));
         Self { url: format!("http://127.0.0.1:{port}/mcp"), _folder: folder }
     }

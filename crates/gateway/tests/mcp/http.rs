@@ -303,6 +303,34 @@ async fn the_scheme_is_bearer_in_any_case_and_no_other() {
     }
 }
 
+/// Python's SDK takes 200 and 204 alone for the end, and all SDKs begin anew where a session is not known (404).
+#[tokio::test]
+async fn a_transport_session_that_is_ended_is_known_no_more() {
+    let served = Served::start().await;
+    let port = served.port;
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let opened = post(port, &host).await;
+    let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let with = |id: &str| format!("{host}Mcp-Session-Id: {id}\r\n");
+    let newest = format!("{}MCP-Protocol-Version: 2026-07-28\r\n", with(&id));
+    let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
+    for (method, headers, body, status) in [
+        ("DELETE", host.clone(), None, 400),
+        ("DELETE", with("nobody"), None, 404),
+        // That version has no sessions of the transport.
+        ("DELETE", newest, None, 405),
+        ("POST", with(&id), Some(&ping), 200),
+        ("DELETE", with(&id), None, 204),
+        ("DELETE", with(&id), None, 404),
+        ("POST", with(&id), Some(&ping), 404),
+        ("GET", with(&id), None, 404),
+    ] {
+        let body = body.map(|body| body.to_string()).unwrap_or_default();
+        let answer = request(method, "Bearer secret", port, &headers, &body).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{method} {headers}: {answer}");
+    }
+}
+
 /// What comes back for an `initialize` with these headers.
 async fn post(port: u16, headers: &str) -> String {
     post_as("Bearer secret", port, headers).await
@@ -312,8 +340,12 @@ async fn post_as(authorization: &str, port: u16, headers: &str) -> String {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}})
     .to_string();
+    request("POST", authorization, port, headers, &body).await
+}
+
+async fn request(method: &str, authorization: &str, port: u16, headers: &str, body: &str) -> String {
     let request = format!(
-        "POST /mcp HTTP/1.1\r\n{headers}Authorization: {authorization}\r\nContent-Type: application/json\r\n\
+        "{method} /mcp HTTP/1.1\r\n{headers}Authorization: {authorization}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );

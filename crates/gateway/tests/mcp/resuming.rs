@@ -176,7 +176,7 @@ async fn a_session_that_is_not_known_is_said_to_be_gone_and_the_work_is_found_ag
     let first = Events::of(raw.post("tools/call", call.clone()).await).rest().await;
 
     // As after a restart: the sessions of the transport are gone, and all else is there.
-    assert_eq!(raw.request(Method::DELETE).send().await.unwrap().status(), 202);
+    assert_eq!(raw.request(Method::DELETE).send().await.unwrap().status(), 204);
     for method in [Method::POST, Method::GET] {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call });
         assert_eq!(raw.request(method).json(&body).send().await.unwrap().status(), 404);

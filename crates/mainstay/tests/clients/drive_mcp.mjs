@@ -65,5 +65,9 @@ steps.toldOfOtherTools = await otherTools
 steps.toolsOfConversation = (await client.listTools()).tools.map((tool) => tool.name).sort()
 
 steps.stopped = await call("stop_session", { sessionId: steps.created.sessionId })
+// Over HTTP there is a session of the transport, which a client ends. The SDK throws where that is refused, and forgets the id where it is not.
+steps.hadSession = transport.sessionId !== undefined
+await transport.terminateSession?.()
+steps.ended = steps.hadSession && transport.sessionId === undefined
 await client.close()
 console.log(JSON.stringify(steps))
