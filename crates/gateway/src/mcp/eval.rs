@@ -237,6 +237,8 @@ impl From<RaisedError> for ErrorLine {
 }
 
 impl Answer for EvalAnswer {
+    const IS_MARKED: bool = true;
+
     fn is_failure(&self) -> bool {
         !self.success
     }

@@ -179,7 +179,9 @@ impl From<Member> for MemberLine {
     }
 }
 
-impl Answer for ExploreAnswer {}
+impl Answer for ExploreAnswer {
+    const IS_MARKED: bool = true;
+}
 
 impl Display for ExploreAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
@@ -297,7 +299,9 @@ impl Tool for FindSymbols {
     }
 }
 
-impl Answer for SymbolsAnswer {}
+impl Answer for SymbolsAnswer {
+    const IS_MARKED: bool = true;
+}
 
 impl Display for SymbolsAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
@@ -368,7 +372,9 @@ impl Tool for GetValues {
     }
 }
 
-impl Answer for ValuesAnswer {}
+impl Answer for ValuesAnswer {
+    const IS_MARKED: bool = true;
+}
 
 impl Display for ValuesAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

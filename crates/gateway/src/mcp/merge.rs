@@ -216,6 +216,8 @@ impl MergeAnswer {
 }
 
 impl Answer for MergeAnswer {
+    const IS_MARKED: bool = true;
+
     fn is_failure(&self) -> bool {
         !self.success
     }

@@ -53,6 +53,7 @@ mod schema;
 mod search;
 mod server;
 mod sse;
+mod stale;
 mod startup;
 mod state;
 mod status;

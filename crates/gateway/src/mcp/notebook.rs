@@ -124,6 +124,8 @@ impl NotebookAnswer {
 }
 
 impl Answer for NotebookAnswer {
+    const IS_MARKED: bool = true;
+
     fn is_failure(&self) -> bool {
         !self.success
     }

@@ -55,7 +55,9 @@ impl Tool for CheckFsharpCode {
     }
 }
 
-impl Answer for CheckAnswer {}
+impl Answer for CheckAnswer {
+    const IS_MARKED: bool = true;
+}
 
 impl Display for CheckAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
@@ -181,7 +183,9 @@ impl From<CompletionItem> for ItemLine {
     }
 }
 
-impl Answer for CompletionAnswer {}
+impl Answer for CompletionAnswer {
+    const IS_MARKED: bool = true;
+}
 
 impl Display for CompletionAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

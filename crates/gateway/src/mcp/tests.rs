@@ -232,6 +232,8 @@ impl From<TestResult> for ResultLine {
 }
 
 impl Answer for RunAnswer {
+    const IS_MARKED: bool = true;
+
     /// Tests that fail are an answer; a run that did not come to its end is none.
     fn is_failure(&self) -> bool {
         self.error.is_some()
@@ -341,7 +343,9 @@ impl Tool for ListTests {
     }
 }
 
-impl Answer for TestsAnswer {}
+impl Answer for TestsAnswer {
+    const IS_MARKED: bool = true;
+}
 
 impl Display for TestsAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

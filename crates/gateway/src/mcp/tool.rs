@@ -9,6 +9,7 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::ask::AnswerAsk;
 use super::call::Call;
@@ -32,6 +33,7 @@ use super::refresh::RefreshSession;
 use super::review::ReviewFsharpCode;
 use super::scaffold::ScaffoldTest;
 use super::search::SearchSessions;
+use super::stale::Stale;
 use super::startup::GetStartupProfile;
 use super::status::GetFsiStatus;
 use super::switch::SwitchSession;
@@ -71,6 +73,9 @@ pub(super) trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
 /// The protocol would like the words to be the same JSON once more. They are not: many clients show the model both, and it
 /// would pay for every answer twice. The words hold what matters, for clients that know no structured content.
 pub(super) trait Answer: Serialize + JsonSchema + Display {
+    /// Whether it shows what rests on files that a session has taken in: what of them has changed since is said with it.
+    const IS_MARKED: bool = false;
+
     /// Whether the call did not achieve what it was for.
     fn is_failure(&self) -> bool {
         false
@@ -240,10 +245,30 @@ pub(super) async fn answered<A: Answer>(
             result
                 .content
                 .extend(pictures.into_iter().map(|picture| ContentBlock::image(picture.data, picture.kind)));
+            if A::IS_MARKED
+                && let Some(session) = call.session()
+                // What was done stays done, whether this can be told or not.
+                && let Ok(Some(stale)) = Stale::of(call, session).await
+            {
+                mark(&mut result, &stale)?;
+            }
             Ok(result)
         }
         Err(error) => result(&error::explain(call, &error).await, true),
     }
+}
+
+/// Says in an answer what it rests on and has changed.
+fn mark(result: &mut CallToolResult, stale: &Stale) -> Result<(), ErrorData> {
+    let told =
+        serde_json::to_value(stale).map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    if let Some(Value::Object(members)) = &mut result.structured_content {
+        members.insert("stale".to_owned(), told);
+    }
+    if let Some(ContentBlock::Text(text)) = result.content.first_mut() {
+        text.text = format!("{stale}\n{}", text.text);
+    }
+    Ok(())
 }
 
 fn result(answer: &(impl Serialize + Display), is_failure: bool) -> Result<CallToolResult, ErrorData> {

@@ -93,3 +93,38 @@ async fn an_agents_conversation_is_not_refreshed() {
     let refused = refreshed(&agent, json!({ "sessionId": talk })).await;
     assert_eq!(refused.structured["code"], json!("not_of_kind"));
 }
+
+#[tokio::test]
+async fn what_rests_on_a_file_that_has_changed_says_so_in_every_answer_until_it_is_refreshed() {
+    let home = Home::new().await;
+    let path = home.path().join("lib.txt");
+    let agent = using(&home, &path).await;
+    let tools = [
+        ("send_fsharp_code", json!({ "code": "use lib.txt" })),
+        ("check_fsharp_code", json!({ "code": "1 + 1" })),
+        ("get_completions", json!({ "code": "List.m" })),
+        ("explore_type", json!({ "name": "Dog" })),
+        ("explore_namespace", json!({ "name": "Dog" })),
+        ("find_symbols", json!({ "text": "Dog" })),
+        ("get_values", json!({})),
+        ("run_tests", json!({})),
+        ("list_tests", json!({})),
+    ];
+    for (tool, arguments) in &tools {
+        assert_eq!(agent.call(tool, arguments.clone()).await.structured.get("stale"), None, "{tool}");
+    }
+    write(&path, "2");
+    for (tool, arguments) in &tools {
+        let reply = agent.call(tool, arguments.clone()).await;
+        assert_eq!(reply.structured["stale"], json!({ "changed": ["lib.txt"] }), "{tool}");
+        let line = "stale: the session has lib.txt as it was before it changed; call refresh_session\n";
+        assert!(reply.text.starts_with(line), "{tool}: {}", reply.text);
+    }
+    fs::remove_file(&path).unwrap();
+    assert_eq!(agent.call("get_values", json!({})).await.structured["stale"], json!({ "gone": ["lib.txt"] }));
+    write(&path, "3");
+    refreshed(&agent, json!({})).await;
+    for (tool, arguments) in &tools {
+        assert_eq!(agent.call(tool, arguments.clone()).await.structured.get("stale"), None, "{tool}");
+    }
+}
