@@ -1,11 +1,16 @@
 //! What a job prints and shows, on its way to the log: printed text is joined into chunks, and all is cut at the limits. The text of a
-//! display counts as printed, its other forms have an allowance of their own.
+//! display counts as printed, its other forms have an allowance of their own. What a job puts out beyond the limit is left out, but for its
+//! end, which is recorded when the job ends ([`tail`]).
 //!
 //! Pure: the session's task says what came and when to flush. Output that belongs to no job shares one allowance between
 //! two jobs, so that a process left behind cannot fill the disk either.
 
+mod tail;
+
 use mainstay_model::outcome::PutOut;
 use mainstay_model::{Bundle, CommMessage, Display, JobId, Limits, OutputStream};
+
+use self::tail::Tail;
 
 /// A chunk is written out at this size, or when the flush interval ends.
 const CHUNK_BYTES: usize = 4 * 1024;
@@ -25,8 +30,9 @@ pub(crate) struct OutputBuffer {
     /// Whether it is for what jobs put out that have ended, which share one allowance.
     is_late: bool,
     chunk: Option<(OutputStream, String)>,
-    /// Whether nothing more is kept.
+    /// Whether nothing more is kept, but for the end.
     cut: bool,
+    tail: Tail,
     /// Whether it was told that what is said to front ends is not kept any more.
     are_comms_cut: bool,
 }
@@ -36,6 +42,8 @@ pub(crate) struct OutputBuffer {
 struct Kept {
     /// Bytes of text.
     text: usize,
+    /// Bytes of the end of what does not fit into these.
+    tail: usize,
     /// Bytes of one display.
     display: usize,
     /// Bytes of the other forms of all displays.
@@ -56,7 +64,7 @@ pub(crate) enum Piece {
     },
     /// What a kernel said to front ends, of this job or of none.
     Comm(Option<JobId>, Box<CommMessage>),
-    /// The limit was reached.
+    /// The limit was reached: of what follows only the end is kept.
     Cut(JobId),
 }
 
@@ -65,6 +73,7 @@ impl OutputBuffer {
     pub(crate) fn new(limits: &Limits) -> Self {
         let limits = Kept {
             text: limits.output_bytes_per_job,
+            tail: limits.output_end_bytes_per_job,
             display: limits.display_bytes,
             forms: limits.display_bytes_per_job,
         };
@@ -75,18 +84,22 @@ impl OutputBuffer {
             is_late: false,
             chunk: None,
             cut: false,
+            tail: Tail::default(),
             are_comms_cut: false,
         }
     }
 
     /// For what jobs put out that have ended, and left code running. All of them share what is kept for one, from one job's begin to the next.
+    /// Nobody says when the last of it has come, so it keeps no end.
     pub(crate) fn late(limits: &Limits) -> Self {
-        Self { is_late: true, ..Self::new(limits) }
+        let late = Self::new(limits);
+        Self { is_late: true, limits: Kept { tail: 0, ..late.limits }, ..late }
     }
 
     /// Forgets what was put out so far, since another job begins: there is room for as much again.
     pub(crate) fn renew(&mut self) {
         (self.kept, self.cut, self.are_comms_cut) = (Kept::default(), false, false);
+        self.tail.clear();
     }
 
     /// Takes in what was printed; gives what is ready to be recorded.
@@ -101,6 +114,7 @@ impl OutputBuffer {
         }
         if taken < text.len() {
             ready.extend(self.cut());
+            self.tail.print(stream, &text[taken..], self.limits.tail);
         }
         if self.chunk.as_ref().is_some_and(|(_, chunk)| chunk.len() >= CHUNK_BYTES) {
             ready.extend(self.flush());
@@ -112,12 +126,15 @@ impl OutputBuffer {
     pub(crate) fn show(&mut self, job: Option<JobId>, display: Display) -> Vec<Piece> {
         let mut ready = self.turn_to(job);
         ready.extend(self.flush());
+        let data =
+            display.data.cut(self.limits.display).within(self.limits.forms.saturating_sub(self.kept.forms));
         if self.cut {
+            self.kept.forms += data.form_bytes();
+            let shown = PutOut::Displayed(Box::new(Display { data, ..display }));
+            self.kept.forms -= self.tail.show(shown, self.limits.tail);
             return ready;
         }
         self.kept.text += DISPLAY_BYTES;
-        let data =
-            display.data.cut(self.limits.display).within(self.limits.forms.saturating_sub(self.kept.forms));
         let (text, taken) = (data.text().len(), self.take(data.text()));
         let data = if taken < text { Bundle::with_text_of(data, taken) } else { data };
         self.kept.forms += data.form_bytes();
@@ -133,6 +150,7 @@ impl OutputBuffer {
         let mut ready = self.turn_to(Some(job));
         // It was not told yet.
         self.chunk = None;
+        self.tail.clear();
         ready.push(Piece::Cleared { job, is_replaced });
         ready
     }
@@ -185,6 +203,18 @@ impl OutputBuffer {
     pub(crate) fn flush(&mut self) -> Option<Piece> {
         let (stream, text) = self.chunk.take()?;
         Some(Piece::Chunk(self.owner, PutOut::Printed(stream, text)))
+    }
+
+    /// Whether something waits for the end of the job.
+    pub(crate) fn has_end(&self) -> bool {
+        self.tail.has_any()
+    }
+
+    /// Gives up what is held as the job ends: the end of what was over the limit, too.
+    pub(crate) fn end(&mut self) -> Vec<Piece> {
+        let held = self.flush();
+        let tail = self.tail.end(self.limits.tail);
+        held.into_iter().chain(tail.into_iter().map(|put_out| Piece::Chunk(self.owner, put_out))).collect()
     }
 
     /// Whether something waits for a flush.

@@ -542,6 +542,7 @@ impl SessionTask {
     fn decide(&mut self, input: Input) -> Result<(), Error> {
         if !is_output(&input) {
             self.flush_output();
+            self.record_end_of_output(&input);
         }
         let now = now();
         let Decision { events, outcomes, effects } = decide(&self.session, input, now, &self.shared.limits)?;
@@ -555,6 +556,19 @@ impl SessionTask {
         self.advance_lane();
         self.tell_drained();
         Ok(())
+    }
+
+    /// Records the end of the running job's output where this input ends the job. An outcome names the event that ended its job, so what stands
+    /// before that event is recorded first.
+    fn record_end_of_output(&mut self, input: &Input) {
+        if !self.output.has_end() {
+            return;
+        }
+        let decided = decide(&self.session, input.clone(), now(), &self.shared.limits);
+        if decided.is_ok_and(|decided| decided.events.iter().any(|(_, body)| body.job_end().is_some())) {
+            let end = self.output.end();
+            self.record_output(end);
+        }
     }
 
     fn tell_drained(&mut self) {

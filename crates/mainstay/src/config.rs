@@ -273,6 +273,7 @@ fn check(config: &Config) -> Result<(), String> {
     let Limits {
         code_bytes,
         output_bytes_per_job,
+        output_end_bytes_per_job,
         display_bytes,
         display_bytes_per_job,
         value_bytes,
@@ -335,6 +336,7 @@ fn check(config: &Config) -> Result<(), String> {
         ("dialog-ms", dialog_ms, TIME),
         ("code-bytes", wide(code_bytes), SIZE),
         ("output-bytes-per-job", wide(output_bytes_per_job), SIZE),
+        ("output-end-bytes-per-job", wide(output_end_bytes_per_job), SIZE),
         ("display-bytes", wide(display_bytes), SIZE),
         ("display-bytes-per-job", wide(display_bytes_per_job), SIZE),
         ("value-bytes", wide(value_bytes), SIZE),

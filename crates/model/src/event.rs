@@ -350,7 +350,7 @@ pub enum EventBody {
         #[serde(flatten)]
         message: Box<CommMessage>,
     },
-    /// A job printed more than is kept; what follows is dropped.
+    /// A job printed more than is kept as it comes. What follows is left out, but for its end, which comes when the job ends.
     OutputCut {
         /// The job.
         job: JobId,

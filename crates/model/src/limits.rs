@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// Code of one eval, in bytes.
     pub code_bytes: usize,
-    /// Output kept of one job, in bytes; the rest is dropped and the job marked.
+    /// Output kept of one job as it comes, in bytes; of the rest the end is kept, and the job marked.
     pub output_bytes_per_job: usize,
+    /// The end that is kept of output over `output_bytes_per_job`, in bytes.
+    pub output_end_bytes_per_job: usize,
     /// What is kept of one display, in bytes; the rest is left out, and its text says so.
     pub display_bytes: usize,
     /// What is kept of the displays of one job besides their text, which counts as output, and of what its kernel says to front ends, in bytes.
@@ -131,6 +133,7 @@ impl Default for Limits {
         Self {
             code_bytes: 4 * 1024 * 1024,
             output_bytes_per_job: 1024 * 1024,
+            output_end_bytes_per_job: 64 * 1024,
             display_bytes: 1024 * 1024,
             display_bytes_per_job: 4 * 1024 * 1024,
             value_bytes: 256 * 1024,

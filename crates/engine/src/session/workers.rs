@@ -288,7 +288,7 @@ impl SessionTask {
         }
     }
 
-    fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+    pub(super) fn record_output(&mut self, pieces: impl IntoIterator<Item = Piece>) {
         let withheld = self.session.running().filter(|running| running.withheld).map(|running| running.job);
         for mut piece in pieces {
             if let Piece::Chunk(_, put_out) = &mut piece {

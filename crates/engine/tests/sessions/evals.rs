@@ -118,14 +118,16 @@ async fn small_writes_are_joined_and_streams_are_told_apart() {
 }
 
 #[tokio::test]
-async fn output_is_cut_at_the_limit_and_marked_once() {
-    let daemon = Daemon::with(Limits { output_bytes_per_job: 4, ..quick() }).await;
+async fn output_over_the_limit_is_marked_once_and_keeps_its_end() {
+    let limits = Limits { output_bytes_per_job: 4, output_end_bytes_per_job: 3, ..quick() };
+    let daemon = Daemon::with(limits).await;
     let session = daemon.session().await;
+    let mark = "Stdout \n[… 4 bytes of stdout left out …]\n";
     for _ in 0..2 {
         let before = session.now().await;
-        session.eval("print abc\nprint def\nerror ghi").await;
+        session.eval("print abc\nprint defgh\nerror ijk").await;
         let story = session.story_after(before).await;
-        assert_eq!(story[1..], ["Stdout abcd", "output cut at 4", "completed"]);
+        assert_eq!(story[1..], ["Stdout abcd", "output cut at 4", mark, "Stderr ijk", "completed"]);
     }
 }
 

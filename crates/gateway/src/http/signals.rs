@@ -474,7 +474,7 @@ pub(super) fn eval(event: &Event) -> Option<EvalSignals<'_>> {
         JobPart::Displayed(display) => displayed(event, display),
         JobPart::Cleared => cleared(event),
         JobPart::OutputCut => {
-            printed(event, OutputStream::Stderr, "… (what it printed further is not kept)\n")
+            printed(event, OutputStream::Stderr, "… (of what follows only the end is kept)\n")
         }
         JobPart::CancelRequested | JobPart::TimedOut => step(event, JobState::Cancelling),
         JobPart::Completed { result } => ended_eval(event, Ending::Completed, Some(result), None),

@@ -285,7 +285,9 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             (Some(Tone::Faint), "took back what it had printed and shown".to_owned())
         }
         EventBody::CommPublished { message, .. } => (Some(Tone::Faint), format!("comm: {message}")),
-        EventBody::OutputCut { limit, .. } => (Some(Tone::Warning), format!("output cut at {limit} bytes")),
+        EventBody::OutputCut { limit, .. } => {
+            (Some(Tone::Warning), format!("output cut at {limit} bytes, but for its end"))
+        }
         EventBody::CancelRequested { .. } => (None, "cancel".to_owned()),
         EventBody::EvalCompleted { result, duration_ms, .. } => {
             (Some(Tone::Good), format!("done: {} ({duration_ms} ms)", first_line(&result.display)))

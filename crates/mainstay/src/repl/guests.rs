@@ -68,9 +68,11 @@ impl Guests {
             EventBody::OutputDisplayed { .. }
             | EventBody::OutputCleared { .. }
             | EventBody::CommPublished { .. } => String::new(),
-            EventBody::OutputCut { job, limit } => {
-                self.said(*job, Tone::Warning, &format!("output over {limit} bytes was dropped"))
-            }
+            EventBody::OutputCut { job, limit } => self.said(
+                *job,
+                Tone::Warning,
+                &format!("output over {limit} bytes is left out, but for its end"),
+            ),
             EventBody::EvalCompleted { job, result, .. } => self.ended(*job, result, None),
             EventBody::EvalFailed { job, failure, result, .. } => {
                 self.ended(*job, result, failure_words(failure))

@@ -151,7 +151,9 @@ pub(crate) fn eval_summary(eval: &EvalView, own_exit: Option<i32>, code: &str, p
         }
     }
     if eval.output_cut {
-        text.push_str(&paint.tone(Tone::Warning, "output over `output-bytes-per-job` was dropped"));
+        text.push_str(
+            &paint.tone(Tone::Warning, "output over `output-bytes-per-job` was left out, but for its end"),
+        );
         text.push('\n');
     }
     text

@@ -49,7 +49,7 @@ pub enum JobPart<'a> {
     Displayed(&'a Display),
     /// It took back what it had printed and shown.
     Cleared,
-    /// What it prints further is dropped.
+    /// What it prints further is left out, but for its end.
     OutputCut,
     /// Someone asked for it to stop.
     CancelRequested,

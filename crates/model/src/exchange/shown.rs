@@ -17,7 +17,7 @@ use crate::notebook::{self, CellKind, ScriptLanguage};
 use crate::transcribe::result_text;
 
 /// What stands where a cell put out more than is kept.
-const CUT: &str = "… (what it printed further is not kept: `output-bytes-per-job`)\n";
+const CUT: &str = "… (of what follows only the end is kept: `output-bytes-per-job`)\n";
 
 /// A cell as it is shown.
 pub(super) struct Shown<'a> {
