@@ -6,10 +6,8 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use mainstay_engine::{Beginning, Creation, ImportSession};
-use mainstay_model::exchange::{self, Format, Header, ImportFormat, SessionFile};
-use mainstay_model::{
-    Action, Answered, CommandId, CreateSession, Outcome, ProjectChoice, Response as Done, Timestamp,
-};
+use mainstay_model::exchange::{self, Format, ImportFormat, SessionFile};
+use mainstay_model::{Action, Answered, CommandId, Outcome, Response as Done, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,16 +93,8 @@ pub(super) async fn import(
     let Import { file, working_directory, name, command_id, depends_on } = import;
     let file = exchange::read_session_file(&file, Timestamp::now())?;
     let entries = file.entries();
+    let create = file.creation(working_directory, name);
     let SessionFile { imported, format, left_out } = file;
-    let Header { kind, working_directory: ran_in, project, .. } = imported.header.clone();
-    let create = CreateSession {
-        kind,
-        working_directory: working_directory.unwrap_or(ran_in),
-        project: ProjectChoice::exactly(project),
-        arguments: Vec::new(),
-        name,
-        alias: None,
-    };
     let beginning = Beginning::Import(ImportSession { create, imported });
     let client = &caller.client;
     let creation = Creation { id: id_of(command_id)?, key, depends_on, beginning };

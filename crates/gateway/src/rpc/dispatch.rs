@@ -28,7 +28,7 @@ use futures::future::try_join_all;
 use mainstay_engine::query::{KernelQuery, SYMBOLS};
 use mainstay_engine::{Client, ExportPage, Merge, Outlook, Reloading, WaitingAsk};
 use mainstay_log::{EntryFilter, HistoryFilter, SessionFilter};
-use mainstay_model::exchange::{self, Header, SessionFile};
+use mainstay_model::exchange::{self, SessionFile};
 use mainstay_model::search::Words;
 use mainstay_model::{
     Admission, Command, CommandId, Error, HistoryPage, Label, Outcome, ProjectChoice, QueuedPrompt, Response,
@@ -448,16 +448,8 @@ impl Call<'_> {
         let ImportSession { command, file, working_directory, name } = import;
         let file = exchange::read_session_file(&file, Timestamp::now())?;
         let entries = file.entries();
+        let create = file.creation(working_directory, name);
         let SessionFile { imported, format, left_out } = file;
-        let Header { kind, working_directory: ran_in, project, .. } = imported.header.clone();
-        let create = mainstay_model::CreateSession {
-            kind,
-            working_directory: working_directory.unwrap_or(ran_in),
-            project: ProjectChoice::exactly(project),
-            arguments: Vec::new(),
-            name,
-            alias: None,
-        };
         let import = mainstay_engine::ImportSession { create, imported };
         match self.client.import(id_of(command)?, import).await? {
             Outcome::Done { response: Response::Created { session } } => {

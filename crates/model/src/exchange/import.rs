@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::foreign::Conversation;
-use super::{FORMAT, Imported, claude_code, pi};
+use super::{FORMAT, Header, Imported, claude_code, pi};
 use crate::Timestamp;
+use crate::command::CreateSession;
 use crate::error::Error;
+use crate::project::ProjectChoice;
 
 /// What wrote a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -48,6 +50,19 @@ impl SessionFile {
     /// How many entries come of it.
     pub fn entries(&self) -> u64 {
         self.imported.items.iter().map(super::Item::entries).sum()
+    }
+
+    /// The session that it becomes, in the folder that it was of where no other is named.
+    pub fn creation(&self, working_directory: Option<String>, name: Option<String>) -> CreateSession {
+        let Header { kind, working_directory: ran_in, project, .. } = self.imported.header.clone();
+        CreateSession {
+            kind,
+            working_directory: working_directory.unwrap_or(ran_in),
+            project: ProjectChoice::exactly(project),
+            arguments: Vec::new(),
+            name,
+            alias: None,
+        }
     }
 }
 
