@@ -35,6 +35,7 @@ pub mod project;
 pub mod rate;
 pub mod reload;
 pub mod replay;
+pub mod screen;
 pub mod search;
 pub mod secret;
 pub mod session;
