@@ -414,6 +414,15 @@ const PYTHON_INTRUDES: &str = "from IPython.display import HTML
 HTML('''<p>mine</p><script>parent.postMessage({ran: 1}, '*'); parent.document.title = 'taken'</script>
 <img src=x onerror=\"parent.postMessage({ran: 2}, '*')\"><iframe srcdoc=\"<script>top.postMessage({ran: 3}, '*')</script>\"></iframe>''')";
 
+/// A progress bar as `tqdm` prints it, and a line in a colour.
+const PYTHON_PROGRESS: &str = r"import sys
+for done in range(5):
+    sys.stderr.write('\r{}% |{:<4}|'.format(done * 25, '█' * done))
+    sys.stderr.flush()
+sys.stderr.write('\n')
+sys.stderr.flush()
+print('\x1b[32mgreen\x1b[0m')";
+
 #[test]
 fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothing() {
     let (site, browser) = (Site::of(World::with_jupyter(), ""), Browser::start());
@@ -440,6 +449,10 @@ fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothi
     assert!(!tab.text(".values").contains("Erfurt"), "the table stands above: {}", tab.text(".values"));
     let is_coloured = "[...document.querySelectorAll('code .k')].some(word => word.textContent === 'import')";
     assert_eq!(tab.value(is_coloured), true);
+    tab.runs(PYTHON_PROGRESS);
+    tab.until("document.querySelectorAll('.cell.eval .state.ok').length === 8");
+    assert_eq!(tab.value(&format!("{LAST}.querySelector('.parts').innerText.trim()")), "100% |████|\ngreen");
+    assert_eq!(tab.value(&format!("{LAST}.querySelector('.t-green').textContent")), "green\n");
     tab.pictured_as("python", 2600);
     assert_eq!(tab.problems(), Vec::<String>::new());
 
@@ -447,7 +460,7 @@ fn what_python_shows_stands_in_its_place_and_a_cells_html_runs_and_reaches_nothi
         "window.heard = []; addEventListener('message', ({ data }) => heard.push(...Object.keys(data)))",
     );
     tab.runs(PYTHON_INTRUDES);
-    tab.until("document.querySelectorAll('.cell.eval .state.ok').length === 8");
+    tab.until("document.querySelectorAll('.cell.eval .state.ok').length === 9");
     tab.until("heard.includes('height')");
     assert_eq!(tab.value("heard.every(said => said === 'height' || said === 'ready')"), true);
     assert!(!tab.value("document.title").as_str().unwrap().contains("taken"));

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::base64::Base64;
 use crate::id::DisplayId;
+use crate::screen::settled;
 
 /// Something that code showed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -153,9 +154,17 @@ impl Bundle {
         &self.text
     }
 
-    /// It for who reads nothing else: as plain text, or in the most readable other form where that only names an object, as IPython's
-    /// does of what it shows.
+    /// It for who reads nothing else: as plain text without colours, or in the most readable other form where that only names an object,
+    /// as IPython's does of what it shows.
     pub fn words(&self) -> Cow<'_, str> {
+        match self.coloured_words() {
+            Cow::Borrowed(words) => settled(words),
+            made @ Cow::Owned(_) => made,
+        }
+    }
+
+    /// The same with the control sequences that a plain text for terminals may have.
+    pub fn coloured_words(&self) -> Cow<'_, str> {
         match names_object(&self.text) && !self.forms.is_empty() {
             true => Cow::Owned(made_text(self)),
             false => Cow::Borrowed(&self.text),
@@ -518,6 +527,13 @@ mod tests {
         assert_eq!(words("text/html", "<b>"), "[text/html, 3 bytes]");
         assert_eq!(bundle(json!({ "text/plain": object })).words(), object);
         assert_eq!(bundle(json!({ "text/plain": "it", "text/html": "<b>" })).words(), "it");
+    }
+
+    #[test]
+    fn words_have_no_colours_unless_they_are_wanted() {
+        let shown = bundle(json!({ "text/plain": "\u{1b}[1;31mred\u{1b}[0m\r\n" }));
+        assert_eq!(shown.words(), "red\n");
+        assert_eq!(shown.coloured_words(), "\u{1b}[1;31mred\u{1b}[0m\r\n");
     }
 
     #[test]

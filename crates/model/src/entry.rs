@@ -16,6 +16,7 @@ use crate::fingerprint::canonical;
 use crate::id::{Seq, SessionId};
 use crate::message::{BLOCK, CALL, COVERS, TOOL};
 use crate::object::ObjectHash;
+use crate::screen::settled;
 use crate::transcript::{Bond, Segment};
 
 /// An immutable item of a transcript.
@@ -190,9 +191,21 @@ impl Entry {
         self.metadata.get(TOOL).and_then(Value::as_str)
     }
 
-    /// What people see of it, where this is its text, or how it begins: of a display its plain text, of blocks that are no text what
-    /// they are.
+    /// What people see of it, where this is its text, or how it begins: its [words](Self::words), and of what was printed what a
+    /// terminal shows of it.
     pub fn shown<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let words = self.words(text);
+        if !self.is_printed() {
+            return words;
+        }
+        match words {
+            Cow::Borrowed(words) => settled(words),
+            Cow::Owned(words) => Cow::Owned(settled(&words).into_owned()),
+        }
+    }
+
+    /// What is text of it: of a display its plain text, of blocks that are no text what they are.
+    pub fn words<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.metadata.contains_key(FORMS) {
             return match &self.content {
                 Content::Object { preview, .. } if preview == text => Cow::Borrowed(text),
@@ -213,6 +226,11 @@ impl Entry {
             true => Cow::Owned(format!("[{kind}, {bytes} bytes]")),
             false => Cow::Owned(blocks.iter().map(label).collect::<Vec<_>>().join("\n")),
         }
+    }
+
+    /// Whether it has what a program printed, which may have colours and lines that were written over.
+    pub fn is_printed(&self) -> bool {
+        matches!(self.role, Role::Output | Role::ToolResult) || self.is_shell_run()
     }
 
     /// Whether it is what a line of a shell gave that a person ran beside an agent, and nothing that was said to it.
@@ -356,6 +374,15 @@ mod tests {
         assert_eq!((object, bytes), (ObjectHash::of(text.as_bytes()), text.len() as u64));
         assert!(text.starts_with(&preview) && preview.len() == PREVIEW_BYTES);
         assert_eq!(Content::of("é".repeat(INLINE_BYTES / 2)).1, None);
+    }
+
+    #[test]
+    fn of_what_was_printed_people_see_what_a_terminal_shows() {
+        let bar = "\r 50%\r100%\n\u{1b}[32mok\u{1b}[0m";
+        assert_eq!(entry(Role::Output, bar).shown(bar), "100%\nok");
+        assert_eq!(entry(Role::ToolResult, bar).shown(bar), "100%\nok");
+        assert_eq!(entry(Role::Input, bar).shown(bar), bar, "code is no output");
+        assert_eq!(entry(Role::Output, bar).words(bar), bar);
     }
 
     #[test]

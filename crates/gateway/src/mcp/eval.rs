@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use mainstay_model::affordance::Reach;
+use mainstay_model::screen::settled;
 use mainstay_model::{
     Action, Binding, Command, CommandId, Error, IdempotencyKey, RaisedError, Response, Session,
     SessionCommand, SessionId,
@@ -179,8 +180,9 @@ impl EvalAnswer {
 
 impl From<EvalView> for EvalAnswer {
     fn from(view: EvalView) -> Self {
-        let output = view.put_out();
-        let is_long = output.len() > TEXT_BYTES || view.stderr.len() > TEXT_BYTES;
+        let (output, error_output) =
+            (settled(&view.put_out()).into_owned(), settled(&view.stderr).into_owned());
+        let is_long = output.len() > TEXT_BYTES || error_output.len() > TEXT_BYTES;
         let text = |text| shortened(text, TEXT_BYTES);
         Self {
             session_id: view.session.short(),
@@ -189,7 +191,7 @@ impl From<EvalView> for EvalAnswer {
             value: view.value.map(text),
             value_type: view.value_type,
             output: text(output),
-            error_output: text(view.stderr),
+            error_output: text(error_output),
             pictures: pictures(&view.displays),
             output_cut: view.output_cut || is_long,
             bindings: view.bindings.into_iter().map(BindingLine::from).collect(),

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
 use mainstay_model::event::CancelEnding;
+use mainstay_model::screen::settled;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     Action, AskEnding, Diagnostic, Error, EvalResult, Event, EventBody, Failure, ForkPoint, OutputStream,
@@ -161,8 +162,10 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::EvalRequested { withheld: true, .. } => "(withheld)".to_owned(),
         EventBody::EvalRequested { file: Some(file), code, .. } => format!("{file}: {code}"),
         EventBody::EvalRequested { file: None, code, .. } => code.clone(),
-        EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => text.clone(),
-        EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => format!("stderr: {text}"),
+        EventBody::OutputProduced { stream: OutputStream::Stdout, text, .. } => settled(text).into_owned(),
+        EventBody::OutputProduced { stream: OutputStream::Stderr, text, .. } => {
+            format!("stderr: {}", settled(text))
+        }
         EventBody::OutputDisplayed { display, .. } => display.data.words().into_owned(),
         EventBody::OutputCleared { .. } => "what it had put out is taken back".to_owned(),
         EventBody::CommPublished { message, .. } => message.to_string(),

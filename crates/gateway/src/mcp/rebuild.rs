@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::{Display, Formatter};
 
 use mainstay_model::affordance::Reach;
+use mainstay_model::screen::settled;
 use mainstay_model::{
     Action, Diagnostic, Error, EventBody, Response, Session, SessionCommand, SessionId, Severity, Work,
     WorkEnding, WorkOutcome,
@@ -190,7 +191,7 @@ async fn printed(
     })
     .await?;
     lines.push_back(begun);
-    Ok(shortened(lines.into_iter().collect(), TEXT_BYTES))
+    Ok(shortened(settled(&String::from_iter(lines)).into_owned(), TEXT_BYTES))
 }
 
 impl Answer for ResetAnswer {

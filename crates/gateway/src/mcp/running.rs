@@ -10,6 +10,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use mainstay_engine::{CommandStatus, Followed};
 use mainstay_log::StoredOutcome;
+use mainstay_model::screen::settled;
 use mainstay_model::{
     Admission, AskId, Command, CommandId, Error, Event, EventBody, Outcome, PendingAsk, Response, Seq,
     Session, SessionCommand, SessionId, SessionState, TestNews, TestProgress,
@@ -225,7 +226,7 @@ impl Word {
             return None;
         }
         if let EventBody::OutputProduced { text, .. } = &event.body {
-            Some(Self::Printed(text.clone()))
+            Some(Self::Printed(settled(text).into_owned()))
         } else if let EventBody::OutputDisplayed { display, .. } = &event.body
             && !display.is_value
         {

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 
 use mainstay_engine::query::{KernelQuery, Test, Tests};
 use mainstay_model::affordance::Reach;
+use mainstay_model::screen::settled;
 use mainstay_model::{
     Action, Error, SessionCommand, TestFailure, TestOutcome, TestProgress, TestResult, TestRun,
     TestSelection, TestTimeout,
@@ -167,7 +168,10 @@ impl From<EvalView> for RunAnswer {
             left_out,
             must_restart: run.must_restart,
             notes: run.notes,
-            output: shortened(format!("{}{}", view.stdout, view.stderr), MESSAGE_BYTES),
+            output: shortened(
+                settled(&format!("{}{}", view.stdout, view.stderr)).into_owned(),
+                MESSAGE_BYTES,
+            ),
             error,
         }
     }

@@ -1,13 +1,14 @@
 //! Cells as HTML. Everything that was said by someone is escaped; what code shows as HTML stands in a frame of its own ([`display`]).
 
 use mainstay_model::notebook::Language;
-use mainstay_model::{Diagnostic, OutputStream, PartRole, RaisedError, Severity, Source, Timestamp, Work};
+use mainstay_model::{Diagnostic, PartRole, RaisedError, Severity, Source, Timestamp, Work};
 use maud::{Markup, html};
 
 use super::display;
 use super::growing::{Body, Called, Cell, CellPart, End, Ending, Given, Tone, name_of};
 use super::page::Change;
 use super::patch::Patch;
+use super::printed;
 use crate::highlight::{self, Syntax};
 
 /// Where cells stand.
@@ -140,13 +141,17 @@ fn said(cell: &Cell, language: Option<&Language>) -> Markup {
 fn part(cell: &Cell, index: usize, part: &CellPart) -> Markup {
     let id = format!("c{}-p{index}", cell.seq);
     match part {
-        CellPart::Printed { stream: OutputStream::Stdout, text } => html! { span id=(id) { (text) } },
-        CellPart::Printed { stream: OutputStream::Stderr, text } => html! { span.stderr id=(id) { (text) } },
+        CellPart::Printed(screen) => html! { span id=(id) { (printed::shown(screen)) } },
         CellPart::Displayed { seq, display } => {
             html! { div.display id=(id) { (display::shown(&display.data, &display::address(cell.session, *seq))) } }
         }
         CellPart::Gone => html! { span id=(id) hidden {} },
-        CellPart::Cut => html! { span.cut id=(id) { "… more is not shown here" } },
+        CellPart::Cut { left_out: 0, is_over_limit } => html! {
+            span.cut id=(id) hidden[!is_over_limit] { "… of what follows only the end is kept" }
+        },
+        CellPart::Cut { left_out, .. } => {
+            html! { span.cut id=(id) { "… " (left_out) " bytes are not shown here" } }
+        }
         CellPart::Said { role: PartRole::Thinking, text, is_open } => html! {
             details.thinking id=(id) open[*is_open] data-preserve-attr="open" { summary { "thinking" } p { (text) } }
         },
@@ -173,7 +178,7 @@ fn called(id: &str, tool: &str, arguments: &str, state: &Called) -> Markup {
         details.tool id=(id) data-preserve-attr="open" {
             summary { span.state.{ (class) } { (mark) } " " b { (if tool.is_empty() { "tool" } else { tool }) } " " code { (beginning(arguments)) } }
             @if !arguments.is_empty() { pre tabindex="0" { (arguments) } }
-            @if !text.is_empty() { pre.answer tabindex="0" { (text) } }
+            @if !text.is_empty() { pre.answer tabindex="0" { (printed::text(text)) } }
         }
     }
 }
@@ -216,9 +221,9 @@ fn is_shown(cell: &Cell, value: &str) -> bool {
                 && (display.data.text() == value
                     || display.data.form(mainstay_model::display::HTML).is_some())
         }
-        CellPart::Printed { .. }
+        CellPart::Printed(_)
         | CellPart::Gone
-        | CellPart::Cut
+        | CellPart::Cut { .. }
         | CellPart::Said { .. }
         | CellPart::Called { .. }
         | CellPart::Noted { .. } => false,

@@ -2,13 +2,22 @@
 
 use mainstay_model::agent::ToolCall;
 use mainstay_model::message::{BLOCK, CALL, IS_ERROR, TOOL};
+use mainstay_model::screen::Screen;
 use mainstay_model::{
     Binding, Delta, Diagnostic, Display, DisplayId, Failure, Message, OutputStream, Part, PartRole,
     RaisedError, Seq, SessionId, Source, Timestamp, Work,
 };
 use serde_json::Value;
+
+/// How many bytes of what a cell prints are shown from its beginning.
+const SHOWN_BYTES: usize = 128 * 1024;
+/// And how many of the end of what it prints beyond.
+const END_BYTES: usize = 32 * 1024;
+/// From how many bytes on what is settled is a part of its own.
+const PART_BYTES: usize = 4 * 1024;
+
 /// A cell: what one job did, or one thing that happened between jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Cell {
     pub(super) session: SessionId,
     /// The event that began it.
@@ -44,16 +53,21 @@ pub(super) enum Tone {
 }
 
 /// What a job does while it runs, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum CellPart {
-    /// It prints.
-    Printed { stream: OutputStream, text: String },
+    /// It prints; what stands on its screen since something else was put out, or since what could be written over has left it.
+    Printed(Screen),
     /// It shows something, in an event of its own.
     Displayed { seq: Seq, display: Box<Display> },
     /// What was put out here is taken back.
     Gone,
-    /// It has printed more than is shown.
-    Cut,
+    /// It prints more than is shown: of what follows only the end is.
+    Cut {
+        /// How many bytes of it are not shown.
+        left_out: usize,
+        /// Whether more than is kept was printed.
+        is_over_limit: bool,
+    },
     /// A model says something, as far as it has.
     Said { role: PartRole, text: String, is_open: bool },
     /// A tool is called; with what came of it.
@@ -132,7 +146,7 @@ impl Touched {
 impl Cell {
     pub(super) fn push(&mut self, part: CellPart) -> Touched {
         // What was taken back leaves its place to what follows.
-        let index = self.parts.iter().rposition(|part| *part != CellPart::Gone).map_or(0, |last| last + 1);
+        let index = self.parts.iter().rposition(|part| !part.is_gone()).map_or(0, |last| last + 1);
         match self.parts.get_mut(index) {
             Some(gone) => {
                 *gone = part;
@@ -164,24 +178,92 @@ impl Cell {
         }
     }
 
+    /// It has printed more than is kept: of what follows there is only the end.
     pub(super) fn cut(&mut self) -> Touched {
-        match self.parts.last() {
-            Some(CellPart::Cut) => Touched::default(),
-            Some(_) | None => self.push(CellPart::Cut),
+        let place = self.parts.iter().position(CellPart::is_cut);
+        match place.and_then(|index| Some((index, self.parts.get_mut(index)?))) {
+            Some((index, CellPart::Cut { is_over_limit, .. })) => {
+                *is_over_limit = true;
+                Touched::part(index, false)
+            }
+            Some(_) | None => self.push(CellPart::Cut { left_out: 0, is_over_limit: true }),
         }
     }
 
-    pub(super) fn printed_bytes(&self) -> usize {
-        let bytes = |part: &CellPart| match part {
-            CellPart::Printed { text, .. } => text.len(),
-            CellPart::Displayed { .. }
-            | CellPart::Gone
-            | CellPart::Cut
-            | CellPart::Said { .. }
-            | CellPart::Called { .. }
-            | CellPart::Noted { .. } => 0,
-        };
-        self.parts.iter().map(bytes).sum()
+    /// It prints. The beginning is shown as it comes, and of what is too much only the end.
+    pub(super) fn print(&mut self, stream: OutputStream, text: &str) -> Touched {
+        if self.parts.iter().any(CellPart::is_cut) {
+            return self.print_end(stream, text);
+        }
+        let room = SHOWN_BYTES.saturating_sub(self.printed_bytes());
+        if text.len() <= room {
+            return self.print_beginning(stream, text);
+        }
+        let end = text.floor_char_boundary(room);
+        let (shown, rest) = text.split_at(text[..end].rfind('\n').map_or(end, |line_end| line_end + 1));
+        let touched = if shown.is_empty() { Touched::default() } else { self.print_beginning(stream, shown) };
+        let touched = touched.and(self.push(CellPart::Cut { left_out: 0, is_over_limit: false }));
+        touched.and(self.print_end(stream, rest))
+    }
+
+    /// What cannot be written over any more becomes a part of its own, so that only what may change is sent again.
+    fn print_beginning(&mut self, stream: OutputStream, text: &str) -> Touched {
+        let (index, touched) = self.print_to_last(stream, text);
+        match self.parts.get_mut(index) {
+            Some(CellPart::Printed(screen)) if screen.settled_bytes() >= PART_BYTES => {
+                let settled = screen.split_settled();
+                let rest = std::mem::replace(screen, settled);
+                touched.and(self.push(CellPart::Printed(rest)))
+            }
+            Some(_) | None => touched,
+        }
+    }
+
+    fn print_end(&mut self, stream: OutputStream, text: &str) -> Touched {
+        let (_, mut touched) = self.print_to_last(stream, text);
+        let Some(cut) = self.parts.iter().position(CellPart::is_cut) else { return touched };
+        let (before, end) = self.parts.split_at_mut(cut + 1);
+        let mut over = end.iter().map(CellPart::printed_bytes).sum::<usize>().saturating_sub(END_BYTES);
+        let mut forgotten = 0;
+        for (index, part) in end.iter_mut().enumerate() {
+            let CellPart::Printed(screen) = part else { continue };
+            let bytes = screen.bytes();
+            if over == 0 || bytes == 0 {
+                continue;
+            }
+            screen.keep_end(bytes.saturating_sub(over));
+            let less = bytes - screen.bytes();
+            over = over.saturating_sub(less);
+            forgotten += less;
+            touched = touched.and(Touched::part(cut + 1 + index, false));
+        }
+        if let Some(CellPart::Cut { left_out, .. }) = before.last_mut()
+            && forgotten > 0
+        {
+            *left_out += forgotten;
+            touched = touched.and(Touched::part(cut, false));
+        }
+        touched
+    }
+
+    /// Prints to the last part, if that is a screen, or to a new one; gives its place.
+    fn print_to_last(&mut self, stream: OutputStream, text: &str) -> (usize, Touched) {
+        let last = self.parts.iter().rposition(|part| !part.is_gone());
+        match last.and_then(|index| Some((index, self.parts.get_mut(index)?))) {
+            Some((index, CellPart::Printed(screen))) => {
+                screen.print(stream, text);
+                (index, Touched::part(index, false))
+            }
+            Some(_) | None => {
+                let mut screen = Screen::default();
+                screen.print(stream, text);
+                (last.map_or(0, |last| last + 1), self.push(CellPart::Printed(screen)))
+            }
+        }
+    }
+
+    fn printed_bytes(&self) -> usize {
+        self.parts.iter().map(CellPart::printed_bytes).sum()
     }
 
     /// Where the message that is being said begins.
@@ -206,10 +288,10 @@ impl Cell {
             Some(CellPart::Said { text, .. }) => text,
             Some(CellPart::Called { arguments, .. }) => arguments,
             Some(
-                CellPart::Printed { .. }
+                CellPart::Printed(_)
                 | CellPart::Displayed { .. }
                 | CellPart::Gone
-                | CellPart::Cut
+                | CellPart::Cut { .. }
                 | CellPart::Noted { .. },
             )
             | None => {
@@ -314,10 +396,10 @@ impl Cell {
                     }
                     Called::Answered { .. } | Called::Unanswered => false,
                 },
-                CellPart::Printed { .. }
+                CellPart::Printed(_)
                 | CellPart::Displayed { .. }
                 | CellPart::Gone
-                | CellPart::Cut
+                | CellPart::Cut { .. }
                 | CellPart::Noted { .. } => false,
             };
             if has_changed {
@@ -329,13 +411,35 @@ impl Cell {
 }
 
 impl CellPart {
+    fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone)
+    }
+
+    fn is_cut(&self) -> bool {
+        matches!(self, Self::Cut { .. })
+    }
+
+    fn printed_bytes(&self) -> usize {
+        match self {
+            Self::Printed(screen) => screen.bytes(),
+            Self::Displayed { .. }
+            | Self::Gone
+            | Self::Cut { .. }
+            | Self::Said { .. }
+            | Self::Called { .. }
+            | Self::Noted { .. } => 0,
+        }
+    }
+
     fn is_open(&self) -> bool {
         match self {
             Self::Said { is_open, .. } => *is_open,
             Self::Called { state, .. } => *state == Called::Said,
-            Self::Printed { .. } | Self::Displayed { .. } | Self::Gone | Self::Cut | Self::Noted { .. } => {
-                false
-            }
+            Self::Printed(_)
+            | Self::Displayed { .. }
+            | Self::Gone
+            | Self::Cut { .. }
+            | Self::Noted { .. } => false,
         }
     }
 
@@ -343,9 +447,9 @@ impl CellPart {
     fn name(&self) -> Option<&DisplayId> {
         match self {
             Self::Displayed { display, .. } => display.id.as_ref(),
-            Self::Printed { .. }
+            Self::Printed(_)
             | Self::Gone
-            | Self::Cut
+            | Self::Cut { .. }
             | Self::Said { .. }
             | Self::Called { .. }
             | Self::Noted { .. } => None,

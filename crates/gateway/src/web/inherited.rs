@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::cell::{moment, painted};
 use super::guard::{Refused, Viewer, place};
 use super::patch::Patch;
-use super::{display, feed};
+use super::{display, feed, printed};
 
 /// Where they stand.
 const CELLS: &str = "inherited-cells";
@@ -178,7 +178,7 @@ fn said(own: SessionId, language: Option<&Language>, index: u64, entry: &Entry) 
         @match entry.role {
             Role::Input => (painted(text, language)),
             Role::Output if entry.metadata.contains_key(FORMS) => (shown(own, index, entry)),
-            Role::Output => @if !text.is_empty() { pre.words tabindex="0" { (text) } },
+            Role::Output => @if !text.is_empty() { pre.words tabindex="0" { (printed::text(text)) } },
             Role::User => p.prompt { (entry.shown(text)) },
             Role::Assistant | Role::System => p.said { (entry.shown(text)) },
             Role::Thinking => details.thinking { summary { "thinking" } p { (text) } },

@@ -26,6 +26,7 @@ mod page;
 mod past;
 mod patch;
 mod plot;
+mod printed;
 mod reset;
 mod search;
 mod session;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mainstay_engine::Live;
 use mainstay_model::agent::ToolCall;
+use mainstay_model::screen::settled;
 use mainstay_model::{
     AskEnding, Delta, Display, Event, EventBody, JobId, Message, Note, OutputStream, PartRole, Seq, Source,
     WorkEnding,
@@ -18,9 +19,6 @@ use super::growing::{
     Body, Called, Cell, CellPart, End, Ending, Given, Tone, Touched, call_of, name_of, text_of,
 };
 use super::happened::{happened, tone_of};
-
-/// How many bytes of a job's output are shown.
-const SHOWN_BYTES: usize = 128 * 1024;
 
 /// The cells of a session, as far as its events were read.
 #[derive(Debug, Default)]
@@ -106,12 +104,12 @@ impl Page {
                 self.note(
                     event,
                     Tone::Plain,
-                    format!("printed by code that an earlier cell left running: {text}"),
+                    format!("printed by code that an earlier cell left running: {}", settled(text)),
                 );
             }
             EventBody::OutputProduced { job: Some(job), stream, text } => self.printed(*job, *stream, text),
             EventBody::OutputProduced { job: None, text, .. } => {
-                self.note(event, Tone::Plain, format!("printed between jobs: {text}"));
+                self.note(event, Tone::Plain, format!("printed between jobs: {}", settled(text)));
             }
             EventBody::OutputDisplayed { job, display } => self.displayed(event, *job, display),
             EventBody::OutputCleared { job, .. } => self.with_open(*job, Cell::clear),
@@ -251,15 +249,7 @@ impl Page {
     }
 
     fn printed(&mut self, job: JobId, stream: OutputStream, text: &str) {
-        self.with_open(job, |cell| {
-            let left = SHOWN_BYTES.saturating_sub(cell.printed_bytes());
-            if left == 0 {
-                return cell.cut();
-            }
-            let shown = &text[..text.floor_char_boundary(left)];
-            let touched = cell.push(CellPart::Printed { stream, text: shown.to_owned() });
-            if shown.len() == text.len() { touched } else { touched.and(cell.cut()) }
-        });
+        self.with_open(job, |cell| cell.print(stream, text));
     }
 
     fn displayed(&mut self, event: &Event, job: Option<JobId>, display: &Display) {

@@ -113,6 +113,16 @@ async fn long_output_keeps_its_ends() {
 }
 
 #[tokio::test]
+async fn what_is_printed_is_told_as_a_terminal_shows_it() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    let reply = agent.send("printfn \"\r 50%|█ |\r100%|██|\n\u{1b}[1;32mgreen\u{1b}[0m\"").await;
+    assert_eq!(reply.structured["output"], json!("100%|██|\ngreen\n"));
+    let reply = agent.send("eprintfn \"a\r\u{1b}[Kb\"").await;
+    assert_eq!(reply.structured["errorOutput"], json!("b\n"));
+}
+
+#[tokio::test]
 async fn what_code_shows_is_told_as_text_and_pictures_are_shown() {
     let home = Home::new().await;
     let agent = home.agent().await;

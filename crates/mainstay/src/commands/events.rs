@@ -11,6 +11,7 @@ use mainstay_gateway::view::SessionView;
 use mainstay_model::eval::Failure;
 use mainstay_model::event::CancelEnding;
 use mainstay_model::replay::Divergence;
+use mainstay_model::screen::settled;
 use mainstay_model::session::DIVERGENCES_KEPT;
 use mainstay_model::transcript::total;
 use mainstay_model::{
@@ -272,7 +273,7 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::EvalRequested { withheld: true, .. } => (None, "eval (withheld)".to_owned()),
         EventBody::EvalRequested { code, .. } => (None, format!("eval {}", first_line(code))),
         EventBody::OutputProduced { text, .. } => {
-            (Some(Tone::Faint), format!("printed {}", first_line(text)))
+            (Some(Tone::Faint), format!("printed {}", first_line(settled(text).trim_start_matches('\n'))))
         }
         EventBody::OutputDisplayed { display, .. } => {
             let what = if display.is_value { "has the value as" } else { "showed" };

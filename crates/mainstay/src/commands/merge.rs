@@ -13,7 +13,7 @@ use mainstay_model::{CommandId, Error};
 
 use super::session::named;
 use super::target::settle;
-use crate::terminal::{Paint, Tone, counted, eval_summary, note, printable, tell_news};
+use crate::terminal::{Paint, Tone, counted, eval_summary, note, printable, printed, tell_news};
 
 /// Brings entries of another session into this one
 ///
@@ -139,8 +139,8 @@ pub(crate) fn inserted_text(entries: u64, at: u64, asked: Option<u64>) -> String
 pub(crate) fn show_merged(merged: &MergeView) {
     for BroughtView { index, eval } in &merged.ran {
         note(&format!("entry {}:", index + 1));
-        print!("{}", printable(&eval.put_out()));
-        eprint!("{}", printable(&eval.stderr));
+        print!("{}", printed(&eval.put_out(), Paint::stdout()));
+        eprint!("{}", printed(&eval.stderr, Paint::stderr()));
         if !eval.display.trim().is_empty() {
             println!("{}", printable(eval.display.trim_end()));
         }

@@ -12,7 +12,7 @@ use mainstay_model::transcript::total;
 use mainstay_model::{Content, Entry, Error, Placed, Role, SessionId, Validity};
 
 use super::session::named;
-use crate::terminal::{Paint, Surface, Tone, note, printable};
+use crate::terminal::{Paint, Surface, Tone, note, printable, printed};
 
 /// Shows what was said in a session: each input, and what came of it; or each message of a conversation with an agent.
 #[derive(Debug, Args)]
@@ -154,8 +154,11 @@ pub(crate) async fn show_picture(
 /// An entry as a person reads it.
 pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Paint) -> String {
     let Placed { entry, origin, .. } = &view.placed;
-    let shown = entry.shown(entry.content.beginning());
-    let text = printable(shown.trim_end());
+    let words = entry.words(entry.content.beginning());
+    let text = match entry.is_printed() {
+        true => printed(words.trim_end(), paint),
+        false => printable(words.trim_end()).into_owned(),
+    };
     let mut told = String::new();
     let mark = match entry.role {
         Role::Input => paint.tone(Tone::Name, &format!("{number:>4} > ")),

@@ -10,7 +10,7 @@ use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
 use crate::telling::{Teller, Told};
-use crate::terminal::{DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable};
+use crate::terminal::{DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed};
 
 /// Follows the jobs of others.
 pub(super) struct Guests {
@@ -55,7 +55,7 @@ impl Guests {
             EventBody::EvalRequested { job, code, .. } => self.requested(event, *job, code),
             EventBody::OutputProduced { job: Some(job), text, .. } => self.printed(*job, text),
             // A thread that code left running prints as if it were ours: it belongs to the session.
-            EventBody::OutputProduced { job: None, text, .. } => text.clone(),
+            EventBody::OutputProduced { job: None, text, .. } => printed(text, self.paint),
             EventBody::OutputDisplayed { job, display } if !display.is_value => {
                 // While the prompt is open a picture would be drawn over.
                 let text = self.displays.text(display, Surface::LINES);
@@ -207,12 +207,12 @@ impl Guests {
     }
 
     fn printed(&mut self, job: JobId, text: &str) -> String {
-        let Some(guest) = self.jobs.get_mut(&job) else { return text.to_owned() };
+        let Some(guest) = self.jobs.get_mut(&job) else { return printed(text, self.paint) };
         guest.begun.push_str(text);
         let Some(end) = guest.begun.rfind('\n') else { return String::new() };
         let rest = guest.begun.split_off(end + 1);
         let lines = std::mem::replace(&mut guest.begun, rest);
-        let name = guest.name.clone();
+        let (name, lines) = (guest.name.clone(), printed(&lines, self.paint));
         self.marked(&name, '│', &lines)
     }
 
@@ -237,7 +237,7 @@ impl Guests {
         });
         let mut text = String::new();
         if !guest.begun.is_empty() {
-            text.push_str(&self.marked(&guest.name, '│', &guest.begun));
+            text.push_str(&self.marked(&guest.name, '│', &printed(&guest.begun, self.paint)));
         }
         if !result.display.trim().is_empty() {
             text.push_str(&self.marked(&guest.name, '│', &printable(result.display.trim_end())));

@@ -7,7 +7,7 @@ use mainstay_model::{Bundle, Display, Picture};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::pictures::Easel;
-use super::printable;
+use super::{Paint, printable, printed};
 
 /// How a picture is seen that a terminal cannot show.
 const HINT: &str = "`mainstay export --output FILE.ipynb` has it";
@@ -18,15 +18,16 @@ pub(crate) struct Surface {
     /// Its width, where it has one.
     columns: Option<usize>,
     easel: Option<Easel>,
+    paint: Paint,
 }
 
 impl Surface {
     /// Lines of text, as long as they are.
-    pub(crate) const LINES: Self = Self { columns: None, easel: None };
+    pub(crate) const LINES: Self = Self { columns: None, easel: None, paint: Paint::plain() };
 
     /// Standard output.
     pub(crate) fn stdout() -> Self {
-        Self { columns: columns(), easel: Easel::stdout() }
+        Self { columns: columns(), easel: Easel::stdout(), paint: Paint::stdout() }
     }
 
     /// Whether people look at it.
@@ -51,7 +52,8 @@ pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
     if let Some(drawn) = surface.drawn(bundle) {
         return drawn;
     }
-    let mut lines: Vec<String> = printable(bundle.words().trim_end()).lines().map(str::to_owned).collect();
+    let words = printed(bundle.coloured_words().trim_end(), surface.paint);
+    let mut lines: Vec<String> = words.lines().map(str::to_owned).collect();
     if let (Some(_), Some(columns)) = (bundle.form(TABLE), surface.columns) {
         lines.iter_mut().for_each(|line| *line = cut(line, columns));
     }
@@ -135,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    const NARROW: Surface = Surface { columns: Some(7), easel: None };
+    const NARROW: Surface = Surface { columns: Some(7), easel: None, paint: Paint::plain() };
 
     fn value(forms: Value) -> Display {
         Display { id: None, is_value: true, is_update: false, data: serde_json::from_value(forms).unwrap() }
@@ -154,9 +156,9 @@ mod tests {
     fn a_picture_is_told_of_and_control_characters_are_not_obeyed() {
         let picture = value(json!({ "image/png": "iVBORw0KGgoAAAANSUhEUgAAAoAAAAHgCAYAAAA=" }));
         insta::assert_snapshot!(display_text(&picture, Surface::LINES), @"[image/png, 640×480, 29 bytes: `mainstay export --output FILE.ipynb` has it]");
-        let figure = value(json!({ "image/png": "iVBORw==", "text/plain": "<Figure>\u{1b}[2J\n" }));
+        let figure = value(json!({ "image/png": "iVBORw==", "text/plain": "<Figure>\u{1b}[31m\u{7}\n" }));
         insta::assert_snapshot!(display_text(&figure, Surface::LINES), @"
-        <Figure>␛[2J
+        <Figure>
         [image/png, 4 bytes: `mainstay export --output FILE.ipynb` has it]
         ");
     }
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_picture_stands_for_its_words_where_the_terminal_shows_it() {
-        let easel = Surface { columns: Some(80), easel: Some(Easel::kitty()) };
+        let easel = Surface { columns: Some(80), easel: Some(Easel::kitty()), paint: Paint::plain() };
         let figure = value(json!({
             "image/png": "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQ",
             "text/plain": "<Figure>",

@@ -4,12 +4,14 @@
 //! red is an error, yellow a warning, green a good end, cyan a name that can be typed back, grey what may be skipped.
 //! An error is one line that says what happened and one that says what to do next.
 //! A picture is drawn only on a terminal that shows pictures (`MAINSTAY_IMAGES`), in the place of the words for it.
-//! What is not ours (names, diagnostics, values) goes through [`printable`] first; only what user code itself prints does not.
+//! What is not ours (names, diagnostics, values) goes through [`printable`] first, and what other people's code prints through [`printed`];
+//! only what the user's own code prints does not.
 
 mod begun;
 mod displays;
 mod hidden;
 mod pictures;
+mod printed;
 mod rewritten;
 mod sequence;
 
@@ -23,6 +25,7 @@ use unicode_width::UnicodeWidthStr;
 pub(crate) use self::begun::BegunLine;
 pub(crate) use self::displays::{Surface, display_text, result_text};
 pub(crate) use self::hidden::Hidden;
+pub(crate) use self::printed::printed;
 pub(crate) use self::rewritten::RewrittenLine;
 pub(crate) use self::sequence::DisplaySequence;
 
@@ -59,7 +62,7 @@ impl Paint {
     }
 
     /// Without colour.
-    pub(crate) fn plain() -> Self {
+    pub(crate) const fn plain() -> Self {
         Self { is_on: false }
     }
 

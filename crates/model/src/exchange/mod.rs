@@ -657,6 +657,19 @@ mod tests {
     }
 
     #[test]
+    fn people_see_a_progress_bar_as_one_line_and_a_notebook_has_all_of_it() {
+        let mut said = bodies();
+        if let EventBody::OutputProduced { text, .. } = &mut said[3].body {
+            *text = "\r 50%\r100%\u{1b}[32m done\u{1b}[0m\n".to_owned();
+        }
+        let items = read(&file(&said)).unwrap().items;
+        let markdown = markdown(&header(), &kernel(), &items);
+        assert!(markdown.contains("\n100% done\n"), "{markdown}");
+        let notebook = notebook(&kernel(), &items).to_string();
+        assert!(notebook.contains(r"\r 50%\r100%\u001b[32m done\u001b[0m\n"), "{notebook}");
+    }
+
+    #[test]
     fn a_notebook_has_displays_as_jupyter_has_them() {
         let notebook = notebook(&kernel(), &read(&file(&showing())).unwrap().items);
         let outputs: Vec<String> =

@@ -14,6 +14,7 @@ use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
 use crate::event::{JobPart, OutputStream};
 use crate::notebook::{self, CellKind, ScriptLanguage};
+use crate::screen::settled;
 use crate::transcribe::result_text;
 
 /// What stands where a cell put out more than is kept.
@@ -136,7 +137,7 @@ impl<'a> Shown<'a> {
         for put_out in &self.put_out {
             match put_out {
                 PutOut::Printed { stdout, stderr } => {
-                    [stdout, stderr].iter().for_each(|part| append(&mut text, part))
+                    [stdout, stderr].iter().for_each(|part| append(&mut text, &settled(part)))
                 }
                 PutOut::Displayed(display) | PutOut::Updated(display) => {
                     push_text(&mut output, &std::mem::take(&mut text));
@@ -144,7 +145,7 @@ impl<'a> Shown<'a> {
                 }
             }
         }
-        append(&mut text, &self.given);
+        append(&mut text, &settled(&self.given));
         push_text(&mut output, &text);
         self.value.iter().for_each(|value| displayed::markdown(&mut output, &value.data));
         output

@@ -89,8 +89,12 @@ impl Grid {
         Self { settled: std::mem::take(&mut self.settled), ..Self::default() }
     }
 
-    /// Forgets so many bytes of what stands above the rows, and what is left of the line they end in.
+    /// Forgets so many bytes from the beginning, and what is left of the line they end in of what stands above the rows; but nothing of
+    /// the cursor's row. Rows in which bytes are forgotten cannot be written over any more.
     pub(super) fn forget(&mut self, bytes: usize) {
+        while self.row > 0 && self.settled_bytes() < bytes {
+            self.settle_first();
+        }
         let mut left = bytes;
         let mut is_inside_line = false;
         self.settled.retain_mut(|run| {
@@ -130,14 +134,19 @@ impl Grid {
             return;
         }
         self.rows.push_back(Row::default());
-        if self.rows.len() > HEIGHT
-            && let Some(row) = self.rows.pop_front()
-        {
+        if self.rows.len() > HEIGHT {
+            self.settle_first();
+        }
+    }
+
+    /// The first row cannot be written over any more; the cursor is below it.
+    fn settle_first(&mut self) {
+        if let Some(row) = self.rows.pop_front() {
             row.push_to(&mut self.settled);
             row.end_in(&mut self.settled);
-            self.row -= 1;
-            self.saved.0 = self.saved.0.saturating_sub(1);
         }
+        self.row -= 1;
+        self.saved.0 = self.saved.0.saturating_sub(1);
     }
 
     fn put(&mut self, glyph: Glyph) {

@@ -112,7 +112,8 @@ impl Screen {
         Self { parser: Processor::default(), grid: self.grid.split_settled() }
     }
 
-    /// Forgets the first of the lines that cannot be written over any more, until no more than so many bytes are left, or none of them.
+    /// Forgets the first lines, until no more than so many bytes are left, or only what stands in the cursor's row and below. What is
+    /// left of a line whose beginning is forgotten can be the end of a long one only.
     pub fn keep_end(&mut self, bytes: usize) {
         self.grid.forget(self.bytes().saturating_sub(bytes));
     }

@@ -100,6 +100,16 @@ fn the_end_is_kept_in_whole_lines() {
 }
 
 #[test]
+fn of_a_line_without_end_the_end_is_kept() {
+    let mut screen = Screen::of(&"é".repeat(200_000));
+    screen.print(OutputStream::Stdout, "the end");
+    screen.keep_end(30_000);
+    let text = screen.text();
+    assert!((27_000..=30_000).contains(&text.len()), "{}", text.len());
+    assert!(text.ends_with("éthe end"));
+}
+
+#[test]
 fn what_is_split_off_is_the_beginning() {
     let lines: String = (0..200).map(|line| format!("line {line}\r\n")).collect();
     let mut screen = Screen::of(&lines);
