@@ -303,5 +303,10 @@ fn reason_of(error: Error) -> String {
 
 /// The error for what a library below refused.
 fn failed(error: impl std::fmt::Display) -> Error {
-    Error::StoreFailed { reason: error.to_string() }
+    // SQLite says that it cannot open a file, and not that no more can be opened.
+    let reason = match std::fs::File::open("/dev/null") {
+        Ok(_) => error.to_string(),
+        Err(cause) => format!("{error}; no file can be opened: {cause}"),
+    };
+    Error::StoreFailed { reason }
 }

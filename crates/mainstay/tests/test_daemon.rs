@@ -107,6 +107,26 @@ fn a_port_that_was_got_instead_of_the_default_is_kept() {
 }
 
 #[test]
+fn where_few_files_may_be_open_the_daemon_says_so_and_does_not_start() {
+    let world = World::new();
+    let limited = |files: u32| {
+        let mut shell = std::process::Command::new("sh");
+        let daemon = world.command();
+        let set = daemon.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        shell.envs(set).current_dir(daemon.get_current_dir().unwrap());
+        shell.args(["-c", &format!("ulimit -n {files}; exec \"$0\" -d")]).arg(daemon.get_program());
+        shell.output().unwrap()
+    };
+    let refused = limited(64);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("may have 64 files open at once"), "{said}");
+    assert!(said.contains("needs 128 [too_few_files]\n  Allow more where it is started"), "{said}");
+    assert_eq!(world.daemon_pid(), None);
+    assert!(limited(128).status.success());
+}
+
+#[test]
 fn the_pi_protocol_has_a_port_of_its_own_where_one_is_asked_for() {
     let world = World::new();
     assert_eq!(world.run(["-d", "--port", "0", "--pi-port", "0"]).code, 0);

@@ -391,6 +391,14 @@ pub enum Error {
         /// Which.
         port: u16,
     },
+    /// The system lets the daemon open fewer files than it needs; sockets and pipes count as files.
+    #[error("the daemon may have {limit} files open at once, sockets and pipes included, and needs {needed}")]
+    TooFewFiles {
+        /// How many it may.
+        limit: u64,
+        /// How many it needs to begin.
+        needed: u64,
+    },
     /// The daemon did not come up.
     #[error("the daemon did not start: {reason}")]
     DaemonFailed {
@@ -530,6 +538,7 @@ codes! {
     DaemonNotRunning => "daemon_not_running",
     DaemonVersionMismatch => "daemon_version_mismatch",
     PortTaken => "port_taken",
+    TooFewFiles => "too_few_files",
     DaemonFailed => "daemon_failed",
     Unauthorized => "unauthorized",
     ForbiddenOrigin => "forbidden_origin",
@@ -660,6 +669,9 @@ impl Error {
             Self::DaemonNotRunning => "Start it with `mainstay -d`.".into(),
             Self::DaemonVersionMismatch { .. } => "Restart it: `mainstay stop`, then `mainstay -d`.".into(),
             Self::PortTaken { .. } => "Choose another with `--port` or `--pi-port`; 0 takes any free one.".into(),
+            Self::TooFewFiles { .. } => {
+                "Allow more where it is started, as with `ulimit -n 1024`; where that is refused, whoever runs the machine raises the hard limit.".into()
+            }
             Self::DaemonFailed { .. } => "See the log in the `logs` folder of Mainstay's home.".into(),
             Self::Unauthorized => {
                 "Send the token from the `token` file of Mainstay's home as a bearer token; in a browser, open the link that `mainstay web` gives.".into()
@@ -729,6 +741,7 @@ impl Error {
             | Self::DaemonNotRunning
             | Self::DaemonVersionMismatch { .. }
             | Self::PortTaken { .. }
+            | Self::TooFewFiles { .. }
             | Self::DaemonFailed { .. }
             | Self::Unauthorized
             | Self::ForbiddenOrigin { .. }

@@ -168,6 +168,7 @@ pub(crate) fn status_of(error: &Error) -> StatusCode {
         | Error::EntryDamaged { .. }
         | Error::DaemonVersionMismatch { .. }
         | Error::PortTaken { .. }
+        | Error::TooFewFiles { .. }
         | Error::DaemonFailed { .. } => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

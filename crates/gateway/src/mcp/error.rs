@@ -213,6 +213,7 @@ pub(super) fn next_step_in(error: &Error, names: Names) -> String {
         | Error::DaemonNotRunning
         | Error::DaemonVersionMismatch { .. }
         | Error::PortTaken { .. }
+        | Error::TooFewFiles { .. }
         | Error::DaemonFailed { .. }
         | Error::Unauthorized
         | Error::ForbiddenOrigin { .. }

@@ -137,6 +137,7 @@ pub(super) fn said(error: &Error, about: &About<'_>) -> String {
         | Error::DaemonNotRunning
         | Error::DaemonVersionMismatch { .. }
         | Error::PortTaken { .. }
+        | Error::TooFewFiles { .. }
         | Error::DaemonFailed { .. }
         | Error::Unauthorized
         | Error::ForbiddenOrigin { .. }

@@ -134,6 +134,7 @@ fn number(error: &Error) -> i32 {
         | Error::DaemonNotRunning
         | Error::DaemonVersionMismatch { .. }
         | Error::PortTaken { .. }
+        | Error::TooFewFiles { .. }
         | Error::DaemonFailed { .. } => -32000,
     }
 }

@@ -47,6 +47,9 @@ use self::telemetry::Telemetry;
 /// So often it is said how far the daemon is before it serves.
 const BETWEEN_WORDS: Duration = Duration::from_secs(1);
 
+/// The daemon itself has some thirty, each session a few, and .NET does not start with a hundred.
+const FEWEST_FILES: u64 = 128;
+
 /// How a daemon is run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServeOptions {
@@ -94,6 +97,7 @@ async fn run(
     config: Config,
     telemetry: Option<&Telemetry>,
 ) -> Result<(), Error> {
+    allow_files()?;
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
@@ -159,7 +163,6 @@ async fn run(
     } else {
         terminal::note(&format!("mainstay {VERSION} serves on 127.0.0.1:{port}; Ctrl-C stops it"));
     }
-    allow_connections();
     if let Some(telemetry) = telemetry {
         doors.spawn(telemetry.measure(daemon.clone()));
     }
@@ -242,11 +245,21 @@ fn kept(home: &Home, last: Option<u16>, listening: (TcpListener, u16)) -> Result
     Ok(listening)
 }
 
-/// Each connection is an open file, and many systems give a process a thousand where it does not ask for more.
-fn allow_connections() {
+/// Has as many files open as the system gives it, where that is enough to begin: each connection is one, and many systems give a process
+/// a thousand where it does not ask for more.
+fn allow_files() -> Result<(), Error> {
     let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::debug!(%error, "the number of open files stays as it is");
+    let (before, most) = (limit.current, limit.maximum);
+    let allowed = match setrlimit(Resource::Nofile, Rlimit { current: most, ..limit }) {
+        Ok(()) => most,
+        Err(error) => {
+            tracing::debug!(%error, "the number of open files stays as it is");
+            before
+        }
+    };
+    match allowed {
+        Some(limit) if limit < FEWEST_FILES => Err(Error::TooFewFiles { limit, needed: FEWEST_FILES }),
+        Some(_) | None => Ok(()),
     }
 }
 

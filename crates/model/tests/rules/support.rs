@@ -692,6 +692,7 @@ pub(crate) fn error_examples() -> Vec<Error> {
         Error::DaemonNotRunning,
         Error::DaemonVersionMismatch { daemon: text("0.1.0"), program: text("0.2.0") },
         Error::PortTaken { port: 7878 },
+        Error::TooFewFiles { limit: 64, needed: 128 },
         Error::DaemonFailed { reason: text("it ended with exit code 1") },
         Error::Unauthorized,
         Error::ForbiddenOrigin { origin: text("https://example.org") },
