@@ -124,6 +124,7 @@ fn where_few_files_may_be_open_the_daemon_says_so_and_does_not_start() {
     assert!(said.contains("needs 128 [too_few_files]\n  Allow more where it is started"), "{said}");
     assert_eq!(world.daemon_pid(), None);
     assert!(limited(128).status.success());
+    assert_eq!(world.run(["status", "--json"]).json()["limits"]["http-connections"], 64);
 }
 
 #[test]

@@ -94,10 +94,14 @@ pub(crate) async fn serve(home: &Home, options: ServeOptions) -> Result<(), Erro
 async fn run(
     home: &Home,
     options: ServeOptions,
-    config: Config,
+    mut config: Config,
     telemetry: Option<&Telemetry>,
 ) -> Result<(), Error> {
-    allow_files()?;
+    if let Some(files) = allow_files()? {
+        // The other half is for what they ask for.
+        let connections = usize::try_from(files / 2).unwrap_or(usize::MAX);
+        config.limits.http_connections = config.limits.http_connections.min(connections);
+    }
     let log = SqliteLog::open(&home.store(), &SqliteOptions::default())?;
     make_entries(&log, options.announce).await;
     let token = home.ensure_token()?;
@@ -245,9 +249,9 @@ fn kept(home: &Home, last: Option<u16>, listening: (TcpListener, u16)) -> Result
     Ok(listening)
 }
 
-/// Has as many files open as the system gives it, where that is enough to begin: each connection is one, and many systems give a process
-/// a thousand where it does not ask for more.
-fn allow_files() -> Result<(), Error> {
+/// Asks for as many open files as the system gives, where that is enough to begin, and says how many those are: each connection is one,
+/// and many systems give a process a thousand where it does not ask for more.
+fn allow_files() -> Result<Option<u64>, Error> {
     let limit = getrlimit(Resource::Nofile);
     let (before, most) = (limit.current, limit.maximum);
     let allowed = match setrlimit(Resource::Nofile, Rlimit { current: most, ..limit }) {
@@ -259,7 +263,7 @@ fn allow_files() -> Result<(), Error> {
     };
     match allowed {
         Some(limit) if limit < FEWEST_FILES => Err(Error::TooFewFiles { limit, needed: FEWEST_FILES }),
-        Some(_) | None => Ok(()),
+        Some(_) | None => Ok(allowed),
     }
 }
 
