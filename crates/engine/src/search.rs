@@ -2,7 +2,7 @@
 
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{Error, Placed, Session};
+use mainstay_model::{Error, Placed, Session, Validity};
 
 use crate::client::Client;
 
@@ -17,6 +17,8 @@ pub struct Found {
     pub placed: Placed,
     /// What was found, and what is around it, on one line.
     pub snippet: String,
+    /// How far it still holds; none of what is no cell's, and where nothing could change.
+    pub validity: Option<Validity>,
 }
 
 impl Client {
@@ -28,11 +30,13 @@ impl Client {
         let sessions: SessionFilter = self.seen(filter.sessions);
         let words = filter.words.clone();
         let hits = self.engine().shared.log.search(EntryFilter { sessions, ..filter }).await?;
+        let (sessions, hits): (Vec<_>, Vec<_>) = hits.into_iter().unzip();
+        let validities = self.validities_of_entries(&hits).await?;
         let mut found = Vec::with_capacity(hits.len());
-        for (session, placed) in hits {
+        for ((session, placed), validity) in sessions.into_iter().zip(hits).zip(validities) {
             let snippet = self.snippet(&words, &placed).await?;
             let index = session.transcript.index_of(session.id, placed.session, placed.number);
-            found.push(Found { session, index, placed, snippet });
+            found.push(Found { session, index, placed, snippet, validity });
         }
         Ok(found)
     }

@@ -625,10 +625,13 @@ pub struct FoundView {
     pub at: Timestamp,
     /// What was found, and what is around it, on one line.
     pub snippet: String,
+    /// How far it still holds; none of what is no cell's, and where nothing could change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<Validity>,
 }
 
 impl From<Found> for FoundView {
-    fn from(Found { session, index, placed, snippet }: Found) -> Self {
+    fn from(Found { session, index, placed, snippet, validity }: Found) -> Self {
         Self {
             session: session.id,
             short_id: session.id.short(),
@@ -639,6 +642,7 @@ impl From<Found> for FoundView {
             role: placed.entry.role,
             at: placed.at,
             snippet,
+            validity,
         }
     }
 }

@@ -40,6 +40,15 @@ impl Validity {
         }
     }
 
+    /// What is said beside an output that may hold no longer; of what cannot be told nothing is.
+    pub const fn mark(self) -> Option<&'static str> {
+        match self {
+            Self::Valid | Self::Unknown => None,
+            Self::Stale => Some("stale: something it used has changed since"),
+            Self::Invalid => Some("invalid: something it used is gone"),
+        }
+    }
+
     /// Whether it may be shown without a mark.
     pub const fn is_valid(&self) -> bool {
         matches!(self, Self::Valid)

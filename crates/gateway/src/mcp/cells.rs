@@ -4,31 +4,61 @@ use std::ops::ControlFlow;
 
 use mainstay_engine::{Client, ExportCursor};
 use mainstay_model::exchange::{Header, Item};
-use mainstay_model::{Error, JobEnd, SessionId};
+use mainstay_model::{Error, JobEnd, SessionId, Validity};
 
 /// Bytes that are held at once.
 const PART_BYTES: usize = 256 * 1024;
 
-/// Visits the cells and messages with their numbers, first to last, until the visitor breaks off. A reset comes with the number of
-/// what is before it.
+/// Where a cell or a message stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// How many there are up to it. A reset has that of what is before it.
+    pub(super) number: u64,
+    /// The index of its last entry in the transcript, where it has any: of a cell that of its output.
+    pub(super) entry: Option<u64>,
+}
+
+/// How far what cells in these places gave still holds; none of what is no cell, and where nothing could change.
+///
+/// # Errors
+/// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
+pub(super) async fn validities(
+    client: &Client,
+    session: SessionId,
+    places: &[Place],
+) -> Result<Vec<Option<Validity>>, Error> {
+    let mut entries = Vec::new();
+    for entry in places.iter().filter_map(|place| place.entry) {
+        entries.extend(client.entries(session, entry, 1).await?);
+    }
+    let mut known = client.validities_of_entries(&entries).await?.into_iter();
+    Ok(places.iter().map(|place| place.entry.and_then(|_| known.next().flatten())).collect())
+}
+
+/// Visits the cells, messages and resets, first to last, until the visitor breaks off.
 ///
 /// # Errors
 /// [`Error::SessionNotFound`] where it may not be seen, [`Error::StoreFailed`].
 pub(super) async fn visit(
     client: &Client,
     session: SessionId,
-    mut visitor: impl FnMut(u64, Item) -> ControlFlow<()> + Send,
+    mut visitor: impl FnMut(Place, Item) -> ControlFlow<()> + Send,
 ) -> Result<Header, Error> {
-    let (mut cursor, mut number) = (ExportCursor::default(), 0);
+    let (mut cursor, mut number, mut before) = (ExportCursor::default(), 0, 0);
     loop {
         let page = client.export(session, cursor, PART_BYTES).await?;
         for item in page.items {
-            match &item {
-                Item::Cell { .. } | Item::Message { .. } => number += 1,
-                Item::Reset { .. } => {}
+            let entries = match &item {
+                Item::Cell { entries, .. } | Item::Message { entries, .. } => {
+                    number += 1;
+                    entries.len() as u64
+                }
+                Item::Reset { .. } => 0,
                 Item::Label { .. } | Item::End { .. } => continue,
-            }
-            if visitor(number, item).is_break() {
+            };
+            before += entries;
+            let entry = (entries > 0).then(|| before - 1);
+            if visitor(Place { number, entry }, item).is_break() {
                 return Ok(page.header);
             }
         }
@@ -39,7 +69,7 @@ pub(super) async fn visit(
     }
 }
 
-/// The cell or message with a number.
+/// The cell or message with a number, and where it stands.
 ///
 /// # Errors
 /// Those of [`visit`].
@@ -47,11 +77,11 @@ pub(super) async fn find(
     client: &Client,
     session: SessionId,
     number: u64,
-) -> Result<(Header, Option<Item>), Error> {
+) -> Result<(Header, Option<(Place, Item)>), Error> {
     let mut found = None;
-    let header = visit(client, session, |at, item| match item {
-        Item::Cell { .. } | Item::Message { .. } if at == number => {
-            found = Some(item);
+    let header = visit(client, session, |place, item| match item {
+        Item::Cell { .. } | Item::Message { .. } if place.number == number => {
+            found = Some((place, item));
             ControlFlow::Break(())
         }
         Item::Cell { .. }

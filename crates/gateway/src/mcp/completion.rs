@@ -91,13 +91,13 @@ async fn sessions(call: &Call<'_>, begun: &str) -> Result<Found, Error> {
 async fn numbers(call: &Call<'_>, session: Option<&str>, begun: &str, failed: bool) -> Result<Found, Error> {
     let Some(session) = call.find(session).await? else { return Ok(Found::default()) };
     let (mut newest, mut total) = (VecDeque::new(), 0);
-    cells::visit(call.client(), session, |number, item| {
+    cells::visit(call.client(), session, |place, item| {
         let is_wanted = match &item {
             Item::Cell { .. } => !failed || cells::has_failed(&item),
             Item::Message { .. } => !failed,
             Item::Reset { .. } | Item::Label { .. } | Item::End { .. } => false,
         };
-        let number = number.to_string();
+        let number = place.number.to_string();
         if is_wanted && number.starts_with(begun) {
             total += 1;
             newest.push_front(number);

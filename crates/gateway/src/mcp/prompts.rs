@@ -223,7 +223,7 @@ async fn repair_error(
     let (number, item, kernel) = match number {
         Some(number) => {
             let (header, item) = cells::find(call.client(), session, number).await?;
-            (number, item, Kernel::of_header(&header))
+            (number, item.map(|(_, item)| item), Kernel::of_header(&header))
         }
         None => {
             let (kernel, found) = last_failed(call, session).await?;
@@ -254,9 +254,9 @@ async fn repair_error(
 /// The newest cell that failed, with its number.
 async fn last_failed(call: &Call<'_>, session: SessionId) -> Result<(Kernel, Option<(u64, Item)>), Error> {
     let mut last = None;
-    let header = cells::visit(call.client(), session, |number, item| {
+    let header = cells::visit(call.client(), session, |place, item| {
         if cells::has_failed(&item) {
-            last = Some((number, item));
+            last = Some((place.number, item));
         }
         ControlFlow::Continue(())
     })

@@ -5,7 +5,7 @@ use std::fmt::{Display, Formatter};
 use mainstay_engine::Found;
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{Action, Error};
+use mainstay_model::{Action, Error, Validity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,9 @@ struct Hit {
     entry: Option<u64>,
     role: &'static str,
     text: String,
+    /// Where it may hold no longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validity: Option<&'static str>,
 }
 
 impl Tool for SearchSessions {
@@ -77,13 +80,14 @@ impl Tool for SearchSessions {
 }
 
 impl From<Found> for Hit {
-    fn from(Found { session, index, placed, snippet }: Found) -> Self {
+    fn from(Found { session, index, placed, snippet, validity }: Found) -> Self {
         Self {
             session_id: session.id.short(),
             name: session.name,
             entry: index.map(|index| index + 1),
             role: placed.entry.role.name(),
             text: snippet,
+            validity: validity.filter(|validity| validity.mark().is_some()).map(Validity::name),
         }
     }
 }
@@ -92,9 +96,10 @@ impl Answer for SearchAnswer {}
 
 impl Display for SearchAnswer {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        for Hit { session_id, name, entry, role, text } in &self.hits {
+        for Hit { session_id, name, entry, role, text, validity } in &self.hits {
             let entry = entry.map_or_else(String::new, |entry| format!(" {entry}"));
-            writeln!(f, "{session_id} {name}{entry} {role}: {text}")?;
+            let validity = validity.map_or_else(String::new, |validity| format!(" ({validity})"));
+            writeln!(f, "{session_id} {name}{entry} {role}{validity}: {text}")?;
         }
         write!(f, "hits: {}", self.hits.len())
     }

@@ -4,8 +4,8 @@ use axum::http::Uri;
 use axum::response::IntoResponse;
 use mainstay_engine::Found;
 use mainstay_log::{EntryFilter, SessionFilter};
-use mainstay_model::Error;
 use mainstay_model::search::Words;
+use mainstay_model::{Error, Validity};
 use maud::{Markup, html};
 
 use super::cell::moment;
@@ -62,7 +62,7 @@ fn marked(text: &str, q: &str) -> Markup {
     }
 }
 
-fn row(Found { session, placed, snippet, .. }: &Found, words: &str) -> Markup {
+fn row(Found { session, placed, snippet, validity, .. }: &Found, words: &str) -> Markup {
     let place = if placed.session == session.id { format!("#cell-{}", placed.first) } else { String::new() };
     html! {
         li {
@@ -70,7 +70,10 @@ fn row(Found { session, placed, snippet, .. }: &Found, words: &str) -> Markup {
                 span.name { (session.name) }
                 span.title { code { (marked(snippet, words)) } }
             }
-            p.facts { span { (placed.entry.role.name()) } span { (moment(placed.at)) } span.path { (session.working_directory) } }
+            p.facts {
+                span { (placed.entry.role.name()) }
+                @if let Some(mark) = validity.and_then(Validity::mark) { span.warning { (mark) } }
+                span { (moment(placed.at)) } span.path { (session.working_directory) } }
         }
     }
 }

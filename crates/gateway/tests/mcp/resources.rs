@@ -17,7 +17,7 @@ async fn read(agent: &Agent, uri: &str) -> Result<(String, String), ServiceError
     Ok((mime_type.clone().unwrap(), text.clone()))
 }
 
-async fn text(agent: &Agent, uri: &str) -> String {
+pub(crate) async fn text(agent: &Agent, uri: &str) -> String {
     read(agent, uri).await.unwrap().1
 }
 

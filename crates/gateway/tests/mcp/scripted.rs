@@ -115,7 +115,7 @@ impl Process for Handle {
             runtime: ".NET Core 3.1.2".to_owned(),
             language: None,
             pid: 4711,
-            references: None,
+            references: Some(References::new()),
             startup: self.0.project.clone().map(startup).map(Box::new),
         }
     }

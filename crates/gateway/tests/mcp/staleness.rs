@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::resources::text;
 use crate::support::{Agent, Home, Reply};
 
 /// Writes a file so that it is not the one it was.
@@ -127,4 +128,29 @@ async fn what_rests_on_a_file_that_has_changed_says_so_in_every_answer_until_it_
     for (tool, arguments) in &tools {
         assert_eq!(agent.call(tool, arguments.clone()).await.structured.get("stale"), None, "{tool}");
     }
+}
+
+#[tokio::test]
+async fn what_is_read_again_of_a_cell_whose_file_has_changed_is_marked() {
+    let home = Home::new().await;
+    let path = home.path().join("lib.txt");
+    let agent = using(&home, &path).await;
+    agent.send("printfn \"rests on nothing\"").await;
+    let session = home.session().await;
+    let transcript = format!("mainstay://session/{session}/transcript");
+    let cell = format!("mainstay://session/{session}/cell/3");
+    let uses = json!({ "words": "\"use lib\"" });
+    let (mark, remark) = ("\n*stale: something it used has changed since*\n", "(stale): ");
+    for address in [&transcript, &cell] {
+        assert!(!text(&agent, address).await.contains(mark));
+    }
+    assert!(!agent.call("search_sessions", uses.clone()).await.text.contains(remark));
+    write(&path, "2");
+    let told = text(&agent, &transcript).await;
+    let marked: Vec<bool> = told.split("### Cell ").skip(1).map(|cell| cell.contains(mark)).collect();
+    assert_eq!(marked.last(), Some(&false), "{told}");
+    assert!(marked[2], "{told}");
+    assert!(text(&agent, &cell).await.ends_with(mark));
+    let found = agent.call("search_sessions", uses).await;
+    assert!(found.text.contains(remark), "{}", found.text);
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 use mainstay_gateway::rpc::api::SearchEntries;
 use mainstay_gateway::view::FoundView;
-use mainstay_model::{Error, Role, SessionKind};
+use mainstay_model::{Error, Role, SessionKind, Validity};
 
 use super::moment::moment;
 use super::target::working_directory;
@@ -132,7 +132,7 @@ pub(crate) fn show_found(found: &[FoundView], paint: Paint, now: Timestamp) {
 
 /// What was found, in two lines.
 fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
-    let FoundView { short_id, name, index, role, at, snippet, working_directory, .. } = found;
+    let FoundView { short_id, name, index, role, at, snippet, working_directory, validity, .. } = found;
     let place = match index {
         Some(index) => format!("entry {}", index + 1),
         None => "no longer in its transcript".to_owned(),
@@ -149,8 +149,11 @@ fn found_text(found: &FoundView, paint: Paint, now: Timestamp) -> String {
         | Role::Summary => format!("{}:", role_words(*role)),
     };
     let facts = format!("{place}  {working_directory}  {}", ago(*at, now));
+    let validity = validity.filter(|_| *role == Role::Output).and_then(Validity::mark);
+    let validity =
+        validity.map_or_else(String::new, |mark| format!("    {}\n", paint.tone(Tone::Warning, mark)));
     format!(
-        "{}  {name}  {}\n  {mark} {}\n",
+        "{}  {name}  {}\n  {mark} {}\n{validity}",
         paint.tone(Tone::Name, short_id),
         paint.tone(Tone::Faint, &facts),
         printable(snippet),
@@ -173,6 +176,7 @@ mod tests {
             role: Role::Input,
             at: "2026-02-13T13:29:20Z".parse().unwrap(),
             snippet: "… let dog = 1 …".to_owned(),
+            validity: None,
         };
         let now = "2026-02-13T13:30:20Z".parse().unwrap();
         insta::assert_snapshot!(found_text(&found, Paint::plain(), now), @"

@@ -197,19 +197,10 @@ pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Pai
     for fact in more.map(|more| format!("… {more}")).into_iter().chain(brought) {
         told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &fact)));
     }
-    if let Some(mark) = view.validity.filter(|_| entry.role == Role::Output).and_then(validity_mark) {
+    if let Some(mark) = view.validity.filter(|_| entry.role == Role::Output).and_then(Validity::mark) {
         told.push_str(&format!("       {}\n", paint.tone(Tone::Warning, mark)));
     }
     told
-}
-
-/// What is said under an output that may hold no longer. Of what cannot be told nothing is said.
-const fn validity_mark(validity: Validity) -> Option<&'static str> {
-    match validity {
-        Validity::Valid | Validity::Unknown => None,
-        Validity::Stale => Some("stale: something it used has changed since"),
-        Validity::Invalid => Some("invalid: something it used is gone"),
-    }
 }
 
 /// Who says an entry, on a line of its own; gives what stands before what is said.

@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use mainstay_model::event::JobPart;
 use mainstay_model::exchange::{Item, Kernel, Said, item_markdown};
-use mainstay_model::{Diagnostic, Error, SessionId};
+use mainstay_model::{Diagnostic, Error, SessionId, Validity};
 use serde::Serialize;
 
 use super::JSON;
 use super::uri::{Address, Part};
 use crate::mcp::call::Call;
-use crate::mcp::cells;
+use crate::mcp::cells::{self, Place};
 use crate::mcp::diagnostic::{DiagnosticLine, is_for_people};
 use crate::mcp::events::GetRecentFsiEvents;
 use crate::mcp::lifecycle::ListSessions;
@@ -62,10 +62,11 @@ pub(super) async fn read(call: &Call<'_>, address: &Address) -> Result<Option<Te
         }
         Part::Cell { number } => {
             let (header, item) = cells::find(call.client(), session, number).await?;
-            Ok(item.map(|item| {
-                let text = shortened(item_markdown(&Kernel::of_header(&header), &item), TEXT_BYTES);
-                Text { text: text.trim_start().to_owned(), kind: MARKDOWN }
-            }))
+            let Some((place, item)) = item else { return Ok(None) };
+            let mut text = shortened(item_markdown(&Kernel::of_header(&header), &item), TEXT_BYTES);
+            let validity = cells::validities(call.client(), session, &[place]).await?.pop().flatten();
+            push_mark(&mut text, validity);
+            Ok(Some(Text { text: text.trim_start().to_owned(), kind: MARKDOWN }))
         }
     }
 }
@@ -79,23 +80,42 @@ fn json(answer: &impl Serialize) -> Result<Text, Error> {
 /// A stretch of a transcript.
 struct Page {
     name: String,
-    /// Each with its number.
-    items: VecDeque<(u64, String)>,
+    items: VecDeque<Shown>,
     bytes: usize,
     /// Whether there is more behind it.
     more: bool,
 }
 
+/// A cell, a message, or a reset, as it is shown.
+struct Shown {
+    place: Place,
+    text: String,
+}
+
 async fn page(call: &Call<'_>, session: SessionId, from: Option<u64>, count: usize) -> Result<Page, Error> {
     let kernel = Kernel::of_session(&call.client().status(session).await?.session);
     let mut page = Page { name: String::new(), items: VecDeque::new(), bytes: 0, more: false };
-    let header = cells::visit(call.client(), session, |number, item| match from {
-        Some(from) if number < from => ControlFlow::Continue(()),
-        Some(_) => page.fill(number, told(&kernel, number, &item), count),
-        None => page.roll(number, told(&kernel, number, &item), count),
+    let header = cells::visit(call.client(), session, |place, item| {
+        let shown = || Shown { place, text: told(&kernel, place.number, &item) };
+        match from {
+            Some(from) if place.number < from => ControlFlow::Continue(()),
+            Some(_) => page.fill(shown(), count),
+            None => page.roll(shown(), count),
+        }
     })
     .await?;
+    let places: Vec<Place> = page.items.iter().map(|shown| shown.place).collect();
+    let validities = cells::validities(call.client(), session, &places).await?;
+    page.items.iter_mut().zip(validities).for_each(|(shown, validity)| push_mark(&mut shown.text, validity));
     Ok(Page { name: header.name, ..page })
+}
+
+/// Says below a cell that what it gave may hold no longer.
+fn push_mark(text: &mut String, validity: Option<Validity>) {
+    if let Some(mark) = validity.and_then(Validity::mark) {
+        // Writing to a text never fails.
+        write!(text, "\n*{mark}*\n").ok();
+    }
 }
 
 fn told(kernel: &Kernel, number: u64, item: &Item) -> String {
@@ -109,23 +129,24 @@ fn told(kernel: &Kernel, number: u64, item: &Item) -> String {
 
 impl Page {
     /// Takes another behind the last, until it is full.
-    fn fill(&mut self, number: u64, text: String, count: usize) -> ControlFlow<()> {
-        if !self.items.is_empty() && (self.items.len() == count || self.bytes + text.len() > TEXT_BYTES) {
+    fn fill(&mut self, shown: Shown, count: usize) -> ControlFlow<()> {
+        if !self.items.is_empty() && (self.items.len() == count || self.bytes + shown.text.len() > TEXT_BYTES)
+        {
             self.more = true;
             return ControlFlow::Break(());
         }
-        self.bytes += text.len();
-        self.items.push_back((number, text));
+        self.bytes += shown.text.len();
+        self.items.push_back(shown);
         ControlFlow::Continue(())
     }
 
     /// Takes another behind the last, and lets go of the first where it is full.
-    fn roll(&mut self, number: u64, text: String, count: usize) -> ControlFlow<()> {
-        self.bytes += text.len();
-        self.items.push_back((number, text));
+    fn roll(&mut self, shown: Shown, count: usize) -> ControlFlow<()> {
+        self.bytes += shown.text.len();
+        self.items.push_back(shown);
         while self.items.len() > 1 && (self.items.len() > count || self.bytes > TEXT_BYTES) {
-            let Some((_, gone)) = self.items.pop_front() else { break };
-            self.bytes -= gone.len();
+            let Some(gone) = self.items.pop_front() else { break };
+            self.bytes -= gone.text.len();
         }
         ControlFlow::Continue(())
     }
@@ -133,11 +154,12 @@ impl Page {
     /// The page, and what to read next.
     fn told(&self, session: SessionId, count: Option<usize>) -> String {
         let mut text = format!("# {}\n", self.name);
-        self.items.iter().for_each(|(_, item)| text.push_str(item));
-        let (Some(&(first, _)), Some(&(last, _))) = (self.items.front(), self.items.back()) else {
+        self.items.iter().for_each(|shown| text.push_str(&shown.text));
+        let (Some(first), Some(last)) = (self.items.front(), self.items.back()) else {
             text.push_str("\nThere is nothing.\n");
             return text;
         };
+        let (first, last) = (first.place.number, last.place.number);
         let from = |from| {
             let part = Part::Transcript { from: Some(from), count };
             Address::of(session.to_string(), part).to_string()
@@ -179,12 +201,12 @@ struct Remark {
 
 async fn diagnostics(call: &Call<'_>, session: SessionId) -> Result<Remarks, Error> {
     let mut remarks = Remarks { session_id: session.short(), diagnostics: VecDeque::new(), left_out: 0 };
-    cells::visit(call.client(), session, |cell, item| {
+    cells::visit(call.client(), session, |place, item| {
         match &item {
             Item::Cell { events, .. } => {
                 let found = events.iter().flat_map(remarked).filter(|diagnostic| is_for_people(diagnostic));
                 let found = found.cloned().map(DiagnosticLine::from);
-                remarks.diagnostics.extend(found.map(|diagnostic| Remark { cell, diagnostic }));
+                remarks.diagnostics.extend(found.map(|diagnostic| Remark { cell: place.number, diagnostic }));
                 let over = remarks.diagnostics.len().saturating_sub(REMARKS);
                 remarks.left_out += remarks.diagnostics.drain(..over).count();
             }
