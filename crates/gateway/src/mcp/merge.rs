@@ -14,6 +14,7 @@ use super::error::next_step_in;
 use super::eval::EvalAnswer;
 use super::names::Names;
 use super::offer::Works;
+use super::running;
 use super::tool::{Answer, Effect, PictureBlock, Tool};
 use crate::command::anonymous;
 use crate::entries::{numbered, with_context};
@@ -170,7 +171,8 @@ impl Brought {
         if ready.state() == SessionState::Evaluating {
             call.say("other code runs; this waits for its turn").await;
         }
-        let merged = client.merge(session, id, merge).await?;
+        let merged =
+            running::parts_ended(call, &ready, &id, client.merge(session, id.clone(), merge)).await??;
         let view = MergeView::load(client, session, merged).await?;
         Ok(MergeAnswer::of_run(session, Names::of_kind(&ready.kind), view))
     }

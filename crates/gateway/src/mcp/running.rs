@@ -55,7 +55,7 @@ pub(super) async fn carried_out_among(
 ) -> Result<Response, Error> {
     let running = Running { session: session.id, command: command.id.clone(), cells };
     // Before it is handed over, so that nothing it asks or prints is missed.
-    let heard = Heard::begin(call, &running, session.last_seq).await?;
+    let heard = Heard::begin(call, session.id, session.last_seq).await?;
     let may_wait = command.admission == Admission::Queue && session.state() == SessionState::Evaluating;
     let begun = call.client().begin(session.id, command).await?;
     if may_wait {
@@ -71,7 +71,7 @@ pub(super) async fn carried_out_among(
 /// Waits for the end of a command that was handed over before.
 pub(super) async fn ended(call: &Call<'_>, running: &Running) -> Result<StoredOutcome, Error> {
     let seen = call.client().status(running.session).await?.session.last_seq;
-    let heard = Heard::begin(call, running, seen).await?;
+    let heard = Heard::begin(call, running.session, seen).await?;
     until_ended(call, running, heard, stored(call, running, seen)).await?
 }
 
@@ -94,8 +94,9 @@ async fn until_ended<T>(
     ended: impl Future<Output = T>,
 ) -> Result<T, Error> {
     let Running { session, command, cells } = running;
+    let is_of = |other: &CommandId| other == command;
     let mut ended = pin!(ended);
-    let mut stopped = pin!(stop_when_cancelled(call, *session, heard.seen, command));
+    let mut stopped = pin!(stop_when_cancelled(call, *session, heard.seen, is_of));
     let mut long = pin!(sleep(Duration::from_millis(call.limits().task_after_ms)));
     let (mut is_stopped, mut may_be_task) = (false, cells.is_none() && tasks::are_known(call));
     let mut asked = BTreeSet::new();
@@ -114,7 +115,7 @@ async fn until_ended<T>(
                     tracing::warn!(%session, %error, "a cancelled command could not be stopped");
                 }
             }
-            Some(word) = heard.next(command) => match word {
+            Some(word) = heard.next(is_of) => match word {
                 Word::Printed(text) => call.say(shortened(text, TEXT_BYTES)).await,
                 Word::Asked => {
                     for pending in ask_anew(call, running, way, &mut asked).await? {
@@ -131,8 +132,53 @@ async fn until_ended<T>(
     };
     // What was asked has ended with it, and clients are told so.
     while asking.next().await.is_some() {}
-    if let Err(error) = heard.last_words(call, running).await {
+    if let Err(error) = heard.last_words(call, *session, is_of).await {
         tracing::debug!(%session, %error, "a client did not hear the last of what a command printed");
+    }
+    Ok(ended)
+}
+
+/// Waits for the end of what is carried out in parts, each a command of its own. Its client hears what they print, and is asked what they
+/// ask where that can be done meanwhile; once it cancels, the part that runs is stopped, which ends the whole.
+pub(super) async fn parts_ended<T>(
+    call: &Call<'_>,
+    session: &Session,
+    whole: &CommandId,
+    ended: impl Future<Output = T>,
+) -> Result<T, Error> {
+    let id = session.id;
+    let is_of = |command: &CommandId| command.is_part_of(whole);
+    let mut heard = Heard::begin(call, id, session.last_seq).await?;
+    let mut ended = pin!(ended);
+    let mut stopped = pin!(stop_when_cancelled(call, id, heard.seen, is_of));
+    let mut is_stopped = false;
+    let mut asked = BTreeSet::new();
+    let mut asking = FuturesUnordered::new();
+    let ended = loop {
+        tokio::select! {
+            ended = &mut ended => break ended,
+            done = &mut stopped, if !is_stopped => {
+                is_stopped = true;
+                if let Err(error) = done {
+                    tracing::warn!(session = %id, %error, "a cancelled command could not be stopped");
+                }
+            }
+            Some(word) = heard.next(is_of) => match word {
+                Word::Printed(text) => call.say(shortened(text, TEXT_BYTES)).await,
+                Word::Asked if Way::of(call) == Way::InSession => {
+                    let now = call.client().status(id).await?.session;
+                    let pending = asks_of(&now, is_of);
+                    let new = pending.into_iter().filter(|pending| asked.insert(pending.ask.ask));
+                    asking.extend(new.map(|pending| elicitation::put(call, pending)));
+                }
+                Word::Asked => call.say("the code asks for input, and waits for it").await,
+            },
+            Some(()) = asking.next() => {}
+        }
+    };
+    while asking.next().await.is_some() {}
+    if let Err(error) = heard.last_words(call, id, is_of).await {
+        tracing::debug!(session = %id, %error, "a client did not hear the last of what a command printed");
     }
     Ok(ended)
 }
@@ -148,7 +194,7 @@ async fn ask_anew(
         return Ok(Vec::new());
     }
     let session = call.client().status(running.session).await?.session;
-    let mut pending = asks_of(&session, &running.command);
+    let mut pending = asks_of(&session, |command| *command == running.command);
     match way {
         Way::Never => Ok(Vec::new()),
         Way::InSession => {
@@ -164,9 +210,9 @@ async fn ask_anew(
     }
 }
 
-/// What a command asks.
-pub(super) fn asks_of(session: &Session, command: &CommandId) -> Vec<PendingAsk> {
-    let Some(running) = session.running().filter(|running| running.command == *command) else {
+/// What a command asks that runs.
+pub(super) fn asks_of(session: &Session, is_of: impl Fn(&CommandId) -> bool) -> Vec<PendingAsk> {
+    let Some(running) = session.running().filter(|running| is_of(&running.command)) else {
         return Vec::new();
     };
     session.asks.iter().filter(|pending| pending.is_of_job(running.job)).cloned().collect()
@@ -178,28 +224,34 @@ async fn stop_when_cancelled(
     call: &Call<'_>,
     session: SessionId,
     seen: Seq,
-    command: &CommandId,
+    is_of: impl Fn(&CommandId) -> bool,
 ) -> Result<(), Error> {
     call.cancelled().await;
     let mut events = call.client().subscribe(session, seen).await?;
+    let now = call.client().status(session).await?.session;
+    let mut running = now.running().map(|running| running.command.clone()).filter(&is_of);
     loop {
-        match call.submit(session, SessionCommand::Cancel { target: Some(command.clone()) }).await {
+        let target = match running.take() {
+            Some(running) => running,
+            None => begun(&mut events, &is_of).await?,
+        };
+        match call.submit(session, SessionCommand::Cancel { target: Some(target) }).await {
             Ok(_) => return Ok(()),
-            Err(Error::NotRunning { .. }) => begun(&mut events, command).await?,
+            Err(Error::NotRunning { .. }) => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// Waits until a command begins.
-async fn begun(events: &mut Followed, running: &CommandId) -> Result<(), Error> {
+/// Waits until such a command begins, and says which it is.
+async fn begun(events: &mut Followed, is_of: impl Fn(&CommandId) -> bool) -> Result<CommandId, Error> {
     loop {
         let event = events.next().await?;
         if let EventBody::EvalRequested { command, .. } | EventBody::JobRequested { command, .. } =
             &event.body
-            && command == running
+            && is_of(command)
         {
-            return Ok(());
+            return Ok(command.clone());
         }
     }
 }
@@ -221,8 +273,8 @@ enum Word {
 
 impl Word {
     /// What an event says of a command; of tests that run what is new.
-    fn of(event: &Event, command: &CommandId, tests: &mut TestNews) -> Option<Self> {
-        if event.metadata.correlation.as_ref() != Some(command) {
+    fn of(event: &Event, is_of: impl Fn(&CommandId) -> bool, tests: &mut TestNews) -> Option<Self> {
+        if !event.metadata.correlation.as_ref().is_some_and(is_of) {
             return None;
         }
         if let EventBody::OutputProduced { text, .. } = &event.body {
@@ -247,39 +299,44 @@ impl Word {
 }
 
 impl Heard {
-    async fn begin(call: &Call<'_>, running: &Running, seen: Seq) -> Result<Self, Error> {
+    async fn begin(call: &Call<'_>, session: SessionId, seen: Seq) -> Result<Self, Error> {
         let is_wanted = call.wants_progress() || Way::of(call) != Way::Never;
         let events = match is_wanted {
-            true => Some(call.client().subscribe(running.session, seen).await?),
+            true => Some(call.client().subscribe(session, seen).await?),
             false => None,
         };
         Ok(Self { seen, events, tests: TestNews::default() })
     }
 
     /// What it does next; none where nobody wants to hear it.
-    async fn next(&mut self, command: &CommandId) -> Option<Word> {
+    async fn next(&mut self, is_of: impl Fn(&CommandId) -> bool) -> Option<Word> {
         let events = self.events.as_mut()?;
         loop {
             let event = events.next().await.ok()?;
             self.seen = event.seq;
-            if let Some(word) = Word::of(&event, command, &mut self.tests) {
+            if let Some(word) = Word::of(&event, &is_of, &mut self.tests) {
                 return Some(word);
             }
         }
     }
 
     /// Says what it printed that was not heard yet when it ended.
-    async fn last_words(&mut self, call: &Call<'_>, running: &Running) -> Result<(), Error> {
+    async fn last_words(
+        &mut self,
+        call: &Call<'_>,
+        session: SessionId,
+        is_of: impl Fn(&CommandId) -> bool,
+    ) -> Result<(), Error> {
         if !call.wants_progress() {
             return Ok(());
         }
-        let end = call.client().status(running.session).await?.session.last_seq;
+        let end = call.client().status(session).await?.session.last_seq;
         while self.seen < end {
-            let page = call.client().events(running.session, self.seen, PAGE).await?;
+            let page = call.client().events(session, self.seen, PAGE).await?;
             let Some(last) = page.last() else { break };
             self.seen = last.seq;
             for event in &page {
-                match Word::of(event, &running.command, &mut self.tests) {
+                match Word::of(event, &is_of, &mut self.tests) {
                     Some(Word::Printed(text)) => call.say(shortened(text, TEXT_BYTES)).await,
                     Some(Word::Asked) | None => {}
                 }

@@ -52,7 +52,7 @@ pub(super) async fn get(call: &Call<'_>, id: &str) -> Result<GetTaskResult, Erro
             let session = call.client().status(session).await.map_err(|error| unknown(id, &error))?.session;
             let began = session.running().filter(|job| job.command == command);
             let began = began.map_or(session.last_activity, |job| job.requested_at);
-            let input_requests = elicitation::requests(call, &asks_of(&session, &command));
+            let input_requests = elicitation::requests(call, &asks_of(&session, |other| *other == command));
             let payload = match input_requests.is_empty() {
                 true => TaskPayload::Working,
                 false => TaskPayload::InputRequired { input_requests },
@@ -73,7 +73,8 @@ pub(super) async fn update(call: &Call<'_>, id: &str, responses: InputResponses)
     let command = command_of(id)?;
     let Some(session) = where_it_runs(call, id, &command).await? else { return Ok(()) };
     let found = call.client().status(session).await.map_err(|error| unknown(id, &error))?.session;
-    let taken = elicitation::take(call, session, &asks_of(&found, &command), responses).await;
+    let taken =
+        elicitation::take(call, session, &asks_of(&found, |other| *other == command), responses).await;
     let invalid = taken.map_err(|error| error::of_protocol(&error))?;
     match invalid.into_values().next() {
         Some(reason) => Err(error::of_protocol(&Error::AnswerInvalid { reason })),
@@ -107,7 +108,13 @@ pub(super) async fn resume(
     let responses = request.input_responses.unwrap_or_default();
     let taken = async {
         let session = call.client().status(running.session).await?.session;
-        elicitation::take(call, running.session, &asks_of(&session, &running.command), responses).await
+        elicitation::take(
+            call,
+            running.session,
+            &asks_of(&session, |other| *other == running.command),
+            responses,
+        )
+        .await
     };
     let invalid = match taken.await {
         Ok(invalid) => invalid,

@@ -128,3 +128,33 @@ async fn waiting_for_the_status_ends_with_the_code() {
     assert_eq!(idle.structured["state"], json!("Ready"));
     running.await_response().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_cancelled_merge_stops_the_code_that_runs_and_runs_nothing_more() {
+    let home = Home::new().await;
+    let agent = home.agent().await;
+    agent.call("create_session", json!({ "name": "ideas" })).await;
+    agent.send("printfn \"first\"").await;
+    let running = agent.begin("send_fsharp_code", json!({ "code": "wait" })).await;
+    home.reaches("Evaluating").await;
+    running.cancel(None).await.unwrap();
+    agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+    agent.send("let z = 1").await;
+    agent.call("create_session", json!({ "name": "lab" })).await;
+    let entries = json!({ "from": "ideas", "entries": "1-6" });
+    let before = agent.progress().len();
+    let merging = agent.begin("merge_session", entries).await;
+    agent.hears_after(before, "first\n").await;
+    agent.hears_after(before, "waiting\n").await;
+    merging.cancel(None).await.unwrap();
+    let status = agent.call("get_fsi_status", json!({ "waitSeconds": 10 })).await;
+    assert_eq!(status.structured["state"], json!("Ready"));
+    let events = agent.call("get_recent_fsi_events", json!({ "count": 9 })).await;
+    let events = events.structured["events"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["kind"] == "evalCancelled"), "{events:?}");
+    assert_eq!(
+        agent.send("names").await.structured["value"],
+        json!("\"\""),
+        "what was behind it did not run"
+    );
+}

@@ -286,9 +286,17 @@ impl Agent {
 
     /// Waits until it has heard of progress.
     pub(crate) async fn hears_progress(&self) {
+        self.hears(|heard| !heard.is_empty()).await;
+    }
+
+    /// Waits until it has heard this after so much other progress.
+    pub(crate) async fn hears_after(&self, before: usize, words: &str) {
+        self.hears(|heard| heard[before..].iter().any(|(_, said)| said == words)).await;
+    }
+
+    async fn hears(&self, enough: impl FnMut(&Vec<(f64, String)>) -> bool) {
         let mut heard = self.service.service().heard.subscribe();
-        let any = heard.wait_for(|heard| !heard.is_empty());
-        timeout(Duration::from_secs(10), any).await.unwrap().unwrap();
+        timeout(Duration::from_secs(10), heard.wait_for(enough)).await.unwrap().unwrap();
     }
 }
 
