@@ -5,8 +5,11 @@ Nothing here runs the session's code: attributes are looked at without calling p
 the types of all that it holds are Python's own. Python 3.8 and later."""
 
 import ast
+import base64
 import builtins
+import getpass
 import inspect
+import io
 import json
 import os
 import reprlib
@@ -254,8 +257,126 @@ def kind_of(value):
     return "value"
 
 
+#: What stands in front of the name of a part of the input that is asked for; as an answer the end, and in front of bytes in base64.
+END_OF_INPUT = "\x04"
+
+
+class RawInput(io.RawIOBase):
+    """The bytes of a cell's input. What is read is asked for, as the kernel asks for what `input` reads."""
+
+    mode, name = "rb", "<stdin>"
+
+    def __init__(self):
+        self.ask = None  # while a cell runs
+        self.unread = memoryview(b"")
+        self.part = "lines"
+        self.process = os.getpid()
+
+    def readable(self):
+        return True
+
+    def fileno(self):
+        return 0
+
+    def readinto(self, room):
+        if not self.unread:
+            self.unread = memoryview(self.asked(self.part))
+        count = min(len(room), len(self.unread))
+        room[:count] = self.unread[:count]
+        self.unread = self.unread[count:]
+        return count
+
+    def readall(self):
+        unread, self.unread = bytes(self.unread), memoryview(b"")
+        return unread + self.asked("rest")
+
+    def asked(self, part):
+        # A process that this one forked has no line to whoever answers.
+        if self.ask is None or os.getpid() != self.process:
+            return b""
+        try:
+            answer = self.ask(END_OF_INPUT + part)
+        except EOFError:
+            return b""
+        if answer.startswith(END_OF_INPUT):
+            return base64.b64decode(answer[1:])
+        return (answer if part == "rest" else answer + "\n").encode("utf-8", "surrogatepass")
+
+
+class Input(io.TextIOWrapper):
+    """`sys.stdin`, and `input` and `getpass` beside it. `readline` asks for a line, all else reads ahead."""
+
+    #: The kernel makes these anew for each cell.
+    ASKING = ((builtins, "input"), (getpass, "getpass"))
+
+    def __init__(self):
+        self.source = RawInput()
+        self.kernels = {}
+        super().__init__(io.BufferedReader(self.source), encoding="utf-8")
+
+    def readline(self, size=-1):
+        self.source.part = "line"
+        try:
+            return super().readline(size)
+        finally:
+            self.source.part = "lines"
+
+    def __next__(self):
+        line = super().readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    def begin(self):
+        """A cell begins: what an earlier one left unread is not its input."""
+        self.end()
+        for module, name in self.ASKING:
+            kernels = getattr(module, name)
+            self.kernels[name] = kernels
+            setattr(module, name, getattr(self, "own_" + name))
+        self.source.ask = self.kernels["input"]
+
+    def end(self):
+        """A cell has ended: what still runs is at the end of its input."""
+        self.source.ask = None
+        self.source.unread = memoryview(b"")
+        try:
+            self.read()
+        except ValueError:  # closed, or no text
+            pass
+        for module, name in self.ASKING:
+            if name in self.kernels:
+                setattr(module, name, self.kernels.pop(name))
+
+    def begun_line(self):
+        """What was read ahead, up to the end of its line."""
+        asks, self.source.ask = self.source.ask, None
+        try:
+            return "" if self.closed else self.readline()
+        finally:
+            self.source.ask = asks
+
+    def own_input(self, prompt="", /):
+        line = self.begun_line()
+        if not line:
+            return not_ended(self.kernels["input"](prompt))
+        print(prompt, end="", flush=True)
+        return (line if line.endswith("\n") else line + self.readline()).rstrip("\n")
+
+    def own_getpass(self, *arguments, **named):
+        return not_ended(self.kernels["getpass"](*arguments, **named))
+
+
+def not_ended(answer):
+    """An answer; xeus-python does not know the end of the input."""
+    if answer == END_OF_INPUT:
+        raise EOFError
+    return answer
+
+
 class Helper:
     def __init__(self, shell):
+        self.input = sys.stdin = Input()
         self.shell = shell
         self.cell = None
         self.told = {}
@@ -271,6 +392,7 @@ class Helper:
 
     def before(self, info=None):
         """Looks at a cell before it runs: afterwards its names are others."""
+        self.input.begin()
         if self.command_line is not None:
             self.own_command_line, sys.argv, self.command_line = sys.argv, self.command_line, None
         code = getattr(info, "raw_cell", "")
@@ -300,6 +422,7 @@ class Helper:
     def after(self, result=None):
         """Tells of the cell that has run. It goes along with the reply, which costs less than an expression that the kernel is asked for;
         only some kernels send nothing along with an error."""
+        self.input.end()
         if self.own_command_line is not None:
             sys.argv, self.own_command_line = self.own_command_line, None
         cell, self.cell = self.cell, None

@@ -290,3 +290,95 @@ fn without_a_terminal_it_is_said_how_to_answer() {
     let eval: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(eval["value"], "\"ANSWER\"");
 }
+
+/// Runs code of another kernel that reads a pipe, and gives what it prints.
+fn piped_to(session: &str, world: &World, code: &str, input: &[u8]) -> String {
+    let ran = world.run_with_input(["eval", "--session", session, code], input);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    ran.stdout
+}
+
+#[test]
+fn a_pipe_is_the_input_of_python_whole_and_with_its_end() {
+    let world = World::with_jupyter();
+    for kind in ["python3", "xpython"] {
+        assert_eq!(world.run(["session", "new", "--name", "py", "--kind", kind]).code, 0);
+        assert_eq!(world.run(["eval", "--session", "py", "import sys, getpass, hashlib"]).code, 0);
+        let printed = |code: &str, input: &[u8]| piped_to("py", &world, code, input);
+        assert_eq!(printed("print([sys.stdin.read()])", b"l1\nl2"), "['l1\\nl2']\n");
+        assert_eq!(printed("print([sys.stdin.read(), sys.stdin.read()])", b""), "['', '']\n");
+        let both = "print([input('? '), sys.stdin.readline(), getpass.getpass(), sys.stdin.read()])";
+        assert_eq!(printed(both, b"a\nb\nsecret\nc\n"), "['a', 'b\\n', '***', 'c\\n']\n");
+        assert_eq!(printed("for line in sys.stdin: print([line])", b"a\r\nb"), "['a\\n']\n['b']\n");
+        let ends =
+            "for asks in (input, getpass.getpass):\n    try: asks()\n    except EOFError: print('end')";
+        assert_eq!(printed(ends, b""), "end\nend\n");
+        // More than a pipe or a chunk holds, and no text.
+        let bytes: Vec<u8> = (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 8) as u8).collect();
+        let sum = printed("print(sum(sys.stdin.buffer.read()))", &bytes);
+        assert_eq!(
+            sum.trim().parse::<u64>().unwrap(),
+            bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>()
+        );
+        let counted = "print(sum(len(chunk) for chunk in iter(lambda: sys.stdin.buffer.read(1000), b'')))";
+        assert_eq!(printed(counted, &bytes), "300000\n");
+        printed("kept = [sys.stdin.readline(), sys.stdin.buffer.read()]", b"a\n\xff");
+        world.kill_daemon();
+        let kept = world.run(["eval", "--session", "py", "print(kept)"]).stdout;
+        assert_eq!(kept, "['a\\n', b'\\xff']\n", "a rebuilt session has its input");
+        assert_eq!(world.run(["ask", "list"]).stdout, "nothing waits for an answer\n");
+        assert_eq!(world.run(["session", "delete", "py", "--yes"]).code, 0);
+    }
+}
+
+#[test]
+fn a_pipe_is_the_input_of_deno_whole_and_with_its_end() {
+    let world = World::with_jupyter();
+    assert_eq!(world.run(["session", "new", "--name", "deno", "--kind", "deno"]).code, 0);
+    let printed = |code: &str, input: &[u8]| piped_to("deno", &world, code, input);
+    let prompts = "console.log(JSON.stringify([prompt('? '), prompt(), prompt()]))";
+    assert_eq!(printed(prompts, b"a\n\n"), "[\"a\",\"\",null]\n");
+    let text = "console.log(JSON.stringify([await new Response(Deno.stdin.readable).text()]))";
+    assert_eq!(printed(text, "l1\nlü".as_bytes()), "[\"l1\\nlü\"]\n");
+    assert_eq!(printed(text, b""), "[\"\"]\n");
+    let reads = "const room = new Uint8Array(4); console.log(Deno.stdin.readSync(room), room[0], await Deno.stdin.read(room), Deno.stdin.readSync(room))";
+    assert_eq!(printed(&format!("{{ {reads} }}"), b"\xff\nb"), "2 255 1 null\n");
+    let large = vec![200; 3_000_000];
+    let counts = "console.log((await new Response(Deno.stdin.readable).arrayBuffer()).byteLength)";
+    assert_eq!(printed(counts, &large), "3000000\n");
+    assert_eq!(world.run(["ask", "list"]).stdout, "nothing waits for an answer\n");
+}
+
+#[test]
+fn python_reads_ten_megabytes_of_a_pipe() {
+    let world = World::with_jupyter();
+    assert_eq!(world.run(["session", "new", "--name", "py", "--kind", "python3"]).code, 0);
+    assert_eq!(world.run(["eval", "--session", "py", "import sys"]).code, 0);
+    let line = "0123456789abcdefghijklmnopqrstuvwxyzé\n";
+    let lines = 10_000_000 / line.len();
+    let input = line.repeat(lines);
+    let counts = |code: &str| piped_to("py", &world, code, input.as_bytes()).trim().parse::<usize>().unwrap();
+    assert_eq!(counts("print(len(sys.stdin.read().encode()))"), input.len());
+    assert_eq!(counts("print(sum(1 for line in sys.stdin))"), lines);
+}
+
+#[test]
+fn input_that_is_too_large_ends_the_code_that_reads_it() {
+    let world = World::new();
+    std::fs::write(world.home().join("config.toml"), "[limits]\ninput-bytes = 1000\n").unwrap();
+    let ran = world.run_with_input(["eval", "stdin.ReadToEnd().Length"], "x".repeat(2000).as_bytes());
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    assert!(ran.stderr.contains("it has 2002 bytes as JSON; `input-bytes` allows 1000"), "{ran:?}");
+    let state = || world.session()["state"].clone();
+    while state() != "Ready" {}
+    let read = world.run_with_input(["eval", "stdin.ReadToEnd().Length"], "x".repeat(900).as_bytes());
+    assert_eq!(read.stdout, "val it: int = 900\n", "{read:?}");
+}
+
+#[test]
+fn fsharp_reads_ten_megabytes_of_a_pipe() {
+    let world = World::new();
+    let input = "0123456789abcdefghijklmnopqrstuvwxyz\u{e9}\n".repeat(256 * 1024);
+    let read = world.run_with_input(["eval", "stdin.ReadToEnd().Length"], input.as_bytes());
+    assert_eq!(read.stdout, format!("val it: int = {}\n", input.chars().count()), "{read:?}");
+}

@@ -224,7 +224,8 @@ fn a_notebook_that_asks_is_answered_by_whoever_is_there() {
     let running = world
         .command()
         .args(["run", "dialogue.ipynb", "--write"])
-        .stdin(Stdio::null())
+        // A pipe that stays silent: an empty input would be the end of it.
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

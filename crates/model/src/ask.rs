@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Timestamp;
+use crate::base64::Base64;
 use crate::decide::Identity;
 use crate::error::Error;
 use crate::event::{Deadline, Source};
@@ -27,16 +28,30 @@ pub struct Question {
     pub default: Option<Value>,
 }
 
-/// The answer that stands for the end of the input, where code reads its input by asks: what Ctrl-D types.
+/// The answer that stands for the end of the input, where code reads its input by asks: what Ctrl-D types. In front of base64 it stands for
+/// these bytes and nothing else, where a question takes bytes.
 pub const END_OF_INPUT: &str = "\u{4}";
 
-/// What code reads of its input by an ask. The title of the schema says it, since an answer of either kind is a text.
+/// What code reads of its input by an ask. The title of the schema says it, since an answer of any kind is a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InputRead {
     /// The next line of the input.
     Line,
+    /// As many whole lines as there are, at least one: for code that reads ahead.
+    Lines,
     /// All that is left of the input.
     Rest,
+}
+
+impl InputRead {
+    /// The title of a schema whose answers are texts or bytes.
+    pub const fn title_with_bytes(self) -> &'static str {
+        match self {
+            Self::Line => "a line of the input, or bytes",
+            Self::Lines => "lines of the input, or bytes",
+            Self::Rest => "the rest of the input, or bytes",
+        }
+    }
 }
 
 impl Question {
@@ -51,7 +66,29 @@ impl Question {
         match self.schema["title"].as_str()? {
             "a line of the input" => Some(InputRead::Line),
             "the rest of the input" => Some(InputRead::Rest),
-            _ => None,
+            title => [InputRead::Line, InputRead::Lines, InputRead::Rest]
+                .into_iter()
+                .find(|read| read.title_with_bytes() == title),
+        }
+    }
+
+    /// The answer to code that reads its input, of the bytes that were read for it. The end of a last line is not part of the answer, unless
+    /// all that is left is wanted. What is no text, and a line without an end, are told exactly where the question takes bytes; elsewhere
+    /// the code reads a line with an end, and U+FFFD for what is no text.
+    pub fn input_answer(&self, read: InputRead, bytes: &[u8]) -> String {
+        let takes_bytes = self.schema["title"] == read.title_with_bytes();
+        let line = match read {
+            InputRead::Line | InputRead::Lines => bytes.strip_suffix(b"\n"),
+            InputRead::Rest => Some(bytes),
+        };
+        let text = line.and_then(|line| std::str::from_utf8(line).ok());
+        match text.filter(|text| !text.starts_with(END_OF_INPUT)) {
+            Some(text) if takes_bytes || read == InputRead::Rest => text.to_owned(),
+            None if takes_bytes => END_OF_INPUT.to_owned() + &String::from(Base64::of(bytes)),
+            Some(_) | None if read == InputRead::Rest => String::from_utf8_lossy(bytes).into_owned(),
+            Some(_) | None => {
+                String::from_utf8_lossy(line.unwrap_or(bytes)).trim_end_matches('\r').to_owned()
+            }
         }
     }
 }
@@ -213,6 +250,23 @@ impl Question {
         }
     }
 
+    /// Checks that an answer is not too large.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where it is.
+    pub fn check_size(&self, value: &Value, limits: &Limits) -> Result<(), Error> {
+        let (name, limit) = match self.input_read() {
+            Some(_) => ("input-bytes", limits.input_bytes),
+            None => ("ask-bytes", limits.ask_bytes),
+        };
+        let bytes = serde_json::to_vec(value).map_or(0, |written| written.len());
+        if bytes > limit {
+            let reason = format!("it has {bytes} bytes as JSON; `{name}` allows {limit}");
+            return Err(Error::InvalidArgument { argument: "value".to_owned(), reason });
+        }
+        Ok(())
+    }
+
     /// Whether a value is an answer; else what is wrong with it, for people.
     ///
     /// # Errors
@@ -322,6 +376,34 @@ mod tests {
         assert_eq!(read(json!({ "enum": ["no", "never"] }), "no"), json!("no"));
         assert_eq!(read(json!({ "type": "array" }), "[1, 2]"), json!([1, 2]));
         assert_eq!(read(json!({ "type": "integer" }), "five"), json!("five"), "and is refused later");
+    }
+
+    #[test]
+    fn what_is_read_of_the_input_is_told_exactly_where_bytes_are_taken() {
+        let told = |title: &str, bytes: &[u8]| {
+            let question = question(json!({ "type": "string", "title": title }));
+            question.input_answer(question.input_read().unwrap(), bytes)
+        };
+        let (line, rest) = (InputRead::Line.title_with_bytes(), InputRead::Rest.title_with_bytes());
+        let lines = InputRead::Lines.title_with_bytes();
+        for (title, bytes, expected) in [
+            ("a line of the input", &b"a\r\n"[..], "a"),
+            ("a line of the input", b"a", "a"),
+            ("a line of the input", b"\xff\n", "\u{fffd}"),
+            ("the rest of the input", b"a\nb\n", "a\nb\n"),
+            (line, b"a\r\n", "a\r"),
+            (line, b"\n", ""),
+            (line, b"a", "\u{4}YQ=="),
+            (line, b"\xff\n", "\u{4}/wo="),
+            (line, b"\x04\n", "\u{4}BAo="),
+            (lines, b"a\nb\n", "a\nb"),
+            (lines, b"a\nb", "\u{4}YQpi"),
+            (rest, b"a\nb", "a\nb"),
+            (rest, b"", ""),
+            (rest, b"\xff", "\u{4}/w=="),
+        ] {
+            assert_eq!(told(title, bytes), expected, "{title} {bytes:?}");
+        }
     }
 
     #[test]

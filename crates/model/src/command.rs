@@ -393,7 +393,8 @@ impl SessionCommand {
             Self::Compact { summary, .. } => validate_summary(summary, limits),
             Self::Label { label: Some(label), .. } => validate_label(label, limits),
             Self::Ask(question) => question.validate(limits),
-            Self::Answer { value, .. } => validate_answer(value, limits),
+            // How large an answer may be depends on what is asked.
+            Self::Answer { .. } => Ok(()),
             Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset
@@ -451,15 +452,6 @@ fn validate_summary(summary: &str, limits: &Limits) -> Result<(), Error> {
     }
     if bytes > limit {
         return invalid(format!("it has {bytes} bytes; `code-bytes` allows {limit}"));
-    }
-    Ok(())
-}
-
-fn validate_answer(value: &serde_json::Value, limits: &Limits) -> Result<(), Error> {
-    let bytes = serde_json::to_vec(value).map_or(0, |written| written.len());
-    if bytes > limits.ask_bytes {
-        let reason = format!("it has {bytes} bytes as JSON; `ask-bytes` allows {}", limits.ask_bytes);
-        return Err(Error::InvalidArgument { argument: "value".to_owned(), reason });
     }
     Ok(())
 }

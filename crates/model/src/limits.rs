@@ -30,6 +30,8 @@ pub struct Limits {
     pub asks: usize,
     /// Bytes of one ask's question, and of an answer, as JSON.
     pub ask_bytes: usize,
+    /// Bytes of one answer to code that reads its input, as JSON.
+    pub input_bytes: usize,
     /// How long an ask of a running job waits for an answer where the job does not say, in milliseconds.
     pub ask_ms: u64,
     /// Bytes of one entry's label.
@@ -143,6 +145,7 @@ impl Default for Limits {
             commands_per_minute: 0,
             asks: 32,
             ask_bytes: 64 * 1024,
+            input_bytes: 15 * 1024 * 1024,
             ask_ms: 600_000,
             label_bytes: 200,
             labels: 1_000,

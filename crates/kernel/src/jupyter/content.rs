@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use mainstay_model::Question;
+use mainstay_model::ask::InputRead;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// `stream`
 #[derive(Debug, Deserialize)]
@@ -61,6 +63,37 @@ pub(super) struct InputRequest {
     pub(super) prompt: String,
     #[serde(default)]
     pub(super) password: bool,
+}
+
+/// What marks the prompt of a helper that asks for a part of the input, and stands in front of the part's name.
+const READ: char = '\u{4}';
+/// What is asked where code says nothing.
+const UNSAID: &str = "Input";
+const UNSAID_REST: &str = "the code reads all of its input";
+
+impl InputRequest {
+    /// What a helper reads for code that reads its input without `input`; none where code asks by itself.
+    fn helper_read(&self) -> Option<InputRead> {
+        match self.prompt.strip_prefix(READ)? {
+            "line" => Some(InputRead::Line),
+            "lines" => Some(InputRead::Lines),
+            "rest" => Some(InputRead::Rest),
+            _ => None,
+        }
+    }
+
+    /// The question that it comes to, where code has begun to print a line.
+    pub(super) fn question(self, begun: Option<String>) -> Question {
+        let read = self.helper_read();
+        let unsaid = if read == Some(InputRead::Rest) { UNSAID_REST } else { UNSAID };
+        let said = Some(self.prompt).filter(|prompt| read.is_none() && !prompt.trim().is_empty());
+        let prompt = said.or(begun).unwrap_or_else(|| unsaid.to_owned());
+        let mut schema = json!({ "type": "string", "title": read.map_or("a line of the input", InputRead::title_with_bytes) });
+        if self.password {
+            schema["writeOnly"] = true.into();
+        }
+        Question { prompt, schema, default: None }
+    }
 }
 
 /// `execute_reply`
@@ -146,4 +179,31 @@ pub(super) struct KernelInfo {
 pub(super) struct LanguageInfo {
     pub(super) name: String,
     pub(super) version: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(prompt: &str, password: bool, begun: Option<&str>) -> (String, Option<InputRead>, bool) {
+        let request = InputRequest { prompt: prompt.to_owned(), password };
+        let question = request.question(begun.map(str::to_owned));
+        let (read, is_secret) = (question.input_read(), question.is_secret());
+        (question.prompt, read, is_secret)
+    }
+
+    #[test]
+    fn code_that_asks_reads_a_line_and_a_helper_what_it_says() {
+        for (asked, expected) in [
+            (question("Name? ", false, Some("begun")), ("Name? ", InputRead::Line, false)),
+            (question(" ", false, Some("begun")), ("begun", InputRead::Line, false)),
+            (question("Key: ", true, None), ("Key: ", InputRead::Line, true)),
+            (question("\u{4}line", false, None), ("Input", InputRead::Line, false)),
+            (question("\u{4}lines", false, Some("begun")), ("begun", InputRead::Lines, false)),
+            (question("\u{4}rest", false, None), (UNSAID_REST, InputRead::Rest, false)),
+            (question("\u{4}", false, None), ("\u{4}", InputRead::Line, false)),
+        ] {
+            assert_eq!((asked.0.as_str(), asked.1, asked.2), (expected.0, Some(expected.1), expected.2));
+        }
+    }
 }

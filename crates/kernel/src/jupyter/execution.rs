@@ -20,8 +20,6 @@ pub(super) const HELPER: &str = "mainstay";
 
 /// How long a line may be that code asks with, in bytes.
 const MOST_ASKED: usize = 4096;
-/// What is asked where code says nothing.
-const UNSAID: &str = "Input";
 
 /// What a kernel's helper tells of code that it has run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -279,9 +277,8 @@ impl Execution {
     }
 
     /// What it asks with when it reads its input without a word: what it has printed before on that line, where that has come.
-    pub(super) fn takes_input(&mut self) -> String {
-        let begun = std::mem::take(&mut self.begun_line);
-        if begun.trim().is_empty() { UNSAID.to_owned() } else { begun }
+    pub(super) fn takes_input(&mut self) -> Option<String> {
+        Some(std::mem::take(&mut self.begun_line)).filter(|begun| !begun.trim().is_empty())
     }
 
     /// What came of it. Of a value in no other form its text is enough.
@@ -526,7 +523,7 @@ mod tests {
         print("stdout", "one\nName");
         print("stderr", "told");
         print("stdout", "? ");
-        assert_eq!([execution.takes_input(), execution.takes_input()], ["Name? ", "Input"]);
+        assert_eq!([execution.takes_input(), execution.takes_input()], [Some("Name? ".to_owned()), None]);
     }
 
     #[test]

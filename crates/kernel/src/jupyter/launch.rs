@@ -39,6 +39,8 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 const WITH_LIFELINE: &str = r#"exec 3<&0
 ( trap '' INT TERM; while read -r _ <&3; do :; done; kill -KILL 0 ) </dev/null >/dev/null 2>&1 &
 exec "$@" </dev/null 3<&-"#;
+/// What makes the standard input of a Deno kernel ask.
+const DENO_INPUT: &str = include_str!("../../../../kernels/deno/mainstay_kernel.js");
 
 /// How a kernel is started.
 #[derive(Clone, Debug)]
@@ -148,7 +150,8 @@ async fn attempt(
     };
     let is_replaced = Arc::new(AtomicBool::new(false));
     let is_python = info.language_info.name == "python";
-    let traits = Traits { has_helper: is_python, is_idle_early: info.implementation.starts_with("Deno") };
+    let is_deno = info.implementation.starts_with("Deno");
+    let traits = Traits { has_helper: is_python, is_idle_early: is_deno };
     let reader = Reader::new(
         sources,
         Arc::clone(&line),
@@ -159,6 +162,9 @@ async fn attempt(
     );
     let reader = Reading { task: tokio::spawn(reader.run()), is_replaced };
     let has_helper = is_python && equip(&line, &info).await;
+    if is_deno && let Err(error) = line.run_silently(DENO_INPUT).await {
+        tracing::info!(%error, "the standard input of a Deno kernel stays empty");
+    }
     unready.is_ready();
     let info = RunnerInfo {
         kernel: named(&info.implementation, &info.implementation_version),

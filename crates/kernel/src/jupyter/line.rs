@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use mainstay_model::ask::END_OF_INPUT;
 use mainstay_model::{AskId, CommMessage, Error};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -167,7 +168,6 @@ impl Line {
 
     /// Answers what code asked. Without a value that is the end of its input.
     pub(super) async fn answer(&self, ask: AskId, value: Option<&str>) {
-        const END_OF_INPUT: &str = "\u{4}";
         let Some(request) = lock(&self.asked).remove(&ask) else { return };
         let content = json!({ "value": value.unwrap_or(END_OF_INPUT) });
         let message = Message { parent: request, ..self.message("input_reply", &new_id(), &content) };

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mainstay_model::decide::LastWords;
-use mainstay_model::{AskId, Blame, JobId, OutputStream, Question, RunnerNotice, WorkerExit};
-use serde_json::json;
+use mainstay_model::{AskId, Blame, JobId, OutputStream, RunnerNotice, WorkerExit};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -293,19 +292,12 @@ impl Reader {
         if message.header.msg_type != "input_request" {
             return;
         }
-        let InputRequest { prompt, password } =
-            message.read().unwrap_or(InputRequest { prompt: String::new(), password: false });
+        let request = message.read().unwrap_or(InputRequest { prompt: String::new(), password: false });
         let ask = AskId::from_uuid(Uuid::new_v4());
         self.line.is_asked(ask, &message);
         let asks = self.line.running().as_mut().map(|execution| (execution.job, execution.takes_input()));
-        let Some((job, otherwise)) = asks else { return self.line.answer(ask, None).await };
-        let prompt = if prompt.trim().is_empty() { otherwise } else { prompt };
-        let schema = if password {
-            json!({ "type": "string", "writeOnly": true })
-        } else {
-            json!({ "type": "string" })
-        };
-        let question = Question { prompt, schema, default: None };
+        let Some((job, begun)) = asks else { return self.line.answer(ask, None).await };
+        let question = request.question(begun);
         self.drain_pipes();
         self.backlog.push(RunnerNotice::Asks { job, ask, question, timeout_ms: None });
     }

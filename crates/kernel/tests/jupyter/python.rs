@@ -1,6 +1,7 @@
 //! What a Python kernel tells through its helper, which IPython runs in ipykernel and in xeus-python.
 
 use mainstay_engine::query::{KernelAnswer, KernelQuery, Members, Symbols};
+use mainstay_model::ask::InputRead;
 use mainstay_model::{Binding, DisplayId, Form, JobEnding, TextPosition};
 
 use crate::session::{Session, soon};
@@ -227,6 +228,82 @@ async fn what_is_asked_secretly_says_so() {
     );
     session.worker.runner.process().answer(ask, Ok("secret".into())).await;
     assert_eq!(session.end_of(job).await.report.result.value.as_deref(), Some("6"));
+}
+
+/// Runs code that is answered in this order; what of its input it asks for, and what it prints.
+async fn reads(session: &mut Session, code: &str, answers: &[&str]) -> (Vec<InputRead>, String) {
+    let job = session.submit(code).await;
+    let mut asked = Vec::new();
+    for answer in answers {
+        let (ask, question) = session.asks(job).await;
+        asked.push(question.input_read().unwrap());
+        session.worker.runner.process().answer(ask, Ok((*answer).into())).await;
+    }
+    let ran = session.end_of(job).await;
+    assert_eq!(ran.report.ending, JobEnding::Completed, "{code}");
+    (asked, ran.stdout)
+}
+
+#[tokio::test]
+async fn each_way_to_read_the_input_asks_for_what_it_reads() {
+    use InputRead::{Line, Lines, Rest};
+    const END: &str = "\u{4}";
+    for tongue in BOTH {
+        let mut session = Session::start(tongue).await;
+        session.eval("import sys, getpass").await;
+        for (code, answers, asked, printed) in [
+            ("print(input())", &["Ada"][..], &[Line][..], "Ada\n"),
+            ("print(getpass.getpass('Key?'))", &["Ada"], &[Line], "Ada\n"),
+            ("print([sys.stdin.readline()] * 2)", &["Ada"], &[Line], "['Ada\\n', 'Ada\\n']\n"),
+            ("print([sys.stdin.readline()])", &[END], &[Line], "['']\n"),
+            ("print([sys.stdin.readline()])", &["\u{4}QWRh", END], &[Line; 2], "['Ada']\n"),
+            ("print([sys.stdin.read()])", &["a\nb"], &[Rest], "['a\\nb']\n"),
+            (
+                "print([sys.stdin.readline(), sys.stdin.read()])",
+                &["a", "b"],
+                &[Line, Rest],
+                "['a\\n', 'b']\n",
+            ),
+            ("print(list(sys.stdin))", &["a\nb", "c", END], &[Lines; 3], "['a\\n', 'b\\n', 'c\\n']\n"),
+            ("print(sys.stdin.readlines())", &["é", "\u{4}Yg==", END, END], &[Lines; 4], "['é\\n', 'b']\n"),
+            (
+                "print([sys.stdin.read(1), input(), input('? ')])",
+                &["ab", "c"],
+                &[Lines, Line],
+                "['a', 'b', 'c']\n",
+            ),
+            ("print([sys.stdin.buffer.read()])", &["\u{4}/wA="], &[Rest], "[b'\\xff\\x00']\n"),
+            ("print([sys.stdin.buffer.readline()])", &["a"], &[Lines], "[b'a\\n']\n"),
+            ("next(sys.stdin)", &["a\nleft"], &[Lines], ""),
+            ("print([sys.stdin.read()])", &["new"], &[Rest], "['new']\n"),
+        ] {
+            assert_eq!(
+                reads(&mut session, code, answers).await,
+                (asked.to_vec(), printed.to_owned()),
+                "{code}"
+            );
+        }
+        for asks in ["input()", "getpass.getpass()"] {
+            let code = format!("try: {asks}\nexcept EOFError: print('end')");
+            assert_eq!(reads(&mut session, &code, &[END]).await.1, "end\n", "{asks}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn code_that_waits_for_its_input_is_interrupted() {
+    let mut session = Session::start(&IPYKERNEL).await;
+    for code in ["input()", "import sys; sys.stdin.read()", "for line in sys.stdin: pass"] {
+        let job = session.submit(code).await;
+        session.asks(job).await;
+        soon(session.worker.runner.process().interrupt()).await;
+        let ending = session.end_of(job).await.report.ending;
+        assert!(matches!(ending, JobEnding::Interrupted { .. }), "{code} {ending:?}");
+    }
+    assert_eq!(
+        reads(&mut session, "print([input(), sys.stdin.readline()])", &["a", "b"]).await.1,
+        "['a', 'b\\n']\n"
+    );
 }
 
 #[tokio::test]

@@ -132,7 +132,14 @@ impl<S: Shown> Awaited<S> {
                         "waits for its turn …; Ctrl-C takes it back, or `mainstay cancel --command {command}`"
                     ));
                 }
-                line = self.questions.line() => self.questions.answer(client, line).await?,
+                line = self.questions.line() => match self.questions.answer(client, line).await {
+                    Ok(()) => {}
+                    Err(error @ Error::DaemonNotRunning) => return Err(error),
+                    Err(error) => {
+                        self.stopping.stop(client, &self.session).await?;
+                        return Err(error);
+                    }
+                },
                 Some(event) = events.recv() => {
                     self.see(&event);
                     if self.shown.has_begun() {

@@ -124,7 +124,7 @@ impl Questions {
     }
 
     /// The line that answers what was asked; none where no more will come. Dropping the future loses nothing.
-    pub(super) async fn line(&mut self) -> Option<String> {
+    pub(super) async fn line(&mut self) -> Option<Vec<u8>> {
         // A pipe's next line is for whoever asks next, and stays until then.
         let is_for_someone =
             |lines: &&Lines| lines.are_wanted() && (lines.are_typed || self.asks.open().is_some());
@@ -148,16 +148,24 @@ impl Questions {
     }
 
     /// Takes a line for the answer. What is none is asked again.
-    pub(super) async fn answer(&mut self, client: &Client, line: Option<String>) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// [`Error::DaemonNotRunning`], and what keeps the input of a pipe from the code that reads it.
+    pub(super) async fn answer(&mut self, client: &Client, line: Option<Vec<u8>>) -> Result<(), Error> {
         let is_untold = self.tell_at.take().is_some();
         self.hidden = None;
         let is_pipe = self.lines.is_some_and(|lines| !lines.are_typed);
-        // The end of a pipe is the end of the code's input.
-        let reads = |ask: &Ask| ask.question.input_read().is_some();
-        let line = line.or_else(|| {
-            let ends = is_pipe && self.asks.open().is_some_and(reads);
-            ends.then(|| END_OF_INPUT.to_owned())
-        });
+        let read = self.asks.open().and_then(|ask| ask.question.input_read());
+        let line = match (line, self.asks.open()) {
+            (Some(line), Some(ask)) => {
+                // What a person types at a terminal is a line, whatever is wanted.
+                let read = read.filter(|_| is_pipe).unwrap_or(InputRead::Line);
+                Some(ask.question.input_answer(read, &line))
+            }
+            (Some(_), None) => Some(String::new()),
+            // The end of a pipe is the end of the code's input.
+            (None, _) => (is_pipe && read.is_some()).then(|| END_OF_INPUT.to_owned()),
+        };
         let Some(line) = line else {
             if self.lines.take().is_some_and(|lines| lines.are_typed) {
                 self.asked = None;
@@ -172,6 +180,8 @@ impl Questions {
         self.asked = None;
         match self.asks.answer(client, ask, &line).await {
             Err(error @ Error::DaemonNotRunning) => return Err(error),
+            // Code that went on without what was read for it would have read something else.
+            Err(error) if is_pipe && read.is_some() => return Err(error),
             Err(error) => show_error(&error),
             Ok(()) => {}
         }
@@ -211,7 +221,7 @@ fn end_line(begun: &mut BegunLine) {
 /// when the program ends does not hold it up.
 struct Lines {
     wants: Sender<InputRead>,
-    lines: Mutex<UnboundedReceiver<Option<String>>>,
+    lines: Mutex<UnboundedReceiver<Option<Vec<u8>>>>,
     are_wanted: AtomicBool,
     /// By a person at a terminal.
     are_typed: bool,
@@ -239,18 +249,19 @@ impl Lines {
         self.are_wanted.load(Ordering::Relaxed)
     }
 
-    async fn next(&self) -> Option<String> {
+    async fn next(&self) -> Option<Vec<u8>> {
         let line = self.lines.lock().await.recv().await.flatten();
         self.are_wanted.store(false, Ordering::Relaxed);
         line
     }
 }
 
-fn read(wanted: &Receiver<InputRead>, found: &UnboundedSender<Option<String>>) {
+fn read(wanted: &Receiver<InputRead>, found: &UnboundedSender<Option<Vec<u8>>>) {
     while let Ok(wanted) = wanted.recv() {
         let read = match wanted {
-            InputRead::Line => read_line(),
-            InputRead::Rest => read_rest(),
+            InputRead::Line => Some(read_line()).filter(|line| !line.is_empty()),
+            InputRead::Lines => Some(read_lines()).filter(|lines| !lines.is_empty()),
+            InputRead::Rest => Some(read_rest()),
         };
         if found.send(read).is_err() {
             return;
@@ -259,23 +270,45 @@ fn read(wanted: &Receiver<InputRead>, found: &UnboundedSender<Option<String>>) {
 }
 
 /// All that is left, which may be nothing; what could be read where reading fails.
-fn read_rest() -> Option<String> {
+fn read_rest() -> Vec<u8> {
     let mut rest = Vec::new();
     stdin().lock().read_to_end(&mut rest).ok();
-    Some(String::from_utf8_lossy(&rest).into_owned())
+    rest
 }
 
-/// Nothing behind its end is taken: that is for whoever has the same input next, as in a loop of a shell.
-fn read_line() -> Option<String> {
+/// What is there, at most so much, and what is missing of its last line, unless that is long.
+fn read_lines() -> Vec<u8> {
+    const CHUNK: usize = 64 * 1024;
+    const TAIL: usize = 4 * 1024;
+    let mut lines = vec![0; CHUNK];
+    let count = read_some(&mut lines);
+    lines.truncate(count);
+    if lines.last().is_some_and(|last| *last != b'\n') {
+        lines.extend(read_line_of(TAIL));
+    }
+    lines
+}
+
+/// A line with its end, which the last may not have. Nothing behind its end is taken: that is for whoever has the same input next, as in a
+/// loop of a shell.
+fn read_line() -> Vec<u8> {
+    read_line_of(usize::MAX)
+}
+
+fn read_line_of(most: usize) -> Vec<u8> {
     let (mut line, mut byte) = (Vec::new(), [0]);
+    while line.len() < most && line.last() != Some(&b'\n') && read_some(&mut byte) > 0 {
+        line.extend(byte);
+    }
+    line
+}
+
+/// How much of what is there was read; nothing at the end, and where reading fails.
+fn read_some(buffer: &mut [u8]) -> usize {
     loop {
-        match rustix::io::read(stdin(), &mut byte) {
+        match rustix::io::read(stdin(), &mut *buffer) {
             Err(Errno::INTR) => {}
-            Ok(0) | Err(_) if line.is_empty() => return None,
-            Ok(0) | Err(_) => break,
-            Ok(_) if byte == *b"\n" => break,
-            Ok(_) => line.extend(byte),
+            read => return read.unwrap_or_default(),
         }
     }
-    Some(String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned())
 }

@@ -78,6 +78,7 @@ impl Draft<'_> {
             return Err(Error::AskNotPending { reference: ask.to_string() });
         };
         let question = &pending.ask.question;
+        question.check_size(&value, self.limits)?;
         question.check(&value).map_err(|reason| Error::AnswerInvalid { reason })?;
         if question.is_secret() {
             let seq = self.record_end(metadata, &pending, AskEnding::Withheld);
