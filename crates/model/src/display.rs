@@ -336,8 +336,13 @@ impl Form {
         }
         let text = match value {
             Value::String(text) => text,
-            Value::Array(lines) => {
-                lines.iter().map(Value::as_str).collect::<Option<Vec<_>>>().map(|lines| lines.concat())?
+            Value::Array(lines) => match lines.iter().map(Value::as_str).collect::<Option<Vec<_>>>() {
+                Some(lines) => lines.concat(),
+                None => return kind.may_be_json().then_some(Self::Json(Value::Array(lines))),
+            },
+            // Not every type that stands for JSON says so in its name.
+            value @ (Value::Bool(_) | Value::Number(_) | Value::Object(_)) if kind.may_be_json() => {
+                return Some(Self::Json(value));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
         };
@@ -385,8 +390,14 @@ impl MimeType {
         &self.0
     }
 
+    /// By its name; `application/vnd.vegalite.v6.json` is what Altair 6 says.
     fn is_json(&self) -> bool {
-        self.0.ends_with("/json") || self.0.ends_with("+json")
+        ["/json", "+json", ".json"].iter().any(|end| self.0.ends_with(end))
+    }
+
+    /// Whether nothing in its name says that it stands for text or bytes.
+    fn may_be_json(&self) -> bool {
+        self.0.starts_with("application/") && !self.0.ends_with("+xml") && !self.is_binary()
     }
 
     fn is_binary(&self) -> bool {
@@ -562,6 +573,26 @@ mod tests {
         [image/png left out: it is not of this type]
         [text/html left out: it is not of this type]
         ");
+    }
+
+    #[test]
+    fn data_is_carried_under_whatever_name() {
+        for (kind, data) in [
+            ("application/vnd.vegalite.v6.json", json!({ "mark": "bar" })),
+            ("application/vnd.vegalite.v6.json", json!("a text")),
+            ("application/vnd.vegalite.v6.json", json!(["lines", "that are data"])),
+            ("application/vnd.plotly.v1", json!({ "data": [] })),
+            ("application/x.rows", json!([[1, 2]])),
+            ("application/x.count", json!(3)),
+        ] {
+            let given = json!({ "text/plain": "it", kind: data });
+            let read = bundle(given.clone());
+            assert_eq!((read.form(kind), read.text()), (Some(&Form::Json(data)), "it"));
+            assert_eq!(serde_json::to_value(read).unwrap(), given);
+        }
+        let given =
+            json!({ "application/pdf": { "a": 1 }, "application/rss+xml": [1], "application/x": null });
+        assert_eq!(bundle(given).kinds(), ["text/plain"]);
     }
 
     #[test]

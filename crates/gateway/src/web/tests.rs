@@ -478,6 +478,22 @@ fn what_code_shows_is_a_table_a_picture_or_a_frame_without_rights() {
 }
 
 #[test]
+fn a_chart_is_drawn_whatever_the_version_in_its_type() {
+    let chart = json!({
+        "mark": "bar",
+        "data": { "values": [{ "day": "Mon", "builds": 3 }, { "day": "Tue", "builds": 5 }] },
+        "encoding": { "x": { "field": "day", "type": "nominal" }, "y": { "field": "builds", "type": "quantitative" } },
+    });
+    for kind in ["application/vnd.vegalite.v5+json", "application/vnd.vegalite.v6.json"] {
+        let mut story = Story::default();
+        let job = story.eval("shows");
+        let body = json!({ "job": job, "data": { "text/plain": "a chart", kind: chart } });
+        story.add(serde_json::from_value(json!({ "kind": "outputDisplayed", "body": body })).unwrap());
+        assert!(story.shown().contains("<svg"), "{kind}");
+    }
+}
+
+#[test]
 fn how_far_tests_are_stands_in_one_place_until_their_report_does() {
     let mut story = Story::default();
     let job = story.eval("Mainstay.Tests.run()");

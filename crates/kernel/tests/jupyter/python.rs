@@ -218,6 +218,25 @@ async fn tables_plots_and_what_changes_are_shown() {
 }
 
 #[tokio::test]
+async fn data_is_shown_under_the_type_that_code_gives_it() {
+    for tongue in BOTH {
+        let mut session = Session::start(tongue).await;
+        let code = "from IPython.display import display\nclass Chart:\n    \
+                    def _repr_mimebundle_(self, **_): return {'application/vnd.vegalite.v6.json': {'mark': 'bar'}, 'text/plain': 'chart'}\n\
+                    display(Chart())\nChart()";
+        let shown = session.eval(code).await.displays;
+        let form = Form::Json(serde_json::json!({ "mark": "bar" }));
+        let forms: Vec<_> = shown
+            .iter()
+            .map(|shown| {
+                (shown.is_value, shown.data.text(), shown.data.form("application/vnd.vegalite.v6.json"))
+            })
+            .collect();
+        assert_eq!(forms, [(false, "chart", Some(&form)), (true, "chart", Some(&form))]);
+    }
+}
+
+#[tokio::test]
 async fn what_is_asked_secretly_says_so() {
     let mut session = Session::start(&IPYKERNEL).await;
     let job = session.submit("import getpass\nlen(getpass.getpass('Key: '))").await;
