@@ -245,7 +245,13 @@ mod tests {
 
     fn display(text: &str, html: &str) -> Display {
         let data = serde_json::json!({ "text/plain": text, "text/html": html });
-        Display { id: None, is_value: false, is_update: false, data: serde_json::from_value(data).unwrap() }
+        Display {
+            id: None,
+            is_value: false,
+            is_update: false,
+            is_in_place: false,
+            data: serde_json::from_value(data).unwrap(),
+        }
     }
 
     fn shown(text: &str, html: &str) -> Piece {

@@ -441,11 +441,11 @@ const fn is_zero(bytes: &usize) -> bool {
 
 impl EvalView {
     /// What it printed to standard output, with what it showed on lines of their own as plain text, where it did. Not its value, which it
-    /// also has as the language's prompt prints it.
+    /// also has as the language's prompt prints it, unless that stands in its place there.
     pub fn put_out(&self) -> String {
         let (mut text, mut done) = (String::new(), 0);
         for DisplayView { printed_before, display } in
-            self.displays.iter().filter(|view| !view.display.is_value)
+            self.displays.iter().filter(|view| view.display.is_put_out())
         {
             // A view that came over a wire may say anything.
             text.push_str(self.stdout.get(done..*printed_before).unwrap_or_default());

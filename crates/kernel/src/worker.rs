@@ -402,7 +402,7 @@ impl Reader {
                 // What cannot be a name names nothing.
                 let id = name.and_then(|name| DisplayId::new(name).ok());
                 let job = job.or_else(|| self.calls.running().map(|(_, job)| job));
-                let display = Box::new(Display { id, is_value, is_update: false, data });
+                let display = Box::new(Display { id, is_value, is_update: false, is_in_place: false, data });
                 self.tell(RunnerNotice::Display { job, display }).await;
                 self.acknowledge(mark).await;
             }

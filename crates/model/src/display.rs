@@ -27,8 +27,18 @@ pub struct Display {
     /// Whether it only stands for what was shown under its name before, and has no place of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_update: bool,
+    /// Whether a value stands in this place, before or after other output, and is not shown with the end of its code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_in_place: bool,
     /// What.
     pub data: Bundle,
+}
+
+impl Display {
+    /// Whether it stands where it was shown. Any other value is shown with the end of its code.
+    pub const fn is_put_out(&self) -> bool {
+        !self.is_value || self.is_in_place
+    }
 }
 
 /// One thing in several forms.

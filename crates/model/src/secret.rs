@@ -102,7 +102,7 @@ mod tests {
             "text/plain": "hunter2", "text/html": "<b>hunter2</b>", "application/json": { "a": ["hunter2"] },
         });
         let data = serde_json::from_value(forms).unwrap();
-        let mut display = Display { id: None, is_value: true, is_update: false, data };
+        let mut display = Display { id: None, is_value: true, is_update: false, is_in_place: false, data };
         let mut secrets = Secrets::default();
         secrets.add(&json!("hunter2"));
         secrets.mask_display(&mut display);

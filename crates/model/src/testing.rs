@@ -315,6 +315,7 @@ mod tests {
             id: None,
             is_value: false,
             is_update: false,
+            is_in_place: false,
             data: Bundle::from(
                 [(kind.to_owned(), serde_json::from_str(run).unwrap())]
                     .into_iter()
@@ -332,6 +333,7 @@ mod tests {
             id: Some(DisplayId::new(id).unwrap()),
             is_value: false,
             is_update: false,
+            is_in_place: false,
             data: serde_json::from_value(data).unwrap(),
         }
     }

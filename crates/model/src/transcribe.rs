@@ -266,7 +266,8 @@ impl Cell {
 impl Shown {
     /// The entry, and all that it says.
     fn entry(self) -> (Entry, String) {
-        let Self { display: Display { id, is_value, is_update: _, data }, at: _, printed } = self;
+        let Self { display: Display { id, is_value, is_update: _, is_in_place: _, data }, at: _, printed } =
+            self;
         let mut metadata = BTreeMap::from([(FORMS.to_owned(), json!(data.kinds()))]);
         metadata.extend(id.map(|id| ("display".to_owned(), Value::from(id.as_str()))));
         if is_value {

@@ -617,7 +617,8 @@ impl Process {
     async fn show(&self, job: JobId, text: &str) {
         let forms = json!({ "text/plain": text, "text/html": format!("<b>{text}</b>") });
         let data = serde_json::from_value(forms).unwrap();
-        let display = Box::new(Display { id: None, is_value: false, is_update: false, data });
+        let display =
+            Box::new(Display { id: None, is_value: false, is_update: false, is_in_place: false, data });
         self.say(RunnerNotice::Display { job: Some(job), display }).await;
     }
 

@@ -280,7 +280,7 @@ impl Word {
         if let EventBody::OutputProduced { text, .. } = &event.body {
             Some(Self::Printed(settled(text).into_owned()))
         } else if let EventBody::OutputDisplayed { display, .. } = &event.body
-            && !display.is_value
+            && display.is_put_out()
         {
             let text = match tests.of(display) {
                 None => display.data.words().into_owned(),

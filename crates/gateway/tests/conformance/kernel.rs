@@ -149,7 +149,13 @@ impl Worker {
                 }
                 Step::Show(data) => {
                     let data = serde_json::from_value(data).unwrap();
-                    let display = Box::new(Display { id: None, is_value: false, is_update: false, data });
+                    let display = Box::new(Display {
+                        id: None,
+                        is_value: false,
+                        is_update: false,
+                        is_in_place: false,
+                        data,
+                    });
                     self.tell(RunnerNotice::Display { job: Some(job), display }).await;
                 }
                 Step::Ask(questions) => {

@@ -395,7 +395,7 @@ impl Worker {
 
     async fn show_as(&self, id: Option<DisplayId>, job: JobId, forms: Value) {
         let data = serde_json::from_value(forms).unwrap();
-        let display = Box::new(Display { id, is_value: false, is_update: false, data });
+        let display = Box::new(Display { id, is_value: false, is_update: false, is_in_place: false, data });
         self.notices.send(RunnerNotice::Display { job: Some(job), display }).await.ok();
     }
 

@@ -57,10 +57,14 @@ pub(super) struct Execution {
     asked: Asked,
     /// Whether what it has put out goes once it puts out something else.
     clears: bool,
+    /// The error that was published last.
+    raised: Option<ExecuteReply>,
     /// What it has printed since the last end of a line.
     begun_line: String,
     /// The value of its last expression, and what code calls that.
     value: Option<(Bundle, Option<String>)>,
+    /// The value where it was put out, since something else came after it.
+    placed: Option<String>,
     reply: Option<ExecuteReply>,
     report: Option<Report>,
     /// Whether the kernel said that it has begun.
@@ -139,8 +143,10 @@ impl Execution {
             began: Instant::now(),
             asked,
             clears: false,
+            raised: None,
             begun_line: String::new(),
             value: None,
+            placed: None,
             reply: None,
             report: None,
             is_busy: false,
@@ -231,10 +237,14 @@ impl Execution {
                 self.clears = message.read::<ClearOutput>()?.wait;
                 return Ok(if self.clears { Vec::new() } else { vec![self.cleared(false)] });
             }
-            // The reply says it again.
-            "error" => return Ok(self.clear().into_iter().collect()),
+            // The reply says it again, unless nothing was raised by the code itself.
+            "error" => {
+                self.raised = Some(message.read()?);
+                return Ok(self.clear().into_iter().collect());
+            }
             "execute_result" => {
                 let Shown { data, metadata, transient } = message.read()?;
+                self.placed = None;
                 let before = self.value.replace((bundle(data, metadata), transient.display_id));
                 // IPython can be told to give the value of each expression.
                 let before = before.map(|(data, id)| shown(Some(self.job), id, data));
@@ -253,8 +263,19 @@ impl Execution {
             Some(RunnerNotice::Display { display, .. }) => !display.is_update,
             Some(_) | None => false,
         };
-        let cleared = if is_put_out { self.clear() } else { None };
-        Ok(cleared.into_iter().chain(notice).collect())
+        if !is_put_out {
+            return Ok(notice.into_iter().collect());
+        }
+        // As in Jupyter, what comes after the value stands behind it: figures are drawn when the code has ended.
+        Ok(self.clear().into_iter().chain(self.place_value()).chain(notice).collect())
+    }
+
+    /// Puts the value out in this place, where one is held.
+    fn place_value(&mut self) -> Option<RunnerNotice> {
+        let (data, id) = self.value.take()?;
+        self.placed = Some(data.text().to_owned());
+        let display = Display { is_value: true, is_in_place: true, ..display(id, data) };
+        Some(RunnerNotice::Display { job: Some(self.job), display: Box::new(display) })
     }
 
     /// What it has put out goes, where that was to go with the next.
@@ -283,24 +304,31 @@ impl Execution {
 
     /// What came of it. Of a value in no other form its text is enough.
     pub(super) fn finish(mut self) -> Vec<RunnerNotice> {
+        // What is said of a failure says nothing of a value, which an error while it was shown leaves.
+        let placed = if self.failed() { self.place_value() } else { None };
         let value = self.value.take();
         let text = value.as_ref().map(|(data, _)| data.text().to_owned());
         let rich = value.filter(|(data, _)| data.forms().next().is_some()).map(|(data, id)| {
             let display = Display { is_value: true, ..display(id, data) };
             RunnerNotice::Display { job: Some(self.job), display: Box::new(display) }
         });
-        rich.into_iter().chain([self.ended(text)]).collect()
+        placed.into_iter().chain(rich).chain([self.ended(text)]).collect()
     }
 
     fn ended(self, value: Option<String>) -> RunnerNotice {
         let took = self.began.elapsed();
-        let Self { job, asked, reply, report, is_interrupted, .. } = self;
+        let Self { job, asked, reply, report, is_interrupted, raised, placed, .. } = self;
         let mark = match asked {
             Asked::Code(mark) => mark,
             Asked::Comm => return RunnerNotice::CommTaken { job },
         };
         let report = report.unwrap_or_default();
-        let reply = reply.unwrap_or_default();
+        let mut reply = reply.unwrap_or_default();
+        if reply.ename.as_deref().is_none_or(|name| ["", "NoneType"].contains(&name))
+            && let Some(raised) = raised.filter(|raised| raised.ename.is_some())
+        {
+            reply = ExecuteReply { status: reply.status, ..raised };
+        }
         let ending = ending_of(&reply, &report, is_interrupted);
         let changes_state = match (mark, &ending) {
             (_, JobEnding::Rejected) | (Some(Mark::Pure), _) => false,
@@ -310,8 +338,10 @@ impl Execution {
             (None, JobEnding::Raised(_) | JobEnding::Interrupted { .. }) => true,
         };
         let Report { bindings, value_type, uses_last, rejected, .. } = report;
+        let display = value.as_ref().map(|value| format!("{value}\n")).unwrap_or_default();
+        let value = value.or(placed);
         let result = EvalResult {
-            display: value.as_ref().map(|value| format!("{value}\n")).unwrap_or_default(),
+            display,
             value_type: value.as_ref().and(value_type),
             value,
             bindings,
@@ -401,7 +431,7 @@ fn shown(job: Option<JobId>, id: Option<String>, data: Bundle) -> RunnerNotice {
 fn display(id: Option<String>, data: Bundle) -> Display {
     // What cannot be a name names nothing.
     let id = id.and_then(|id| DisplayId::new(id).ok());
-    Display { id, is_value: false, is_update: false, data }
+    Display { id, is_value: false, is_update: false, is_in_place: false, data }
 }
 
 /// What is shown, its plain text without colours: it is read by people and programs that know none.
@@ -511,6 +541,50 @@ mod tests {
         let [RunnerNotice::Display { display, .. }] = &shown[..] else { panic!("{shown:?}") };
         assert_eq!((display.is_value, display.data.text()), (false, "1"), "each but the last is shown");
         assert_eq!(self::report(execution).result.value.as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn a_value_stands_before_what_is_shown_after_it() {
+        let value = json!({ "data": { "text/plain": "<Axes: >" }, "execution_count": 1 });
+        let figure = json!({ "data": { "text/plain": "<Figure>" } });
+        let mut execution = execution("frame.plot()");
+        assert_eq!(heard(&mut execution, "execute_result", &value), []);
+        let shown = heard(&mut execution, "display_data", &figure);
+        let [RunnerNotice::Display { display: first, .. }, RunnerNotice::Display { display: second, .. }] =
+            &shown[..]
+        else {
+            panic!("{shown:?}")
+        };
+        assert_eq!((first.data.text(), first.is_value, first.is_in_place), ("<Axes: >", true, true));
+        assert_eq!((second.data.text(), second.is_value), ("<Figure>", false));
+        assert!(!heard(&mut execution, "display_data", &figure).contains(&shown[0]), "once");
+        let result = report(execution).result;
+        assert_eq!((result.value.as_deref(), result.display.as_str()), (Some("<Axes: >"), ""));
+    }
+
+    #[test]
+    fn an_error_that_the_reply_does_not_name_is_the_one_that_was_published() {
+        let mut execution = execution("thing");
+        let error =
+            json!({ "ename": "ValueError", "evalue": "boom", "traceback": ["at 2", "ValueError: boom"] });
+        let value = json!({ "data": { "text/plain": "<Thing>" }, "execution_count": 1 });
+        heard(&mut execution, "error", &error);
+        heard(&mut execution, "execute_result", &value);
+        execution.replied(reply(
+            json!({ "status": "error", "ename": "NoneType", "evalue": "None", "traceback": ["at 2"] }),
+        ));
+        let notices = execution.finish();
+        let [RunnerNotice::Display { display, .. }, RunnerNotice::Finished { report, .. }] = &notices[..]
+        else {
+            panic!("{notices:?}")
+        };
+        assert!(display.is_in_place && display.data.text() == "<Thing>");
+        let JobEnding::Raised(raised) = &report.ending else { panic!("{report:?}") };
+        assert_eq!(
+            (raised.kind.as_str(), raised.message.as_str(), raised.stack.as_deref()),
+            ("ValueError", "boom", Some("at 2"))
+        );
+        assert_eq!(report.result.value.as_deref(), Some("<Thing>"));
     }
 
     #[test]

@@ -218,6 +218,32 @@ async fn tables_plots_and_what_changes_are_shown() {
 }
 
 #[tokio::test]
+async fn a_figure_that_is_drawn_at_the_end_stands_behind_the_value() {
+    for tongue in BOTH {
+        let mut session = Session::start(tongue).await;
+        let plot = "%matplotlib inline\nimport pandas as pd\npd.DataFrame({'a': [1, 4]}).plot()";
+        let ran = session.eval(plot).await;
+        let shown: Vec<_> =
+            ran.displays.iter().map(|shown| (shown.is_value, shown.data.picture().is_some())).collect();
+        assert_eq!(shown, [(true, false), (false, true)], "{:?}", ran.displays);
+        assert_eq!(ran.displays[0].data.text(), "<Axes: >");
+        assert_eq!(ran.report.result.value.as_deref(), Some("<Axes: >"));
+    }
+}
+
+#[tokio::test]
+async fn an_error_while_a_value_is_shown_is_told_as_what_it_is_and_the_value_is_shown() {
+    let mut session = Session::start(&IPYKERNEL).await;
+    let code = "class Odd:\n    def __repr__(self): return 'odd'\n    def _repr_html_(self): raise ValueError('boom')\nOdd()";
+    let ran = session.eval(code).await;
+    let JobEnding::Raised(error) = &ran.report.ending else { panic!("{:?}", ran.report.ending) };
+    assert_eq!((error.kind.as_str(), error.message.as_str()), ("ValueError", "boom"));
+    assert!(error.stack.as_deref().unwrap().contains("_repr_html_"), "{error:?}");
+    let shown: Vec<_> = ran.displays.iter().map(|shown| (shown.is_value, shown.data.text())).collect();
+    assert_eq!((shown, ran.report.result.value.as_deref()), (vec![(true, "odd")], Some("odd")));
+}
+
+#[tokio::test]
 async fn data_is_shown_under_the_type_that_code_gives_it() {
     for tongue in BOTH {
         let mut session = Session::start(tongue).await;

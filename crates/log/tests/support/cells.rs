@@ -36,8 +36,10 @@ impl Line {
     pub fn show(&mut self, text: &str, bytes: usize) -> Append {
         let forms = json!({ "text/plain": text, "text/html": "h".repeat(bytes) });
         let data = serde_json::from_value(forms).expect("a bundle");
-        let (job, display) =
-            (self.requested.map(job), Display { id: None, is_value: false, is_update: false, data });
+        let (job, display) = (
+            self.requested.map(job),
+            Display { id: None, is_value: false, is_update: false, is_in_place: false, data },
+        );
         self.append(vec![EventBody::OutputDisplayed { job, display: Box::new(display) }])
     }
 

@@ -356,6 +356,7 @@ fn display() -> Display {
         id: Some(DisplayId::new("é").unwrap()),
         is_value: true,
         is_update: true,
+        is_in_place: false,
         data: serde_json::from_value(forms).unwrap(),
     }
 }

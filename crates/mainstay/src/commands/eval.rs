@@ -243,7 +243,7 @@ impl Shown for Run {
         }
         if let EventBody::OutputDisplayed { display, .. } = &event.body
             && self.has_begun
-            && !display.is_value
+            && display.is_put_out()
         {
             self.show(display, questions);
         }

@@ -189,7 +189,8 @@ impl Shell {
         if !notes.is_empty() {
             self.print(run.request, OutputStream::Stderr, &notes).await;
         }
-        if let Some(data) = value_of(eval) {
+        let is_told = eval.display.is_empty() && eval.displays.iter().any(|view| view.display.is_in_place);
+        if let Some(data) = value_of(eval).filter(|_| !is_told) {
             let mut content = shown(&data);
             content["execution_count"] = self.count.into();
             self.voice.publish(Some(run.request), "execute_result", &content).await;

@@ -12,7 +12,7 @@ impl Shell {
     pub(super) async fn tell(&mut self, request: &Message, event: &Event) {
         match &event.body {
             EventBody::OutputProduced { stream, text, .. } => self.print(request, *stream, text).await,
-            EventBody::OutputDisplayed { display, .. } if !display.is_value => {
+            EventBody::OutputDisplayed { display, .. } if display.is_put_out() => {
                 self.show(request, display).await
             }
             EventBody::OutputCleared { is_replaced, .. } => {
@@ -35,12 +35,16 @@ impl Shell {
         let Display { id, data, .. } = display;
         let is_known = id.as_ref().is_some_and(|id| !self.displayed.insert(id.clone()));
         // F# shows again in the place of what it called so; front ends of others say which they mean.
+        let mut content = shown(data);
+        if display.is_value {
+            content["execution_count"] = self.count.into();
+            return self.voice.publish(Some(request), "execute_result", &content).await;
+        }
         let kind = match display.is_update || (is_known && self.seat.kind().is_fsharp()) {
             true => "update_display_data",
             false => "display_data",
         };
         let transient = id.as_ref().map_or_else(|| json!({}), |id| json!({ "display_id": id }));
-        let mut content = shown(data);
         content["transient"] = transient;
         self.voice.publish(Some(request), kind, &content).await;
     }

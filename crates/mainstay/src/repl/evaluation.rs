@@ -310,7 +310,7 @@ impl Repl {
         match &event.body {
             EventBody::EvalRequested { .. } => progress.has_begun = true,
             EventBody::OutputProduced { stream, text, .. } => progress.print(*stream, text),
-            EventBody::OutputDisplayed { display, .. } if !display.is_value => {
+            EventBody::OutputDisplayed { display, .. } if display.is_put_out() => {
                 progress.show(display);
             }
             // What stands on a terminal stays; what takes its place begins on a line of its own.

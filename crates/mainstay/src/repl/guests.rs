@@ -56,7 +56,7 @@ impl Guests {
             EventBody::OutputProduced { job: Some(job), text, .. } => self.printed(*job, text),
             // A thread that code left running prints as if it were ours: it belongs to the session.
             EventBody::OutputProduced { job: None, text, .. } => printed(text, self.paint),
-            EventBody::OutputDisplayed { job, display } if !display.is_value => {
+            EventBody::OutputDisplayed { job, display } if display.is_put_out() => {
                 // While the prompt is open a picture would be drawn over.
                 let text = self.displays.text(display, Surface::LINES);
                 match job {

@@ -69,7 +69,7 @@ pub(crate) fn display_text(display: &Display, surface: Surface) -> String {
 pub(crate) fn result_text(eval: &EvalView, surface: Surface) -> String {
     let displays = || eval.displays.iter().map(|view| &view.display);
     let forms = value_text(displays(), &eval.display, surface);
-    let is_table = displays().any(|display| display.is_value && display.data.form(TABLE).is_some());
+    let is_table = displays().any(|display| !display.is_put_out() && display.data.form(TABLE).is_some());
     let printed = match eval.value_type.as_deref() {
         Some(value_type) if is_table && !forms.is_empty() => {
             without_value(&eval.display, value_type).unwrap_or(&eval.display)
@@ -99,7 +99,7 @@ fn value_text<'a>(displays: impl Iterator<Item = &'a Display>, printed: &str, su
         let words = || bundle.picture().filter(is_untold).map(|picture| told(&picture) + "\n");
         surface.drawn(bundle).or_else(words)
     };
-    displays.filter(|display| display.is_value).filter_map(more).collect()
+    displays.filter(|display| !display.is_put_out()).filter_map(more).collect()
 }
 
 /// What a picture is that is not seen.
@@ -140,7 +140,13 @@ mod tests {
     const NARROW: Surface = Surface { columns: Some(7), easel: None, paint: Paint::plain() };
 
     fn value(forms: Value) -> Display {
-        Display { id: None, is_value: true, is_update: false, data: serde_json::from_value(forms).unwrap() }
+        Display {
+            id: None,
+            is_value: true,
+            is_update: false,
+            is_in_place: false,
+            data: serde_json::from_value(forms).unwrap(),
+        }
     }
 
     #[test]

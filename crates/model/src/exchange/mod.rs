@@ -591,7 +591,7 @@ mod tests {
             let data: Bundle = serde_json::from_value(forms).unwrap();
             EventBody::OutputDisplayed {
                 job: Some(job),
-                display: Box::new(Display { id, is_value, is_update: false, data }),
+                display: Box::new(Display { id, is_value, is_update: false, is_in_place: false, data }),
             }
         };
         let mut said = bodies();

@@ -56,12 +56,12 @@ impl<'a> Outputs<'a> {
 
     pub(super) fn of_shown(&self, shown: &Shown<'_>, number: u64) -> Vec<Value> {
         let mut outputs: Vec<Value> =
-            shown.put_out.iter().flat_map(|put_out| self.put_out(put_out)).collect();
+            shown.put_out.iter().flat_map(|put_out| self.put_out(put_out, number)).collect();
         outputs.extend(self.ending(shown, number));
         outputs
     }
 
-    fn put_out(&self, put_out: &PutOut<'_>) -> Vec<Value> {
+    fn put_out(&self, put_out: &PutOut<'_>, number: u64) -> Vec<Value> {
         match put_out {
             PutOut::Printed { stdout, stderr } => [("stdout", stdout), ("stderr", stderr)]
                 .into_iter()
@@ -70,6 +70,13 @@ impl<'a> Outputs<'a> {
                 .collect(),
             // It stands where its name was shown.
             PutOut::Updated(_) => Vec::new(),
+            PutOut::Value(display) => {
+                let bundle = self.latest(display);
+                let (data, metadata) = (displayed::notebook(bundle), bundle.metadata());
+                vec![
+                    json!({ "output_type": "execute_result", "execution_count": number, "data": data, "metadata": metadata }),
+                ]
+            }
             PutOut::Displayed(display) => {
                 let bundle = self.latest(display);
                 let (data, metadata) = (displayed::notebook(bundle), bundle.metadata());

@@ -41,6 +41,8 @@ pub(super) enum PutOut<'a> {
         stderr: String,
     },
     Displayed(&'a Display),
+    /// The value, in its place.
+    Value(&'a Display),
     /// What stands for something that another cell has shown.
     Updated(&'a Display),
 }
@@ -74,7 +76,10 @@ impl<'a> Shown<'a> {
                 }
                 JobPart::Requested { code, .. } => shown.code = code,
                 JobPart::Printed { stream, text } => shown.print(stream, text),
-                JobPart::Displayed(display) if display.is_value => shown.value = Some(display),
+                JobPart::Displayed(display) if !display.is_put_out() => shown.value = Some(display),
+                JobPart::Displayed(display) if display.is_value => {
+                    shown.put_out.push(PutOut::Value(display));
+                }
                 JobPart::Displayed(display) => shown.display(display),
                 JobPart::Cleared => shown.put_out.clear(),
                 JobPart::Completed { .. } => shown.ending = Ending::Completed,
@@ -120,7 +125,7 @@ impl<'a> Shown<'a> {
             PutOut::Displayed(other) | PutOut::Updated(other) => {
                 display.id.is_some() && other.id == display.id
             }
-            PutOut::Printed { .. } => false,
+            PutOut::Value(_) | PutOut::Printed { .. } => false,
         };
         let mut same = self.put_out.iter_mut().filter(is_same).peekable();
         match (same.peek().is_some(), display.is_update) {
@@ -139,7 +144,7 @@ impl<'a> Shown<'a> {
                 PutOut::Printed { stdout, stderr } => {
                     [stdout, stderr].iter().for_each(|part| append(&mut text, &settled(part)))
                 }
-                PutOut::Displayed(display) | PutOut::Updated(display) => {
+                PutOut::Displayed(display) | PutOut::Updated(display) | PutOut::Value(display) => {
                     push_text(&mut output, &std::mem::take(&mut text));
                     displayed::markdown(&mut output, &display.data);
                 }
@@ -157,7 +162,7 @@ impl<'a> PutOut<'a> {
     fn show(&mut self, display: &'a Display) {
         match self {
             Self::Displayed(shown) | Self::Updated(shown) => *shown = display,
-            Self::Printed { .. } => {}
+            Self::Value(_) | Self::Printed { .. } => {}
         }
     }
 }

@@ -32,6 +32,7 @@ fn shows(id: &str, is_update: bool, text: &str) -> EventBody {
         id: DisplayId::new(id).ok(),
         is_value: false,
         is_update,
+        is_in_place: false,
         data: Bundle::plain(text.to_owned()),
     };
     EventBody::OutputDisplayed { job: Some(job_id(1)), display: Box::new(display) }

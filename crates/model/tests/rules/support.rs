@@ -383,6 +383,7 @@ fn any_display() -> impl Strategy<Value = Display> {
             id,
             is_value,
             is_update: false,
+            is_in_place: false,
             data: Bundle::from(forms.into_iter().flatten().collect::<BTreeMap<_, _>>()),
         }
     })

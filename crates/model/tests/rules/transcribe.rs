@@ -140,7 +140,7 @@ fn shown(id: Option<&str>, text: &str) -> EventBody {
     let data: Bundle = serde_json::from_value(forms).unwrap();
     EventBody::OutputDisplayed {
         job: Some(job_id(1)),
-        display: Box::new(Display { id, is_value: false, is_update: false, data }),
+        display: Box::new(Display { id, is_value: false, is_update: false, is_in_place: false, data }),
     }
 }
 

@@ -354,7 +354,13 @@ fn display() -> Display {
         "application/vnd.vegalite.v5+json": { "mark": "line" },
     });
     let data: Bundle = serde_json::from_value(forms).unwrap();
-    Display { id: Some(DisplayId::new("table").unwrap()), is_value: true, is_update: true, data }
+    Display {
+        id: Some(DisplayId::new("table").unwrap()),
+        is_value: true,
+        is_update: true,
+        is_in_place: false,
+        data,
+    }
 }
 
 fn result() -> EvalResult {

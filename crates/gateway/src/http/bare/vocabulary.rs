@@ -28,7 +28,7 @@ told!(TextPosition { line, column });
 told!(RaisedError { kind, message, stack });
 told!(Completions { items, start });
 told!(CompletionItem { label, kind, detail, documentation });
-told!(Display { id, is_value, is_update, data });
+told!(Display { id, is_value, is_update, data; without is_in_place });
 told!(Delta { job, message, part, role, offset, text, tool });
 told!(ToolCall { call, tool });
 told!(Message { parts, metadata, usage });
