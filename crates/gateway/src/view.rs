@@ -777,8 +777,9 @@ impl Printed {
 
 /// Why an eval did not run to its end, in words; the diagnostics say it where the code has errors.
 fn explain(ending: EvalEnding) -> Option<RaisedError> {
-    let plain =
-        |kind: &str, message: String| Some(RaisedError { kind: kind.to_owned(), message, stack: None });
+    let plain = |kind: &str, message: String| {
+        Some(RaisedError { kind: kind.to_owned(), message, stack: None, coloured_stack: None })
+    };
     match ending {
         EvalEnding::Completed | EvalEnding::Rejected => None,
         EvalEnding::Raised { error } => Some(error),

@@ -506,6 +506,7 @@ fn report(result: WorkerResult, beginning: &Beginning) -> JobReport {
             kind: "Exception".to_owned(),
             message: "an exception escaped".to_owned(),
             stack: None,
+            coloured_stack: None,
         })),
     };
     JobReport {
@@ -524,7 +525,12 @@ fn unserved(code: FailureCode, message: String) -> JobReport {
         // Part of it may have run before the worker gave up.
         FailureCode::Busy | FailureCode::Internal => true,
     };
-    let ending = JobEnding::Raised(RaisedError { kind: "WorkerError".to_owned(), message, stack: None });
+    let ending = JobEnding::Raised(RaisedError {
+        kind: "WorkerError".to_owned(),
+        message,
+        stack: None,
+        coloured_stack: None,
+    });
     JobReport { ending, result: EvalResult::default(), changes_state, took: Duration::ZERO, references: None }
 }
 

@@ -215,3 +215,33 @@ pd.DataFrame({'city': ['Ulm', 'Bonn'], 'people': [126, 330]})";
     1  Bonn     330
     ");
 }
+
+#[test]
+fn a_traceback_has_its_colours_on_a_terminal_and_nowhere_else() {
+    let world = World::with_jupyter();
+    ok(world.run(["session", "new", "--name", "py", "--kind", "python3"]));
+    let piped = world.run(["eval", "--session", "py", "def f(): 1/0\nf()"]);
+    assert!(
+        piped.stderr.contains("ZeroDivisionError: division by zero\n") && piped.stderr.contains("---> 2 f()"),
+        "{piped:?}"
+    );
+    assert!(!piped.stderr.contains('\u{1b}'), "{piped:?}");
+    let told = world.run(["events", "--session", "py"]).stdout
+        + &ok(world.run(["export", "py", "--format", "ipynb"]));
+    assert!(
+        told.contains("ZeroDivisionError") && !told.contains("\\u001b") && !told.contains('\u{1b}'),
+        "{told}"
+    );
+    let mut command = world.command();
+    let terminal = Terminal::run(command.env_remove("NO_COLOR").env("TERM", "xterm-256color").args([
+        "eval",
+        "--session",
+        "py",
+        "f()",
+    ]));
+    terminal.wait_for("line 1, in f()");
+    let written = terminal.written();
+    assert_eq!(terminal.wait_for_end(), 1);
+    let shown = written.split_once("division by zero").unwrap().1;
+    assert!(shown.contains("\u{1b}[32m----> \u{1b}[39m"), "{written:?}");
+}

@@ -330,7 +330,12 @@ impl JobEnding {
     fn withheld(self) -> Self {
         let hidden = || "withheld".to_owned();
         match self {
-            Self::Raised(_) => Self::Raised(RaisedError { kind: hidden(), message: hidden(), stack: None }),
+            Self::Raised(_) => Self::Raised(RaisedError {
+                kind: hidden(),
+                message: hidden(),
+                stack: None,
+                coloured_stack: None,
+            }),
             Self::Interrupted { kept } => Self::Interrupted { kept: kept.min(1) },
             Self::Completed | Self::Rejected => self,
         }

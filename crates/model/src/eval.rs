@@ -79,6 +79,7 @@ fn cut(text: &mut String, limit: usize) {
 
 /// An exception that escaped the code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct RaisedError {
     /// The exception's type.
     pub kind: String,
@@ -87,6 +88,9 @@ pub struct RaisedError {
     /// Its stack trace, without the worker's own frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
+    /// The stack trace with the escapes that colour it on a terminal (SGR), where the kernel colours it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coloured_stack: Option<String>,
 }
 
 impl RaisedError {
@@ -97,6 +101,7 @@ impl RaisedError {
             .into_iter()
             .chain(self.stack.as_mut())
             .for_each(|text| cut(text, limit));
+        self.coloured_stack = self.coloured_stack.filter(|coloured| coloured.len() <= limit);
         self
     }
 }

@@ -791,6 +791,7 @@ mod tests {
             kind: "Oops".to_owned(),
             message: "no\n  more".to_owned(),
             stack: None,
+            coloured_stack: None,
         });
         assert_eq!(fails(raised, EvalResult::default()), because("Oops: no more"));
         let place = TextPosition { line: 1, column: 1 };

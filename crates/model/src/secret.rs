@@ -53,7 +53,10 @@ impl Secrets {
     pub fn mask_report(&self, report: &mut JobReport) {
         report.result.texts_mut().for_each(|text| self.mask(text));
         if let JobEnding::Raised(raised) = &mut report.ending {
+            let stack = raised.stack.clone();
             [&mut raised.message].into_iter().chain(&mut raised.stack).for_each(|text| self.mask(text));
+            // Colours may stand in the middle of a secret.
+            raised.coloured_stack = raised.coloured_stack.take().filter(|_| raised.stack == stack);
         }
     }
 
@@ -66,6 +69,8 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use crate::RaisedError;
 
     use super::*;
 
@@ -94,6 +99,31 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add(&json!("hunter2"));
         assert!(!format!("{secrets:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_secret_that_colours_part_is_not_kept() {
+        let colours = |stack: &str| {
+            let error = RaisedError {
+                kind: "E".to_owned(),
+                message: "no".to_owned(),
+                stack: Some(stack.to_owned()),
+                coloured_stack: Some(format!("{}\u{1b}[0m{}", &stack[..3], &stack[3..])),
+            };
+            let ending = JobEnding::Raised(error);
+            let took = std::time::Duration::ZERO;
+            let result = crate::EvalResult::default();
+            let mut report = JobReport { ending, result, changes_state: true, took, references: None };
+            let mut secrets = Secrets::default();
+            secrets.add(&json!("hunter2"));
+            secrets.mask_report(&mut report);
+            match report.ending {
+                JobEnding::Raised(error) => (error.stack, error.coloured_stack.is_some()),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(colours("hunter2"), (Some("***".to_owned()), false));
+        assert_eq!(colours("hunters"), (Some("hunters".to_owned()), true));
     }
 
     #[test]

@@ -325,7 +325,7 @@ impl Ending {
         result.diagnostics.iter().for_each(|diagnostic| push_diagnostic(&mut text, diagnostic));
         let word = match failure {
             Failure::Rejected => "rejected",
-            Failure::Raised { error: RaisedError { kind, message, stack } } => {
+            Failure::Raised { error: RaisedError { kind, message, stack, .. } } => {
                 push_line(&mut text, &format!("{kind}: {message}"));
                 stack.iter().for_each(|stack| push_line(&mut text, stack));
                 "raised"

@@ -646,6 +646,11 @@ fn described(code: &str) -> Description {
 
 fn raised(report: &mut JobReport) -> Diverted {
     report.changes_state = true;
-    let error = RaisedError { kind: "Boom".to_owned(), message: "boom".to_owned(), stack: None };
+    let error = RaisedError {
+        kind: "Boom".to_owned(),
+        message: "boom".to_owned(),
+        stack: None,
+        coloured_stack: None,
+    };
     Diverted::Ends(JobEnding::Raised(error))
 }

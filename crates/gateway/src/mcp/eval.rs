@@ -231,7 +231,7 @@ impl From<Binding> for BindingLine {
 
 impl From<RaisedError> for ErrorLine {
     fn from(error: RaisedError) -> Self {
-        let RaisedError { kind, message, stack } = error;
+        let RaisedError { kind, message, stack, coloured_stack: _ } = error;
         let lines = stack.as_deref().unwrap_or_default().lines().map(str::trim);
         let stack = lines.filter(|line| !line.is_empty()).take(STACK_LINES).map(str::to_owned).collect();
         Self { kind, message: shortened(message, TEXT_BYTES), stack }

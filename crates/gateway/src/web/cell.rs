@@ -4,6 +4,7 @@ use mainstay_model::notebook::Language;
 use mainstay_model::{Diagnostic, PartRole, RaisedError, Severity, Source, Timestamp, Work};
 use maud::{Markup, html};
 
+use super::colours::coloured;
 use super::display;
 use super::growing::{Body, Called, Cell, CellPart, End, Ending, Given, Tone, name_of};
 use super::page::Change;
@@ -269,11 +270,12 @@ pub(super) fn problems(diagnostics: &[Diagnostic]) -> Markup {
     }
 }
 
-fn raised(RaisedError { kind, message, stack }: &RaisedError) -> Markup {
+fn raised(RaisedError { kind, message, stack, coloured_stack }: &RaisedError) -> Markup {
+    let coloured = coloured_stack.as_deref().map(coloured);
     html! {
         div.error {
             p { b { (kind) } ": " (message) }
-            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { (stack) } } }
+            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { @if let Some(coloured) = coloured { (coloured) } @else { (stack) } } } }
         }
     }
 }

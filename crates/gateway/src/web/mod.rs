@@ -9,6 +9,7 @@ mod agent;
 mod assets;
 mod cell;
 mod chart;
+mod colours;
 mod display;
 mod editor;
 mod feed;

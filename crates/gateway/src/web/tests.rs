@@ -266,6 +266,7 @@ fn an_eval_that_did_not_run_to_its_end_says_why() {
         kind: "System.Exception".to_owned(),
         message: "no".to_owned(),
         stack: Some("at <f>".to_owned()),
+        coloured_stack: Some("at \u{1b}[32m<f>\u{1b}[0m".to_owned()),
     };
     story.fails(job, Failure::Raised { error }, EvalResult::default());
     let job = story.eval("exit 3");

@@ -165,7 +165,12 @@ impl Worker {
                 }
                 Step::Take(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
                 Step::Raise(message) => {
-                    let error = RaisedError { kind: "System.Exception".to_owned(), message, stack: None };
+                    let error = RaisedError {
+                        kind: "System.Exception".to_owned(),
+                        message,
+                        stack: None,
+                        coloured_stack: None,
+                    };
                     return (JobEnding::Raised(error), EvalResult::default());
                 }
             }

@@ -337,7 +337,10 @@ impl Worker {
             }
             "failwith" => {
                 let (kind, message) = ("System.Exception".to_owned(), quoted.to_owned());
-                (JobEnding::Raised(RaisedError { kind, message, stack: None }), EvalResult::default())
+                (
+                    JobEnding::Raised(RaisedError { kind, message, stack: None, coloured_stack: None }),
+                    EvalResult::default(),
+                )
             }
             "unused" => {
                 let warning = Diagnostic { severity: Severity::Warning, ..undefined("unused") };

@@ -367,26 +367,36 @@ fn ending_of(reply: &ExecuteReply, report: &Report, is_interrupted: bool) -> Job
         (_, false) => {
             let kind = named(reply.ename.as_deref().unwrap_or_default());
             let message = reply.evalue.clone().unwrap_or_default();
-            let stack = stack_of(&reply.traceback, &kind, &message);
-            JobEnding::Raised(RaisedError { kind, message, stack })
+            let (stack, coloured_stack) = stacks_of(&reply.traceback, &kind, &message);
+            JobEnding::Raised(RaisedError { kind, message, stack, coloured_stack })
         }
     }
 }
 
-/// Where an error comes from, without what is said of it besides: IPython's rule and title above, the error again below.
-fn stack_of(traceback: &[String], kind: &str, message: &str) -> Option<String> {
-    let text = plain(&traceback.join("\n"));
+/// Where an error comes from, without what is said of it besides: IPython's rule and title above, the error again below. Without colours,
+/// and with them where there are some.
+fn stacks_of(traceback: &[String], kind: &str, message: &str) -> (Option<String>, Option<String>) {
+    let coloured = traceback.join("\n");
+    let text = plain(&coloured);
     let mut lines: Vec<&str> = text.lines().collect();
+    let mut coloured_lines: Vec<&str> = coloured.lines().collect();
+    // An escape that does not end takes lines with it.
+    let is_coloured = coloured_lines.len() == lines.len();
     if lines.last().is_some_and(|last| *last == kind || *last == format!("{kind}: {message}")) {
         lines.pop();
+        coloured_lines.pop();
     }
     let is_heading = |line: &&&str| {
         let is_rule = !line.is_empty() && line.chars().all(|c| c == '-');
         is_rule || line.starts_with(kind) && line.ends_with("Traceback (most recent call last)")
     };
     let headings = lines.iter().take_while(is_heading).count();
-    let stack = lines[headings..].join("\n");
-    Some(stack.trim_end().to_owned()).filter(|stack| !stack.is_empty())
+    let whole =
+        |lines: &[&str]| Some(lines.join("\n").trim_end().to_owned()).filter(|stack| !stack.is_empty());
+    let stack = whole(&lines[headings..]);
+    let coloured = coloured_lines.get(headings..).filter(|_| is_coloured).and_then(whole);
+    let coloured = coloured.filter(|coloured| stack.as_ref().is_some_and(|stack| stack != coloured));
+    (stack, coloured)
 }
 
 /// The name of an error; xeus-python says `<class 'ValueError'>`.
@@ -649,7 +659,7 @@ mod tests {
             report(execution).ending
         };
         let JobEnding::Raised(raised) = failed(&|_| ()) else { panic!("it raised") };
-        assert_eq!(raised.stack.as_deref(), Some("at 1"));
+        assert_eq!((raised.stack.as_deref(), raised.coloured_stack.as_deref()), (Some("at 1"), None));
         assert_eq!(failed(&Execution::interrupt), JobEnding::Interrupted { kept: 0 });
         let start = TextPosition { line: 1, column: 1 };
         let rejected = Diagnostic {
@@ -667,6 +677,27 @@ mod tests {
         let report = report(execution);
         assert_eq!((report.ending, report.changes_state), (JobEnding::Rejected, false));
         assert_eq!(report.result.diagnostics.len(), 1);
+    }
+
+    #[test]
+    fn a_stack_keeps_its_colours_beside_the_plain_text() {
+        let stacks = |lines: &[&str]| {
+            let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            stacks_of(&lines, "E", "no")
+        };
+        let both =
+            |plain: &str, coloured: Option<&str>| (Some(plain.to_owned()), coloured.map(str::to_owned));
+        let title = "\u{1b}[31mE\u{1b}[39m       Traceback (most recent call last)";
+        let told = [
+            "\u{1b}[31m-----\u{1b}[39m",
+            title,
+            "at \u{1b}[32m1\u{1b}[0m\nat 2\n",
+            "\u{1b}[31mE\u{1b}[39m: no",
+        ];
+        assert_eq!(stacks(&told), both("at 1\nat 2", Some("at \u{1b}[32m1\u{1b}[0m\nat 2")));
+        assert_eq!(stacks(&["at 1", "E: no"]), both("at 1", None));
+        assert_eq!(stacks(&["\u{1b}[31mE\u{1b}[39m: no"]), (None, None));
+        assert_eq!(stacks(&["at \u{1b}[1", "2m", "3"]), both("at \n3", None));
     }
 
     #[test]

@@ -384,7 +384,7 @@ fn result() -> EvalResult {
 
 fn raised() -> RaisedError {
     let (kind, message) = ("System.Exception".to_owned(), "no".to_owned());
-    RaisedError { kind, message, stack: Some("at f".to_owned()) }
+    RaisedError { kind, message, stack: Some("at f".to_owned()), coloured_stack: None }
 }
 
 fn job() -> JobId {

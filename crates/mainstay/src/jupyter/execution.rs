@@ -6,7 +6,7 @@ use mainstay_gateway::rpc::api::{Eval, Sent};
 use mainstay_gateway::view::EvalView;
 use mainstay_kernel::jupyter::connection::Channel;
 use mainstay_kernel::jupyter::wire::Message;
-use mainstay_model::exchange::{Kernel, traceback};
+use mainstay_model::exchange::{Kernel, coloured_traceback};
 use mainstay_model::{
     Admission, AskId, Bundle, CommandId, Error, EvalEnding, Event, EventBody, OutputStream,
 };
@@ -245,7 +245,7 @@ fn failed(kernel: &Kernel, eval: &EvalView, code: &str) -> Value {
         return error(INTERRUPTED, "", vec![INTERRUPTED.to_owned()]);
     }
     if let Some(raised) = &eval.error {
-        return error(&raised.kind, &raised.message, traceback(kernel, raised));
+        return error(&raised.kind, &raised.message, coloured_traceback(kernel, raised));
     }
     let first = eval.diagnostics.first().map_or("", |diagnostic| &diagnostic.message);
     let summary = eval_summary(eval, None, code, Paint::plain());

@@ -400,8 +400,12 @@ mod tests {
 
     #[test]
     fn control_characters_of_names_values_and_errors_are_not_obeyed() {
-        let error =
-            RaisedError { kind: "System.Exception".to_owned(), message: "\u{1b}[2J".to_owned(), stack: None };
+        let error = RaisedError {
+            kind: "System.Exception".to_owned(),
+            message: "\u{1b}[2J".to_owned(),
+            stack: None,
+            coloured_stack: None,
+        };
         let failed = EventBody::EvalFailed {
             job: job(),
             failure: Failure::Raised { error },

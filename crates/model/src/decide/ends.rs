@@ -72,6 +72,7 @@ impl Draft<'_> {
                     kind: "Interrupted".to_owned(),
                     message: "the code interrupted itself".to_owned(),
                     stack: None,
+                    coloured_stack: None,
                 };
                 (failed(Failure::Raised { error: error.clone() }), EvalEnding::Raised { error })
             }

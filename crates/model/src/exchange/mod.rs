@@ -22,7 +22,7 @@ mod shown;
 pub use format::Format;
 pub use import::{ImportFormat, SessionFile, read_session_file, session_file_text};
 pub use kernel::Kernel;
-pub use outputs::{Outputs, traceback};
+pub use outputs::{Outputs, coloured_traceback};
 pub use pi::message as pi_message;
 pub use shown::{dib, item_markdown, markdown, notebook, script};
 
@@ -571,6 +571,7 @@ mod tests {
             kind: "E".to_owned(),
             message: "no".to_owned(),
             stack: Some("at f\nat g".to_owned()),
+            coloured_stack: None,
         };
         let printed = EventBody::OutputProduced {
             job: Some(job),

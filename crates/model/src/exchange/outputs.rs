@@ -117,11 +117,22 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// All that is to be read of an error: who shows a notebook shows nothing else of it.
-pub fn traceback(kernel: &Kernel, RaisedError { kind, message, stack }: &RaisedError) -> Vec<String> {
+/// All that is to be read of an error, without colours: who shows a notebook shows nothing else of it.
+fn traceback(kernel: &Kernel, error: &RaisedError) -> Vec<String> {
+    traceback_around(kernel, error, error.stack.as_deref().unwrap_or_default())
+}
+
+/// The same for who shows colours, as the kernel has them.
+pub fn coloured_traceback(kernel: &Kernel, error: &RaisedError) -> Vec<String> {
+    let coloured = error.coloured_stack.as_deref().or(error.stack.as_deref());
+    traceback_around(kernel, error, coloured.unwrap_or_default())
+}
+
+fn traceback_around(kernel: &Kernel, error: &RaisedError, shown: &str) -> Vec<String> {
+    let RaisedError { kind, message, stack, .. } = error;
     let error = format!("{kind}: {message}");
     let stack = stack.as_deref().unwrap_or_default();
-    let mut traceback: Vec<String> = stack.lines().map(str::to_owned).collect();
+    let mut traceback: Vec<String> = shown.lines().map(str::to_owned).collect();
     if let (true, Some(first)) = (kernel.tells_like_ipython(), stack.lines().next()) {
         // The title of what led to it stands there, where something did.
         if !first.contains(TITLE) {

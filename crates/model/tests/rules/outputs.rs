@@ -50,7 +50,12 @@ fn fails(failure: Failure, diagnostics: Vec<Diagnostic>) -> EventBody {
 
 fn raises(message: &str, stack: Option<&str>) -> EventBody {
     let stack = stack.map(str::to_owned);
-    let error = RaisedError { kind: "ValueError".to_owned(), message: message.to_owned(), stack };
+    let error = RaisedError {
+        kind: "ValueError".to_owned(),
+        message: message.to_owned(),
+        stack,
+        coloured_stack: None,
+    };
     fails(Failure::Raised { error }, Vec::new())
 }
 

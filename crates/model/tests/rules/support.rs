@@ -160,6 +160,7 @@ pub(crate) fn any_raised() -> impl Strategy<Value = RaisedError> {
     (any_text(), any_text(), option::of(any_text())).prop_map(|(kind, message, stack)| RaisedError {
         kind,
         message,
+        coloured_stack: stack.as_ref().map(|stack| format!("\u{1b}[31m{stack}\u{1b}[0m")),
         stack,
     })
 }

@@ -107,8 +107,12 @@ fn a_cell_that_failed_says_why() {
     Output #2–#3 1970-01-01T00:00:03Z {"ending":"rejected"}
     error FS0039 at 1:5: it is not defined
     "#);
-    let error =
-        RaisedError { kind: "E".to_owned(), message: "no".to_owned(), stack: Some("at f".to_owned()) };
+    let error = RaisedError {
+        kind: "E".to_owned(),
+        message: "no".to_owned(),
+        stack: Some("at f".to_owned()),
+        coloured_stack: None,
+    };
     insta::assert_snapshot!(told(vec![failed(Failure::Raised { error }, Vec::new())]), @r#"
     Input #2–#3 1970-01-01T00:00:02Z {"language":"fsharp"}
     f x

@@ -294,6 +294,7 @@ fn raised() -> RaisedError {
         kind: "System.DivideByZeroException".to_owned(),
         message: "Attempted to divide by zero.".to_owned(),
         stack: Some("   at <StartupCode$FSI_0003>.$FSI_0003.main@()".to_owned()),
+        coloured_stack: None,
     }
 }
 

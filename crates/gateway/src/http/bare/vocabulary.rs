@@ -25,7 +25,7 @@ use crate::view::{
 told!(Binding { name, value_type, value });
 told!(Diagnostic { severity, code, message, file, start, end });
 told!(TextPosition { line, column });
-told!(RaisedError { kind, message, stack });
+told!(RaisedError { kind, message, stack; without coloured_stack });
 told!(Completions { items, start });
 told!(CompletionItem { label, kind, detail, documentation });
 told!(Display { id, is_value, is_update, data; without is_in_place });
