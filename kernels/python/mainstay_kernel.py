@@ -374,8 +374,64 @@ def not_ended(answer):
     return answer
 
 
+def sending(stream):
+    """What sends what a stream of ipykernel holds back just now. ipykernel 6 holds back one text, which may grow until it is sent."""
+    if not hasattr(stream, "_flush_buffers"):
+        return stream._flush
+    held = [(parent, text) for parent, text in stream._flush_buffers() if text]
+
+    def send():
+        for parent, text in held:
+            stream.session.pid = os.getpid()
+            message = stream.session.msg("stream", {"name": stream.name, "text": text}, parent=parent)
+            stream.session.send(stream.pub_thread, message, ident=stream.topic)
+
+    return send
+
+
+class Order:
+    """While a cell runs, has what was printed to one stream sent before what is printed to another after it, as a terminal has it: ipykernel
+    sends what each of them holds back on its own, so that the end of a progress bar would come behind the lines printed after it. Nothing
+    waits for that. IPython puts writers of its own into the streams for each cell."""
+
+    #: A kernel drops what is not read in time once a thousand messages wait: a cell that goes to and fro more often is sent as before.
+    MOST = 200
+
+    def __init__(self):
+        self.written = None
+        self.writers = []
+        self.left = 0
+
+    def begin(self):
+        self.end()
+        self.left = self.MOST
+        streams = [sys.stdout, sys.stderr]
+        if all(hasattr(stream, "_flush") and hasattr(getattr(stream, "pub_thread", None), "schedule") for stream in streams):
+            for stream in streams:
+                self.writers.append((stream, stream.write, self.in_order(stream, stream.write)))
+                stream.write = self.writers[-1][-1]
+
+    def in_order(self, stream, write):
+        def write_in_order(string):
+            before, self.written = self.written, stream
+            if before is not None and before is not stream and self.left > 0:
+                self.left -= 1
+                before.pub_thread.schedule(sending(before))
+            return write(string)
+
+        return write_in_order
+
+    def end(self):
+        for stream, before, ours in self.writers:
+            if stream.write is ours:
+                stream.write = before
+        self.writers = []
+        self.written = None
+
+
 class Helper:
     def __init__(self, shell):
+        self.order = Order()
         self.input = sys.stdin = Input()
         self.shell = shell
         self.cell = None
@@ -393,6 +449,7 @@ class Helper:
     def before(self, info=None):
         """Looks at a cell before it runs: afterwards its names are others."""
         self.input.begin()
+        self.order.begin()
         if self.command_line is not None:
             self.own_command_line, sys.argv, self.command_line = sys.argv, self.command_line, None
         code = getattr(info, "raw_cell", "")
@@ -423,6 +480,7 @@ class Helper:
         """Tells of the cell that has run. It goes along with the reply, which costs less than an expression that the kernel is asked for;
         only some kernels send nothing along with an error."""
         self.input.end()
+        self.order.end()
         if self.own_command_line is not None:
             sys.argv, self.own_command_line = self.own_command_line, None
         cell, self.cell = self.cell, None

@@ -4,7 +4,6 @@ use mainstay_model::notebook::Language;
 use mainstay_model::{Diagnostic, PartRole, RaisedError, Severity, Source, Timestamp, Work};
 use maud::{Markup, html};
 
-use super::colours::coloured;
 use super::display;
 use super::growing::{Body, Called, Cell, CellPart, End, Ending, Given, Tone, name_of};
 use super::page::Change;
@@ -271,11 +270,11 @@ pub(super) fn problems(diagnostics: &[Diagnostic]) -> Markup {
 }
 
 fn raised(RaisedError { kind, message, stack, coloured_stack }: &RaisedError) -> Markup {
-    let coloured = coloured_stack.as_deref().map(coloured);
+    let stack = coloured_stack.as_deref().or(stack.as_deref());
     html! {
         div.error {
             p { b { (kind) } ": " (message) }
-            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { @if let Some(coloured) = coloured { (coloured) } @else { (stack) } } } }
+            @if let Some(stack) = stack { details { summary { "stack" } pre tabindex="0" { (printed::text(stack)) } } }
         }
     }
 }

@@ -9,7 +9,6 @@ mod agent;
 mod assets;
 mod cell;
 mod chart;
-mod colours;
 mod display;
 mod editor;
 mod feed;

@@ -378,6 +378,18 @@ async fn what_code_leaves_running_prints_beside_later_code() {
 }
 
 #[tokio::test]
+async fn what_is_printed_to_one_stream_after_another_comes_after_it() {
+    for tongue in BOTH {
+        let mut session = Session::start(tongue).await;
+        // As `tqdm` ends its bar: the end of the line is not flushed.
+        let bar = "import sys\nfor done in range(3): sys.stderr.write(f'\\r{done}/2'); sys.stderr.flush()\n\
+                   sys.stderr.write('\\n')\nprint('after')\nsys.stderr.write('error\\n')\nprint('last')";
+        let ran = session.eval(bar).await;
+        assert_eq!(ran.printed, "\r0/2\r1/2\r2/2\nafter\nerror\nlast\n", "{}", tongue.kind);
+    }
+}
+
+#[tokio::test]
 async fn what_the_session_prints_past_the_kernel_is_told_as_well() {
     let mut session = Session::start(&XEUS_PYTHON).await;
     let ran = session.eval("import subprocess\nsubprocess.run(['echo', 'from beside']).returncode").await;

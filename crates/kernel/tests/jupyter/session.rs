@@ -70,6 +70,8 @@ pub(crate) struct Session {
 pub(crate) struct Ran {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    /// Both, as they came.
+    pub(crate) printed: String,
     pub(crate) displays: Vec<Display>,
     pub(crate) report: JobReport,
 }
@@ -109,15 +111,19 @@ impl Session {
 
     pub(crate) async fn end_of(&mut self, wanted: JobId) -> Ran {
         let (mut stdout, mut stderr, mut displays) = (String::new(), String::new(), Vec::new());
+        let mut printed = String::new();
         loop {
             match self.next().await {
-                RunnerNotice::Output { job: Some(job), stream, text } if job == wanted => match stream {
-                    OutputStream::Stdout => stdout.push_str(&text),
-                    OutputStream::Stderr => stderr.push_str(&text),
-                },
+                RunnerNotice::Output { job: Some(job), stream, text } if job == wanted => {
+                    printed.push_str(&text);
+                    match stream {
+                        OutputStream::Stdout => stdout.push_str(&text),
+                        OutputStream::Stderr => stderr.push_str(&text),
+                    }
+                }
                 RunnerNotice::Display { job: Some(job), display } if job == wanted => displays.push(*display),
                 RunnerNotice::Finished { job, report } if job == wanted => {
-                    return Ran { stdout, stderr, displays, report };
+                    return Ran { stdout, stderr, printed, displays, report };
                 }
                 RunnerNotice::Exited { exit, .. } => panic!("the kernel ended with {exit}"),
                 other => self.aside.push(other),
