@@ -7,7 +7,7 @@ mod support;
 #[allow(dead_code, reason = "a part of it is used")]
 mod terminal;
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use support::{Finished, World, interrupt};
@@ -128,7 +128,17 @@ fn a_new_conversation_is_another_session() {
 
 /// A prompt on an agent's conversation that waits for input.
 fn open(world: &World) -> Terminal {
+    open_with(world.command())
+}
+
+/// The same in a terminal with colours.
+fn open_in_colour(world: &World) -> Terminal {
     let mut command = world.command();
+    command.env_remove("NO_COLOR");
+    open_with(command)
+}
+
+fn open_with(mut command: Command) -> Terminal {
     command.args(["--kind", "agent"]);
     let terminal = Terminal::run(&command);
     terminal.wait_for("Say something, or :help");
@@ -180,6 +190,40 @@ fn a_person_talks_to_an_agent_in_a_terminal() {
     terminal.wait_for("it was not sent");
     terminal.enter(":quit");
     assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
+fn what_an_agent_says_is_laid_out_in_a_terminal_and_as_it_is_written_elsewhere() {
+    let world = World::new();
+    let said = "# Plan\\n\\nThe **first** of `two`:\\n\\n- one\\n- [two](https://a.b)\\n\\n```fsharp\\nlet x = 1\\n```\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |\\n\\nEnd.&#7;";
+    let terminal = open_in_colour(&world);
+    terminal.enter(&format!("say {said}"));
+    terminal.wait_for("10 tokens in, 5 out");
+    let screen = terminal.screen();
+    let shown = screen.split_once("End.&#7;").unwrap().1;
+    let shown = shown.split_once("10 tokens").unwrap().0;
+    insta::assert_snapshot!(shown, @"
+    Plan
+
+    The first of two:
+
+    - one
+    - two (https://a.b)
+
+      let x = 1
+
+    a │ b
+    ──┼──
+    1 │ 2
+
+    End.␇
+    ");
+    let written = terminal.written();
+    for obeyed in ["\u{1b}[1;4mPlan", "\u{1b}[1mfirst", "\u{1b}[36mtwo", "\u{1b}[35mlet"] {
+        assert!(written.contains(obeyed), "{obeyed:?} in {written:?}");
+    }
+    let piped = prompt(&world, &[&format!("say {said}")]);
+    assert_eq!(piped.stdout, said.replace("\\n", "\n") + "\n");
 }
 
 #[test]

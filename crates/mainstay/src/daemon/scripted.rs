@@ -1,7 +1,7 @@
 //! Agents of the kind `agent` that do what a prompt says, a line each, for tests of what people see of agents. Only with the feature
 //! `failpoints`: never in a daemon that serves anybody.
 //!
-//! `say TEXT`, `think TEXT`, `tool NAME ARGUMENT => RESULT`, `ask QUESTION`, `wait` (until it is steered), `fail TEXT`.
+//! `say TEXT` (`\n` is a line end), `think TEXT`, `tool NAME ARGUMENT => RESULT`, `ask QUESTION`, `wait` (until it is steered), `fail TEXT`.
 
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ impl Life {
     async fn step(&mut self, line: &str) -> Option<WorkEnding> {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         match verb {
-            "say" => self.speak(PartRole::Assistant, rest).await,
+            "say" => self.speak(PartRole::Assistant, &rest.replace("\\n", "\n")).await,
             "think" => self.speak(PartRole::Thinking, rest).await,
             "tool" => self.call(rest).await,
             "ask" => {

@@ -6,11 +6,15 @@ use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::eval::{EvalResult, Failure};
 use mainstay_model::{CommandId, Event, EventBody, JobId, Severity, Source};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::banner::DOT;
 use crate::commands::ask::question_text;
 use crate::commands::events::{cancelled_words, describe, who};
 use crate::telling::{Teller, Told};
-use crate::terminal::{DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed};
+use crate::terminal::{
+    DisplaySequence, Paint, Surface, Tone, diagnostic_text, printable, printed, rendered_markdown,
+};
 
 /// Follows the jobs of others.
 pub(super) struct Guests {
@@ -185,7 +189,8 @@ impl Guests {
         let mut text = String::new();
         for told in told {
             text.push_str(&match told {
-                Told::Answer(said) => self.marked(&name, '│', &printable(&said)),
+                Told::Answer(said) => self.said_by_agent(&name, &said),
+                Told::Output(printed) => self.marked(&name, '│', &printable(&printed)),
                 Told::Thinking(thought) => self.toned(&name, Tone::Faint, &thought),
                 Told::Line(tone, line) => self.toned(&name, tone, &line),
                 Told::Break | Told::Passing(_) => String::new(),
@@ -259,6 +264,17 @@ impl Guests {
             ));
         }
         text
+    }
+
+    /// A whole message of an agent's.
+    fn said_by_agent(&self, name: &str, said: &str) -> String {
+        match Surface::stdout().columns().filter(|_| self.paint.is_on()) {
+            Some(columns) => {
+                let columns = columns.saturating_sub(name.width() + 2);
+                self.marked(name, '│', &rendered_markdown(said, columns))
+            }
+            None => self.marked(name, '│', &printable(said)),
+        }
     }
 
     /// The same in a colour.

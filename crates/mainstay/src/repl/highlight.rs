@@ -1,7 +1,4 @@
 //! Code in colours, while it is typed.
-//!
-//! Inside code a colour means syntax, unlike everywhere else: keywords are magenta, types cyan, strings green, numbers yellow,
-//! operators blue, comments grey.
 
 use std::ops::Range;
 
@@ -10,18 +7,7 @@ use mainstay_model::notebook::Language;
 use reedline::{Color, Highlighter, StyledText};
 
 use super::command::{self, Tongue};
-
-const fn colour(syntax: Syntax) -> Option<Color> {
-    match syntax {
-        Syntax::Keyword => Some(Color::Magenta),
-        Syntax::Type => Some(Color::Cyan),
-        Syntax::Text => Some(Color::Green),
-        Syntax::Number => Some(Color::Yellow),
-        Syntax::Operator => Some(Color::Blue),
-        Syntax::Comment => Some(Color::DarkGray),
-        Syntax::Plain => None,
-    }
-}
+use crate::terminal::syntax_colour;
 
 /// The highlighter of the prompt.
 pub(super) struct CodeHighlighter {
@@ -55,7 +41,7 @@ impl Highlighter for CodeHighlighter {
     fn highlight(&self, code: &str, _cursor: usize) -> StyledText {
         let mut styled = StyledText::new();
         for (syntax, range) in self.spans(code) {
-            let style = colour(syntax).map_or_else(Default::default, Color::normal);
+            let style = syntax_colour(syntax).map_or_else(Default::default, Color::normal);
             // A grammar that splits a character leaves the rest without colour.
             styled.push((style, code.get(range).unwrap_or_default().to_owned()));
         }

@@ -5,6 +5,7 @@
 //! where it was last heard, and what a whole message has beyond that with the message.
 
 mod screen;
+mod stream;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -25,8 +26,10 @@ use crate::terminal::{Tone, counted};
 /// Something to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// A piece of what the agent says.
+    /// A piece of what the agent says, in Markdown.
     Answer(String),
+    /// What a program printed for it.
+    Output(String),
     /// A piece of what it thinks.
     Thinking(String),
     /// What follows begins on a line of its own.
@@ -100,7 +103,7 @@ impl Teller {
         if let (JobKind::Build | JobKind::Rebuild, EventBody::OutputProduced { text, .. }) =
             (kind, &event.body)
         {
-            return vec![Told::Answer(text.clone())];
+            return vec![Told::Output(text.clone())];
         }
         if let EventBody::MessageStreamed(delta) = &event.body {
             return self.said(delta);
@@ -321,7 +324,7 @@ fn context_words(state: &AgentState) -> Option<String> {
 /// What a line of a shell printed, and how it ended where that was not well.
 fn shell_told(value: &Value) -> Vec<Told> {
     let output = value["output"].as_str().filter(|output| !output.is_empty());
-    let output = output.map(|output| Told::Answer(output.to_owned()));
+    let output = output.map(|output| Told::Output(output.to_owned()));
     let code = value["exitCode"].as_i64().filter(|code| *code != 0);
     let code = code.map(|code| Told::Line(Tone::Warning, format!("exit code {code}")));
     output.into_iter().chain([Told::Break]).chain(code).collect()

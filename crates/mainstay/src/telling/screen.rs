@@ -1,16 +1,23 @@
-//! Showing what an agent does: what it says on standard output, and all else on standard error, thoughts only where that is a terminal.
+//! Showing what an agent does: what it says on standard output, and all else on standard error, thoughts only where that is a terminal. What
+//! it says is laid out on a terminal that has colours, and elsewhere as it is written.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 
 use super::Told;
-use crate::terminal::{BegunLine, Paint, RewrittenLine, Tone, printable};
+use super::stream::MarkdownStream;
+use crate::terminal::{BegunLine, Paint, RewrittenLine, Surface, Tone, printable};
 
 /// Columns of what goes on just now: a line that wraps could not be taken off the screen.
 const PASSING_COLUMNS: usize = 70;
 
+/// Where a terminal does not say how wide it is.
+const COLUMNS: usize = 80;
+
 /// Where it is shown, and what stands there.
 pub(crate) struct Screen {
     paint: Paint,
+    /// What the agent says and is not shown yet; none where it is shown as it is written.
+    stream: Option<MarkdownStream>,
     /// What was said last and has no end yet.
     begun: BegunLine,
     /// Where that was said.
@@ -30,6 +37,7 @@ impl Screen {
     pub(crate) fn new() -> Self {
         Self {
             paint: Paint::stderr(),
+            stream: Paint::stdout().is_on().then(MarkdownStream::default),
             begun: BegunLine::default(),
             voice: Voice::Answer,
             passing: RewrittenLine::default(),
@@ -43,8 +51,21 @@ impl Screen {
 
     fn show_one(&mut self, told: Told) {
         match told {
-            Told::Answer(text) => self.say(Voice::Answer, &printable(&text)),
-            Told::Thinking(text) if stderr().is_terminal() => self.say(Voice::Thinking, &printable(&text)),
+            Told::Answer(text) => match &mut self.stream {
+                Some(stream) => {
+                    let shown = stream.push(&text, columns());
+                    self.say(Voice::Answer, &shown);
+                }
+                None => self.say(Voice::Answer, &printable(&text)),
+            },
+            Told::Output(text) => {
+                self.finish();
+                self.say(Voice::Answer, &printable(&text));
+            }
+            Told::Thinking(text) if stderr().is_terminal() => {
+                self.finish();
+                self.say(Voice::Thinking, &printable(&text));
+            }
             Told::Thinking(_) => {}
             Told::Break => self.end_line(),
             Told::Line(tone, text) => {
@@ -53,6 +74,7 @@ impl Screen {
             }
             // On a line that has not ended it would write over what was said.
             Told::Passing(text) => {
+                self.finish();
                 if !self.begun.is_begun() {
                     let line: String = text.chars().take(PASSING_COLUMNS).collect();
                     self.passing.show(&line);
@@ -61,7 +83,18 @@ impl Screen {
         }
     }
 
+    /// Shows what is left of what the agent said: something else follows.
+    fn finish(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            let shown = stream.finish(columns());
+            self.say(Voice::Answer, &shown);
+        }
+    }
+
     fn say(&mut self, voice: Voice, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         self.passing.clear();
         if self.voice != voice {
             self.make_room();
@@ -80,6 +113,7 @@ impl Screen {
 
     /// What is not said by the agent begins on a line of its own; a file has only what it says.
     pub(crate) fn make_room(&mut self) {
+        self.finish();
         self.passing.clear();
         if self.voice == Voice::Thinking || stdout().is_terminal() {
             self.end_line();
@@ -88,6 +122,7 @@ impl Screen {
 
     /// What follows begins on a line of its own.
     pub(crate) fn end_line(&mut self) {
+        self.finish();
         self.passing.clear();
         if self.begun.take() {
             match self.voice {
@@ -96,4 +131,9 @@ impl Screen {
             }
         }
     }
+}
+
+/// How many columns what is said has.
+fn columns() -> usize {
+    Surface::stdout().columns().unwrap_or(COLUMNS)
 }

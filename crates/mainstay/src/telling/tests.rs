@@ -99,7 +99,7 @@ fn stands(told: &[Told]) -> String {
     for told in told {
         let is_begun = !text.is_empty() && !text.ends_with('\n');
         let (mark, words) = match told {
-            Told::Answer(words) => (false, words.as_str()),
+            Told::Answer(words) | Told::Output(words) => (false, words.as_str()),
             Told::Thinking(words) => (true, words.as_str()),
             Told::Break if is_begun => {
                 text.push('\n');
@@ -344,7 +344,7 @@ proptest! {
         let told = all_told(&mut Teller::default(), ins);
         let answers = told.iter().filter_map(|told| match told {
             Told::Answer(text) => Some(text.as_str()),
-            Told::Thinking(_) | Told::Break | Told::Line(..) | Told::Passing(_) => None,
+            Told::Output(_) | Told::Thinking(_) | Told::Break | Told::Line(..) | Told::Passing(_) => None,
         });
         prop_assert_eq!(answers.collect::<String>(), whole);
     }

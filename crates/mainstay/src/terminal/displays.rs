@@ -30,6 +30,11 @@ impl Surface {
         Self { columns: columns(), easel: Easel::stdout(), paint: Paint::stdout() }
     }
 
+    /// How many columns it has, where it is a terminal.
+    pub(crate) const fn columns(self) -> Option<usize> {
+        self.columns
+    }
+
     /// Whether people look at it.
     pub(crate) const fn is_terminal(self) -> bool {
         self.columns.is_some()

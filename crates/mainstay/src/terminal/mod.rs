@@ -10,10 +10,12 @@
 mod begun;
 mod displays;
 mod hidden;
+mod markdown;
 mod pictures;
 mod printed;
 mod rewritten;
 mod sequence;
+mod syntax;
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -26,8 +28,10 @@ pub(crate) use self::begun::BegunLine;
 pub(crate) use self::displays::{Surface, display_text, result_text};
 pub(crate) use self::hidden::Hidden;
 pub(crate) use self::printed::printed;
+pub(crate) use self::markdown::{events as markdown_events, is_blank_before, rendered as rendered_markdown};
 pub(crate) use self::rewritten::RewrittenLine;
 pub(crate) use self::sequence::DisplaySequence;
+pub(crate) use self::syntax::syntax_colour;
 
 /// A colour by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
