@@ -11,6 +11,9 @@ use super::questions::Questions;
 use crate::telling::{Screen, Teller, Told};
 use crate::terminal::BegunLine;
 
+/// What shows the whole of what a tool gave.
+const WHOLE: &str = "`mainstay session transcript --full`";
+
 /// It, and what was seen of it.
 pub(super) struct Done {
     work: Work,
@@ -58,7 +61,7 @@ impl Done {
     /// In a session as it is now; nothing is shown where `is_shown` says so.
     pub(super) fn new(work: Work, session: &SessionView, is_shown: bool) -> Self {
         let state = session.agent.as_ref().and_then(|agent| agent.state.clone());
-        Self { work, teller: Teller::new(state), screen: is_shown.then(Screen::new) }
+        Self { work, teller: Teller::new(state), screen: is_shown.then(|| Screen::new(WHOLE)) }
     }
 
     /// Shows what has not been shown of what came of it.

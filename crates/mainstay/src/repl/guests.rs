@@ -192,6 +192,7 @@ impl Guests {
                 Told::Answer(said) => self.said_by_agent(&name, &said),
                 Told::Output(printed) => self.marked(&name, '│', &printable(&printed)),
                 Told::Thinking(thought) => self.toned(&name, Tone::Faint, &thought),
+                Told::Tool(outcome) => self.toned(&name, outcome.tone, &outcome.line()),
                 Told::Line(tone, line) => self.toned(&name, tone, &line),
                 Told::Break | Told::Passing(_) => String::new(),
             });

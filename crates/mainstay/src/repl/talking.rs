@@ -57,7 +57,12 @@ pub(super) struct Talk {
 impl Talk {
     /// With an agent that goes on so, as far as is known.
     pub(super) fn new(state: Option<AgentState>) -> Self {
-        Self { teller: Teller::new(state), screen: Screen::new(), steered: Vec::new(), has_ended: false }
+        Self {
+            teller: Teller::new(state),
+            screen: Screen::new(":output"),
+            steered: Vec::new(),
+            has_ended: false,
+        }
     }
 
     /// Whether the agent has begun.

@@ -1,9 +1,11 @@
 //! Telling what an agent does: [`Teller`] turns the events of a job, and the pieces of what is said meanwhile, into what people see;
-//! [`screen`] shows it.
+//! [`screen`] shows it, with [`stream`] for what is said, and [`outcome`] for what came of tools' calls ([`tool`], [`change`]).
 //!
 //! A piece is heard at once, an event comes later and is sure. Whatever came first is told once: what is said of a part is told from
 //! where it was last heard, and what a whole message has beyond that with the message.
 
+mod change;
+mod outcome;
 mod screen;
 mod stream;
 mod tool;
@@ -19,8 +21,10 @@ use mainstay_model::{
 };
 use serde_json::Value;
 
+pub(crate) use self::outcome::whole_text;
 pub(crate) use self::screen::Screen;
-use self::tool::{Call, last_line};
+pub(crate) use self::tool::Call;
+use self::tool::{Outcome, last_line};
 use crate::terminal::{Tone, counted};
 
 /// Something to be shown.
@@ -34,6 +38,8 @@ pub(crate) enum Told {
     Thinking(String),
     /// What follows begins on a line of its own.
     Break,
+    /// What came of a tool's call.
+    Tool(Outcome),
     /// What happens, on a line of its own.
     Line(Tone, String),
     /// What goes on just now; gone with what comes next.

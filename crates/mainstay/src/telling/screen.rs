@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write, stderr, stdout};
 
 use super::Told;
+use super::outcome::short_text;
 use super::stream::MarkdownStream;
 use crate::terminal::{BegunLine, Paint, RewrittenLine, Surface, Tone, printable};
 
@@ -23,6 +24,8 @@ pub(crate) struct Screen {
     /// Where that was said.
     voice: Voice,
     passing: RewrittenLine,
+    /// What shows the whole of what is cut.
+    whole: &'static str,
 }
 
 /// Whose line is begun.
@@ -33,14 +36,15 @@ enum Voice {
 }
 
 impl Screen {
-    /// With nothing on it.
-    pub(crate) fn new() -> Self {
+    /// With nothing on it; `whole` is the command that shows the whole of what is cut.
+    pub(crate) fn new(whole: &'static str) -> Self {
         Self {
             paint: Paint::stderr(),
             stream: Paint::stdout().is_on().then(MarkdownStream::default),
             begun: BegunLine::default(),
             voice: Voice::Answer,
             passing: RewrittenLine::default(),
+            whole,
         }
     }
 
@@ -68,6 +72,10 @@ impl Screen {
             }
             Told::Thinking(_) => {}
             Told::Break => self.end_line(),
+            Told::Tool(outcome) => {
+                self.make_room();
+                eprint!("{}", short_text(&outcome, self.columns_below(), self.whole, self.paint));
+            }
             Told::Line(tone, text) => {
                 self.make_room();
                 eprintln!("{}", self.paint.tone(tone, &printable(&text)));
@@ -89,6 +97,11 @@ impl Screen {
             let shown = stream.finish(columns());
             self.say(Voice::Answer, &shown);
         }
+    }
+
+    /// How many columns what stands below a tool's call has; none where people do not look.
+    fn columns_below(&self) -> Option<usize> {
+        stderr().is_terminal().then(columns)
     }
 
     fn say(&mut self, voice: Voice, text: &str) {

@@ -110,6 +110,11 @@ fn stands(told: &[Told]) -> String {
                 text.push_str(&format!("| {tone:?}: {words}\n"));
                 continue;
             }
+            Told::Tool(outcome) => {
+                text.push_str(if is_begun { "\n" } else { "" });
+                text.push_str(&format!("| {:?}: {}\n", outcome.tone, outcome.line()));
+                continue;
+            }
             Told::Break | Told::Passing(_) => continue,
         };
         if is_begun && mark != is_thought {
@@ -227,7 +232,7 @@ fn each_tool_is_a_line_with_what_came_of_it() {
     insta::assert_snapshot!(told, @r#"
     I look.
     | Faint: ✓ bash ls: a.txt … (2 lines)
-    | Error: ✗ edit {"path":"a.txt","text":"one\ntwo"}: no such file
+    | Error: ✗ edit a.txt: no such file
     | Warning: … bash for f in * …: no result
     | Warning: cancelled
     "#);
@@ -344,7 +349,7 @@ proptest! {
         let told = all_told(&mut Teller::default(), ins);
         let answers = told.iter().filter_map(|told| match told {
             Told::Answer(text) => Some(text.as_str()),
-            Told::Output(_) | Told::Thinking(_) | Told::Break | Told::Line(..) | Told::Passing(_) => None,
+            Told::Output(_) | Told::Tool(_) | Told::Thinking(_) | Told::Break | Told::Line(..) | Told::Passing(_) => None,
         });
         prop_assert_eq!(answers.collect::<String>(), whole);
     }

@@ -1,4 +1,4 @@
-//! Tools' calls on one line each: what was called, with what, and in short what came of it.
+//! Tools' calls: what was called, with what, and what came of it, in a line and in lines below that.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use mainstay_model::message::{CALL, IS_ERROR, TOOL};
 use serde_json::Value;
 
 use super::Told;
+use super::change::{Change, Line};
 use crate::terminal::Tone;
 
 /// Characters shown of arguments, and of a line of a result.
@@ -14,20 +15,54 @@ const SHOWN: usize = 80;
 
 /// A call of a tool.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// What ties it to its result.
     pub(super) id: String,
     tool: String,
-    arguments: String,
+    arguments: Value,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Whether it went well.
+    pub(crate) tone: Tone,
+    /// What was called.
+    pub(crate) call: String,
+    /// What came of it, in a line; nothing where it gave nothing.
+    pub(crate) short: String,
+    /// The same whole, where it has several lines.
+    pub(crate) below: Vec<Line>,
+    /// Which of those are worth the most.
+    pub(crate) worth: Worth,
+}
+
+/// Which lines are shown of many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Worth {
+    /// The first.
+    Beginning,
+    /// The last: what a command says in the end is what came of it.
+    End,
+    /// The first, and more of them: what was changed.
+    Change,
+}
+
+impl Outcome {
+    /// All in one line.
+    pub(crate) fn line(&self) -> String {
+        let Self { call, short, .. } = self;
+        if short.is_empty() { call.clone() } else { format!("{call}: {short}") }
+    }
 }
 
 impl Call {
     pub(super) fn new(id: &str, tool: &str, arguments: &Value) -> Self {
-        Self { id: id.to_owned(), tool: tool.to_owned(), arguments: arguments_shown(arguments) }
+        Self { id: id.to_owned(), tool: tool.to_owned(), arguments: arguments.clone() }
     }
 
     /// The call that a part of a message is, or that it is the result of, as far as it says.
-    pub(super) fn of(part: &Part) -> Self {
+    pub(crate) fn of(part: &Part) -> Self {
         let named = |name: &str| part.metadata.get(name).and_then(Value::as_str);
         let arguments = serde_json::from_str(&part.text).unwrap_or(Value::Null);
         Self::new(named(CALL).unwrap_or_default(), named(TOOL).unwrap_or("tool"), &arguments)
@@ -35,18 +70,39 @@ impl Call {
 
     /// With what came of it.
     pub(super) fn answered(&self, result: &Part) -> Told {
+        Told::Tool(self.outcome(result))
+    }
+
+    /// What came of it.
+    pub(crate) fn outcome(&self, result: &Part) -> Outcome {
         let is_error = result.metadata.get(IS_ERROR).and_then(Value::as_bool).unwrap_or_default();
         let (mark, tone) = if is_error { ("✗", Tone::Error) } else { ("✓", Tone::Faint) };
-        let text = beginning(&text_of(&Value::String(result.text.clone())));
-        let separator = if text.is_empty() { "" } else { ": " };
-        Told::Line(tone, format!("{mark} {self}{separator}{text}"))
+        let call = format!("{mark} {self}");
+        let change = Change::of(&self.tool, &self.arguments, result.metadata.get("details"));
+        if let Some(change) = change.filter(|_| !is_error) {
+            let (short, below) = (change.to_string(), change.lines);
+            return Outcome { tone, call, short, below, worth: Worth::Change };
+        }
+        let text = text_of(&Value::String(result.text.clone()));
+        let tone_below = if is_error { Tone::Error } else { Tone::Faint };
+        let lines: Vec<&str> = text.trim_end().lines().skip_while(|line| line.trim().is_empty()).collect();
+        let below = match lines.as_slice() {
+            [] | [_] => Vec::new(),
+            lines => lines.iter().map(|line| Line::toned(tone_below, line)).collect(),
+        };
+        let worth = if self.tool == "bash" { Worth::End } else { Worth::Beginning };
+        Outcome { tone, call, short: beginning(&text), below, worth }
     }
 }
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if self.arguments.is_empty() { "" } else { " " };
-        write!(f, "{}{separator}{}", self.tool, self.arguments)
+        let arguments = match Change::path(&self.tool, &self.arguments) {
+            Some(path) => shortened(path),
+            None => arguments_shown(&self.arguments),
+        };
+        let separator = if arguments.is_empty() { "" } else { " " };
+        write!(f, "{}{separator}{arguments}", self.tool)
     }
 }
 

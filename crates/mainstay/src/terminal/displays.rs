@@ -124,7 +124,8 @@ fn columns() -> Option<usize> {
     std::io::stdout().is_terminal().then(size).flatten().filter(|columns| *columns > 0)
 }
 
-fn cut(line: &str, columns: usize) -> String {
+/// The line, on so many columns at most.
+pub(crate) fn cut(line: &str, columns: usize) -> String {
     if line.width() <= columns {
         return line.to_owned();
     }

@@ -25,7 +25,7 @@ use mainstay_model::{Diagnostic, Error, ErrorCode, Severity, Timestamp, WorkerEx
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) use self::begun::BegunLine;
-pub(crate) use self::displays::{Surface, display_text, result_text};
+pub(crate) use self::displays::{Surface, cut, display_text, result_text};
 pub(crate) use self::hidden::Hidden;
 pub(crate) use self::printed::printed;
 pub(crate) use self::markdown::{events as markdown_events, is_blank_before, rendered as rendered_markdown};
