@@ -95,6 +95,7 @@ impl Repl {
             Command::Shorten(instructions) => self.shorten(instructions).await?,
             Command::Steer(queued) => self.steer(queued, None).await?,
             Command::Queue => self.queue().await?,
+            Command::Output(entry) => self.output(entry).await?,
             Command::Model(setting) => self.model(setting).await?,
             Command::Thinking(level) => self.thinking(level).await?,
             Command::Label { entry, label } => self.label(entry, label).await?,

@@ -147,6 +147,8 @@ pub(super) enum Command {
     Steer(QueuedPrompt),
     /// Show what the agent has still to hear.
     Queue,
+    /// Show what a tool gave, whole: the last one, or that of the entry with this number.
+    Output(Option<u64>),
     /// Have the agent go on with another model; show which there are, where it does not say.
     Model(Option<Setting>),
     /// Have it think harder, or less; show how hard, where it does not say.
@@ -206,6 +208,8 @@ pub(super) enum First {
     EntriesOf,
     /// The number of an entry of this session.
     Entry,
+    /// The number of an entry that a tool gave.
+    ToolResult,
     /// A script.
     Script,
     /// A session that was written to a file.
@@ -311,6 +315,15 @@ const TABLE: &[Entry] = &[
     .only(Known::ToAgents),
     entry(":queue", &[], "", "show what the agent has still to hear", |_| Some(Command::Queue))
         .only(Known::ToAgents),
+    entry(
+        ":output",
+        &[],
+        "[ENTRY]",
+        "show what a tool gave or changed, whole: the last, or that of an entry",
+        |text| given(text).map_or(Some(None), |entry| number(&entry).map(Some)).map(Command::Output),
+    )
+    .first(First::ToolResult)
+    .only(Known::ToAgents),
     entry(":model", &[], "[PROVIDER/ID]", "go on with another model, or list them", |text| {
         match given(text) {
             None => Some(Command::Model(None)),

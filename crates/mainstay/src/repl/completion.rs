@@ -224,6 +224,8 @@ enum Sought<'a> {
     EntriesOf { text: &'a str },
     /// The number of an entry of this session.
     Entry { begun: &'a str },
+    /// The number of an entry that a tool gave.
+    ToolResult { begun: &'a str },
     /// A file that ends so, or a folder.
     File { path: &'a str, endings: &'static [&'static str] },
 }
@@ -240,6 +242,7 @@ fn sought(line: &str, tongue: Tongue) -> Option<Sought<'_>> {
         First::Session => Sought::Session { begun: text },
         First::EntriesOf => Sought::EntriesOf { text },
         First::Entry => Sought::Entry { begun: text },
+        First::ToolResult => Sought::ToolResult { begun: text },
         First::Script => Sought::File { path: text, endings: &[".fsx", ".fs", ".fsscript"] },
         First::SessionFile => Sought::File { path: text, endings: &[".jsonl"] },
         First::File => Sought::File { path: text, endings: &[""] },
@@ -285,11 +288,17 @@ async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Res
         Some(Sought::EntriesOf { text }) => {
             let all = all_sessions(asked).await?;
             match named_in(&all, text) {
-                Some((session, numbers)) => entries(asked, session, last_number(numbers), line.len()).await,
+                Some((session, numbers)) => {
+                    entries(asked, session, last_number(numbers), line.len(), |_| true).await
+                }
                 None => Ok(sessions(&all, asked, text, line.len())),
             }
         }
-        Some(Sought::Entry { begun }) => entries(asked, asked.session, begun, line.len()).await,
+        Some(Sought::Entry { begun }) => entries(asked, asked.session, begun, line.len(), |_| true).await,
+        Some(Sought::ToolResult { begun }) => {
+            let is_result = |entry: &EntryView| entry.placed.entry.role == Role::ToolResult;
+            entries(asked, asked.session, begun, line.len(), is_result).await
+        }
         Some(Sought::Nothing | Sought::File { .. }) => Ok(Proposal::none(line)),
         None if line.starts_with(':') || tongue == Tongue::Words => Ok(Proposal::none(line)),
         None => names(asked, line, code).await,
@@ -346,7 +355,13 @@ fn last_number(numbers: &str) -> &str {
 }
 
 /// The numbers of a session's entries that begin with `begun`, the last ones first.
-async fn entries(asked: &Asked, session: SessionId, begun: &str, end: usize) -> Result<Proposal, Error> {
+async fn entries(
+    asked: &Asked,
+    session: SessionId,
+    begun: &str,
+    end: usize,
+    is_wanted: fn(&EntryView) -> bool,
+) -> Result<Proposal, Error> {
     let relatives = asked.client.call(GetLineage { session: session.to_string() }).await?;
     let found = relatives.iter().find(|relative| relative.session.session == session);
     let (runs, is_partial) = numbers(begun, found.map_or(0, |relative| relative.entries), ENTRIES);
@@ -355,7 +370,9 @@ async fn entries(asked: &Asked, session: SessionId, begun: &str, end: usize) -> 
         let wanted = Wanted { from: start - 1, count: Some(end - start), full: false };
         let mut run = Vec::new();
         for_each_entry(&asked.client, session, wanted, |number, entry| {
-            run.push(Choice { value: number.to_string(), note: entry_note(entry), documentation: None });
+            if is_wanted(entry) {
+                run.push(Choice { value: number.to_string(), note: entry_note(entry), documentation: None });
+            }
             Ok(())
         })
         .await?;

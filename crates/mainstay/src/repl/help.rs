@@ -134,6 +134,7 @@ mod tests {
           :steer TEXT                               say something to the agent before its next step
           :follow-up TEXT                           say something to the agent once it would be done
           :queue                                    show what the agent has still to hear
+          :output [ENTRY]                           show what a tool gave or changed, whole: the last, or that of an entry
           :model [PROVIDER/ID]                      go on with another model, or list them
           :thinking [LEVEL]                         think so hard: off, minimal, low, medium, high, xhigh
           :asks                                     list what waits for an answer

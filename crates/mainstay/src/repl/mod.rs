@@ -3,7 +3,7 @@
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`]
 //! (over [`recall`]), [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
 //! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`talking`] speaks to
-//! agents, [`answering`] asks what either asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
+//! agents, [`output`] shows what their tools gave, [`answering`] asks what either asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
 //!
 //! Only this task prints, and only while the editor does not read; what others do is kept until the bell has interrupted it.
@@ -21,6 +21,7 @@ mod help;
 mod highlight;
 mod history;
 mod keys;
+mod output;
 mod prompt;
 mod quiet;
 mod recall;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use super::World;
+use crate::support::World;
 
 /// No wait is this long unless something is wrong.
 const LIMIT: Duration = Duration::from_secs(120);
