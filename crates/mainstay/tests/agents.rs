@@ -35,7 +35,7 @@ fn what_the_agent_says_is_the_output_and_what_it_does_stands_beside_it() {
     assert_eq!((done.code, done.stdout.as_str()), (0, "Hello there.\nBye.\n"));
     insta::assert_snapshot!(done.stderr, @"
     ✓ bash ls: a.txt
-    20 tokens in, 10 out
+    big • 20 tokens in, 10 out
     ");
     let piped = world.run_with_input(["prompt", "--kind", "agent", "-"], b"say From a pipe.\n");
     assert_eq!(piped.stdout, "From a pipe.\n");
@@ -201,7 +201,7 @@ fn what_an_agent_says_is_laid_out_in_a_terminal_and_as_it_is_written_elsewhere()
     terminal.wait_for("10 tokens in, 5 out");
     let screen = terminal.screen();
     let shown = screen.split_once("End.&#7;").unwrap().1;
-    let shown = shown.split_once("10 tokens").unwrap().0;
+    let shown = shown.split_once("big •").unwrap().0;
     insta::assert_snapshot!(shown, @"
     Plan
 

@@ -42,6 +42,32 @@ fn said(terminal: &Terminal, text: &str) -> String {
 }
 
 #[test]
+fn the_model_and_what_it_costs_are_in_view() {
+    let agents = Agents::new();
+    agents.set_of_model(
+        "m",
+        "cost",
+        &json!({ "input": 100, "output": 1000, "cacheRead": 0, "cacheWrite": 0 }),
+    );
+    let terminal = open(&agents);
+    agents.model.will(say(&["Hello."]));
+    said(&terminal, "hello");
+    agents.model.will(say(&["Again."]));
+    said(&terminal, "hello again");
+    let screen = terminal.screen();
+    let lines: Vec<&str> = screen.lines().filter(|line| line.contains(" tokens in, ")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    m • 90 tokens in, 10 out; $0.019 • context 0 %
+    m • 90 tokens in, 10 out; $0.019 • session: 200 tokens, $0.038 • context 0 %
+    ");
+    terminal.enter(":quit");
+    assert_eq!(terminal.wait_for_end(), 0);
+    let again = open(&agents);
+    again.wait_for("local/m, thinking off");
+    again.wait_for("session: 200 tokens, $0.038");
+}
+
+#[test]
 fn edits_are_differences_and_long_output_is_cut_and_shown_whole_on_demand() {
     let agents = Agents::new();
     std::fs::write(agents.world.work().join("a.txt"), "one\ntwo\nthree\n").unwrap();

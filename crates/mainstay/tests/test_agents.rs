@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 #[path = "support/agents.rs"]
+#[allow(dead_code, reason = "a part of it is used")]
 mod agents;
 mod support;
 

@@ -81,7 +81,7 @@ pub use id::{
 };
 pub use label::{Label, Labels};
 pub use limits::Limits;
-pub use message::{Compaction, Message, Part, PartRole, TokenUsage};
+pub use message::{Compaction, Cost, Message, Part, PartRole, TokenUsage};
 pub use object::ObjectHash;
 pub use outcome::{Answered, EvalEnding, EvalOutcome, Outcome, Response};
 pub use project::{ChosenProject, ProjectChoice};

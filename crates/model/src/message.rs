@@ -183,6 +183,80 @@ pub struct TokenUsage {
     pub cache_read: u64,
     /// What it was told to keep.
     pub cache_write: u64,
+    /// What it cost in US dollars, as far as the agent knows prices.
+    #[serde(skip_serializing_if = "Cost::is_zero")]
+    pub cost: Cost,
+}
+
+/// What something cost: in JSON a number of US dollars, kept in billionths of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub struct Cost(u64);
+
+impl Cost {
+    /// More than a million dollars; more than this is this. Up to here a floating-point number of dollars says which it is.
+    pub const MAX: Self = Self(1 << 50);
+    const PARTS: f64 = 1e9;
+
+    /// So many dollars; nothing where that is no amount.
+    pub fn of_dollars(dollars: f64) -> Self {
+        // What is below zero, or no number, becomes zero.
+        Self((dollars * Self::PARTS).round() as u64).min(Self::MAX)
+    }
+
+    /// In dollars.
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / Self::PARTS
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0)).min(Self::MAX)
+    }
+}
+
+impl From<f64> for Cost {
+    fn from(dollars: f64) -> Self {
+        Self::of_dollars(dollars)
+    }
+}
+
+impl From<Cost> for f64 {
+    fn from(cost: Cost) -> Self {
+        cost.dollars()
+    }
+}
+
+/// With as many digits as say something: `$0.0042`, `$0.217`, `$12.50`.
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.dollars() {
+            dollars if dollars >= 1.0 => write!(f, "${dollars:.2}"),
+            dollars if dollars >= 0.01 => write!(f, "${dollars:.3}"),
+            dollars if dollars >= 0.0001 || self.is_zero() => write!(f, "${dollars:.4}"),
+            _ => write!(f, "<$0.0001"),
+        }
+    }
+}
+
+impl schemars::JsonSchema for Cost {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Cost".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "format": "double", "minimum": 0 })
+    }
 }
 
 impl TokenUsage {
@@ -193,29 +267,38 @@ impl TokenUsage {
 
     /// Both together.
     #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
             cache_read: self.cache_read.saturating_add(other.cache_read),
             cache_write: self.cache_write.saturating_add(other.cache_write),
+            cost: self.cost.plus(other.cost),
         }
+    }
+
+    /// All tokens together.
+    pub const fn tokens(&self) -> u64 {
+        let Self { input, output, cache_read, cache_write, cost: _ } = self;
+        input.saturating_add(*output).saturating_add(*cache_read).saturating_add(*cache_write)
     }
 }
 
 impl std::fmt::Display for TokenUsage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { input, output, cache_read, cache_write } = self;
+        let Self { input, output, cache_read, cache_write, cost } = self;
         write!(f, "{input} tokens in, {output} out")?;
         if *cache_read > 0 || *cache_write > 0 {
             write!(f, "; cache: {cache_read} read, {cache_write} written")?;
         }
-        Ok(())
+        if cost.is_zero() { Ok(()) } else { write!(f, "; {cost}") }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -252,8 +335,31 @@ mod tests {
     }
 
     #[test]
+    fn what_something_costs_is_a_number_of_dollars() {
+        let usage: TokenUsage = serde_json::from_value(json!({ "input": 1, "cost": 0.00425 })).unwrap();
+        assert_eq!(usage.to_string(), "1 tokens in, 0 out; $0.0043");
+        assert_eq!(serde_json::to_value(usage).unwrap()["cost"], 0.00425);
+        let free = serde_json::to_value(TokenUsage::default()).unwrap();
+        assert_eq!(free.get("cost"), None);
+        let shown = [0.0, 0.000_01, 0.217_4, 12.5, -1.0, f64::NAN, f64::INFINITY].map(Cost::of_dollars);
+        assert_eq!(
+            shown.map(|cost| cost.to_string()),
+            ["$0.0000", "<$0.0001", "$0.217", "$12.50", "$0.0000", "$0.0000", "$1125899.91"]
+        );
+        assert_eq!(Cost::of_dollars(0.1).plus(Cost::of_dollars(0.2)), Cost::of_dollars(0.3));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cost_reads_the_same_when_it_is_written_again(dollars in any::<f64>()) {
+            let cost = Cost::of_dollars(dollars);
+            prop_assert_eq!(Cost::of_dollars(cost.dollars()), cost);
+        }
+    }
+
+    #[test]
     fn a_message_cannot_take_more_tokens_than_can_be_counted() {
-        let most = TokenUsage { input: u64::MAX, output: 1, cache_read: 0, cache_write: 2 };
+        let most = TokenUsage { input: u64::MAX, output: 1, cache_write: 2, ..TokenUsage::default() };
         let twice = most.plus(most);
         assert_eq!(twice, TokenUsage { output: 2, cache_write: 4, ..most });
         assert_eq!(twice.to_string(), format!("{} tokens in, 2 out; cache: 0 read, 4 written", u64::MAX));

@@ -58,8 +58,8 @@ fn message_of(said: Said) -> Option<Value> {
 }
 
 fn count(message: &mut Value, usage: TokenUsage) {
-    let TokenUsage { input, output, cache_read, cache_write } = usage;
-    let total = input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write);
+    let TokenUsage { input, output, cache_read, cache_write, cost } = usage;
+    let total = usage.tokens();
     let mut counted =
         message.get("usage").filter(|usage| usage.is_object()).cloned().unwrap_or_else(|| json!({}));
     let counts = [
@@ -71,6 +71,9 @@ fn count(message: &mut Value, usage: TokenUsage) {
     ];
     for (name, count) in counts {
         counted[name] = count.into();
+    }
+    if !cost.is_zero() {
+        counted["cost"]["total"] = json!(cost);
     }
     message["usage"] = counted;
 }

@@ -322,8 +322,8 @@ fn statistics(name: String, session: &Session, entries: &[Placed]) -> Value {
         .filter(|placed| matches!(placed.entry.role, Role::Assistant | Role::Thinking | Role::ToolCall))
         .map(|placed| (placed.session, placed.first))
         .collect();
-    let TokenUsage { input, output, cache_read, cache_write } = session.usage;
-    let total = input.saturating_add(output).saturating_add(cache_read).saturating_add(cache_write);
+    let TokenUsage { input, output, cache_read, cache_write, cost } = session.usage;
+    let total = session.usage.tokens();
     json!({
         "sessionId": name,
         "userMessages": typed,
@@ -334,7 +334,7 @@ fn statistics(name: String, session: &Session, entries: &[Placed]) -> Value {
         "tokens": {
             "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write, "total": total,
         },
-        "cost": 0,
+        "cost": if cost.is_zero() { json!(0) } else { json!(cost) },
     })
 }
 

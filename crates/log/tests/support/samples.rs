@@ -8,7 +8,7 @@ use mainstay_model::notebook::Language;
 use mainstay_model::session::{Waiting, WorkerInfo};
 use mainstay_model::{
     Ask, AskEnding, AskId, Base64, Binding, Blame, CommId, CommMessage, CommStep, CommandId, Compaction,
-    Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error,
+    Cost, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence, DivergenceKind, Environment, Error,
     EvalEnding, EvalOutcome, EvalResult, EventBody, EventKind, Failure, ForkPoint, Hears, IdempotencyKey,
     JobId, JobKind, Kept, Labels, Life, MergePoint, Message, Metadata, Note, ObjectHash, Origin, Outcome,
     OutputStream, Part, PartRole, PendingAsk, Principal, Prompt, Question, QueuedCommand, QueuedPrompt,
@@ -311,7 +311,13 @@ fn message() -> Message {
             Part::tool_call("call-1", "read", &serde_json::json!({ "path": "a.txt" })),
         ],
         metadata: [("model".to_owned(), "a-model".into())].into(),
-        usage: Some(TokenUsage { input: 10, output: 5, cache_read: 3, cache_write: 1 }),
+        usage: Some(TokenUsage {
+            input: 10,
+            output: 5,
+            cache_read: 3,
+            cache_write: 1,
+            cost: Cost::of_dollars(0.0125),
+        }),
     }
 }
 

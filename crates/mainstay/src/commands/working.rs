@@ -60,8 +60,7 @@ impl Shown for Done {
 impl Done {
     /// In a session as it is now; nothing is shown where `is_shown` says so.
     pub(super) fn new(work: Work, session: &SessionView, is_shown: bool) -> Self {
-        let state = session.agent.as_ref().and_then(|agent| agent.state.clone());
-        Self { work, teller: Teller::new(state), screen: is_shown.then(|| Screen::new(WHOLE)) }
+        Self { work, teller: Teller::of(session), screen: is_shown.then(|| Screen::new(WHOLE)) }
     }
 
     /// Shows what has not been shown of what came of it.

@@ -6,7 +6,7 @@ use mainstay_model::{SessionState, Timestamp};
 use super::command::Tongue;
 use crate::commands::fault::{HardReset, fault_text};
 use crate::commands::session::startup_text;
-use crate::telling::state_words;
+use crate::telling::{so_far, state_words};
 use crate::terminal::{Paint, Tone, ago, printable};
 
 /// Between two facts on a line.
@@ -52,7 +52,9 @@ pub(super) fn facts(session: &SessionView, paint: Paint, now: Timestamp) -> Stri
         text.push_str(&format!("{}\n", paint.tone(Tone::Warning, &printable(&rebuilt.to_string()))));
     }
     if let Some(state) = session.agent.as_ref().and_then(|agent| agent.state.as_ref()) {
-        text.push_str(&format!("{}\n", printable(&state_words(state))));
+        let so_far = (!session.usage.is_zero()).then(|| so_far(&session.usage));
+        let words: Vec<String> = [state_words(state)].into_iter().chain(so_far).collect();
+        text.push_str(&format!("{}\n", printable(&words.join(DOT))));
     }
     if session.asks > 0 {
         let asks = format!("{} waiting for an answer; `:asks` lists them", session.asks);

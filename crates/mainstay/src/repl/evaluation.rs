@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use mainstay_gateway::rpc::api::{CancelSession, Cancelling, Eval, GetSession, MergeSession, Sent};
 use mainstay_gateway::rpc::client::Client;
-use mainstay_gateway::view::{BroughtView, EvalView};
+use mainstay_gateway::view::{BroughtView, EvalView, SessionView};
 use mainstay_model::ask::{Ask, AskEnding};
 use mainstay_model::event::CancelEnding;
 use mainstay_model::{
-    Admission, AgentState, AskId, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
+    Admission, AskId, CommandId, Display, Error, EvalEnding, Event, EventBody, OutputStream, Seq,
 };
 use tokio::time::sleep;
 
@@ -381,9 +381,9 @@ impl Progress {
         }
     }
 
-    /// Nothing is known yet of this command of an agent that goes on so.
-    pub(super) fn of_talk(command: CommandId, state: Option<AgentState>) -> Self {
-        Self { talk: Some(Talk::new(state)), ..Self::of(command) }
+    /// Nothing is known yet of this command of the agent of this session.
+    pub(super) fn of_talk(command: CommandId, session: &SessionView) -> Self {
+        Self { talk: Some(Talk::new(session)), ..Self::of(command) }
     }
 
     pub(super) fn command(&self) -> &CommandId {

@@ -12,6 +12,7 @@ use mainstay_engine::runner::AgentQuestion;
 use mainstay_gateway::rpc::api::{
     AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession,
 };
+use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::{AgentView, QueuedView};
 use mainstay_model::{
     Admission, AgentState, CommandId, Error, Event, EventBody, Hears, Prompt, QueuedPrompt, SessionState,
@@ -55,10 +56,10 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// With an agent that goes on so, as far as is known.
-    pub(super) fn new(state: Option<AgentState>) -> Self {
+    /// With the agent of this session.
+    pub(super) fn new(session: &SessionView) -> Self {
         Self {
-            teller: Teller::new(state),
+            teller: Teller::of(session),
             screen: Screen::new(":output"),
             steered: Vec::new(),
             has_ended: false,
@@ -109,8 +110,8 @@ impl Repl {
     /// Has the agent do something, and shows what comes of it. Where the connection is lost meanwhile the same command is given again: it
     /// has one outcome.
     pub(super) async fn have_done(&mut self, work: Work) -> Result<(), Error> {
-        let state = self.link.session.agent.as_ref().and_then(|agent| agent.state.clone());
-        let mut progress = Progress::of_talk(CommandId::from_uuid(uuid::Uuid::now_v7()), state);
+        let command = CommandId::from_uuid(uuid::Uuid::now_v7());
+        let mut progress = Progress::of_talk(command, &self.link.session);
         let done = match self.work(&work, &mut progress).await {
             Err(error) if is_loss(&error) && self.reconnect().await => self.work(&work, &mut progress).await,
             done => done,

@@ -13,11 +13,12 @@ mod tool;
 use std::collections::BTreeMap;
 
 use mainstay_engine::Live;
+use mainstay_gateway::view::SessionView;
 use mainstay_model::agent::Note;
 use mainstay_model::transcript::total;
 use mainstay_model::{
     AgentState, Delta, Diagnostic, Event, EventBody, JobId, JobKind, Message, Part, PartRole, Severity,
-    TokenUsage, WorkEnding, YieldReason,
+    ThinkingLevel, TokenUsage, WorkEnding, YieldReason,
 };
 use serde_json::Value;
 
@@ -73,6 +74,8 @@ pub(crate) struct Teller {
     /// Calls without a result.
     calls: Vec<Call>,
     usage: TokenUsage,
+    /// What the session's messages took before.
+    before: TokenUsage,
     state: Option<AgentState>,
 }
 
@@ -84,9 +87,14 @@ struct Said {
 }
 
 impl Teller {
-    /// Of an agent that goes on so, as far as is known.
-    pub(crate) fn new(state: Option<AgentState>) -> Self {
-        Self { state, ..Self::default() }
+    /// Of an agent that goes on so, as far as is known, in a session whose messages have taken so much.
+    pub(crate) fn new(state: Option<AgentState>, before: TokenUsage) -> Self {
+        Self { state, before, ..Self::default() }
+    }
+
+    /// Of the agent of this session.
+    pub(crate) fn of(session: &SessionView) -> Self {
+        Self::new(session.agent.as_ref().and_then(|agent| agent.state.clone()), session.usage)
     }
 
     /// Whether the job has begun.
@@ -297,12 +305,17 @@ impl Teller {
         }
     }
 
-    /// What the job's messages took, and how full its context is.
+    /// Which model it was, what the job's messages took, and the session's so far, and how full the context is.
     fn cost(&self) -> Option<Told> {
-        let usage = (!self.usage.is_zero()).then(|| self.usage.to_string());
-        let context = self.state.as_ref().and_then(context_words);
-        let words: Vec<String> = usage.into_iter().chain(context).collect();
-        (!words.is_empty()).then(|| Told::Line(Tone::Faint, words.join(" • ")))
+        if self.usage.is_zero() {
+            return None;
+        }
+        let usage = self.usage.to_string();
+        let so_far = (!self.before.is_zero()).then(|| so_far(&self.before.plus(self.usage)));
+        let model = self.state.as_ref().and_then(model_words);
+        let context = self.state.as_ref().and_then(fullness);
+        let words: Vec<String> = model.into_iter().chain([usage]).chain(so_far).chain(context).collect();
+        Some(Told::Line(Tone::Faint, words.join(" • ")))
     }
 
     /// What was held and follows now.
@@ -317,6 +330,26 @@ pub(crate) fn state_words(state: &AgentState) -> String {
     let plain = AgentState { context_tokens: None, ..state.clone() };
     let words = [Some(plain.to_string()), context_words(state)];
     words.into_iter().flatten().collect::<Vec<_>>().join(" • ")
+}
+
+/// The model and how hard it thinks, in few words.
+fn model_words(state: &AgentState) -> Option<String> {
+    let id = &state.model.as_ref()?.id;
+    Some(match state.thinking {
+        ThinkingLevel::Off => id.clone(),
+        level => format!("{id} {}", level.name()),
+    })
+}
+
+/// What a session's messages took so far.
+pub(crate) fn so_far(usage: &TokenUsage) -> String {
+    let cost = if usage.cost.is_zero() { String::new() } else { format!(", {}", usage.cost) };
+    format!("session: {} tokens{cost}", usage.tokens())
+}
+
+fn fullness(state: &AgentState) -> Option<String> {
+    let window = state.model.as_ref()?.context_window.filter(|window| *window > 0)?;
+    Some(format!("context {} %", state.context_tokens? * 100 / window))
 }
 
 fn context_words(state: &AgentState) -> Option<String> {

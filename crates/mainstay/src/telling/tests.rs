@@ -4,7 +4,7 @@ use super::*;
 use mainstay_model::agent::{Model, ToolCall};
 use mainstay_model::event::{CancelEnding, Metadata};
 use mainstay_model::fingerprint::CommandFingerprint;
-use mainstay_model::{CommandId, Position, Prompt, Seq, Source, ThinkingLevel, Work};
+use mainstay_model::{CommandId, Cost, Position, Prompt, Seq, Source, ThinkingLevel, Work};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -271,8 +271,15 @@ fn a_turn_ends_with_what_it_took_and_how_full_the_context_is() {
         auto_compaction: true,
         context_tokens: Some(50_000),
     };
-    let mut teller = Teller::new(Some(state));
-    let usage = Some(TokenUsage { input: 12, output: 3, cache_read: 40, cache_write: 0 });
+    let before = TokenUsage { input: 1000, cost: Cost::of_dollars(0.5), ..TokenUsage::default() };
+    let mut teller = Teller::new(Some(state), before);
+    let usage = Some(TokenUsage {
+        input: 12,
+        output: 3,
+        cache_read: 40,
+        cache_write: 0,
+        cost: Cost::of_dollars(0.0125),
+    });
     let answer = Message { parts: vec![Part::text(Assistant, "hi")], usage, ..Message::default() };
     let ins = vec![
         turn().into(),
@@ -282,7 +289,7 @@ fn a_turn_ends_with_what_it_took_and_how_full_the_context_is() {
     ];
     insta::assert_snapshot!(stands(&all_told(&mut teller, ins)), @"
     hi
-    | Faint: 12 tokens in, 3 out; cache: 40 read, 0 written • context 50000 of 200000 tokens (25 %)
+    | Faint: claude high • 12 tokens in, 3 out; cache: 40 read, 0 written; $0.013 • session: 1055 tokens, $0.512 • context 25 %
     ");
 }
 

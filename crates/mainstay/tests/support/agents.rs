@@ -54,6 +54,15 @@ impl Agents {
         std::fs::write(file, settings).unwrap();
     }
 
+    /// Says one more thing of a model.
+    pub(crate) fn set_of_model(&self, id: &str, name: &str, value: &Value) {
+        let file = self.world.home().join("pi/models.json");
+        let mut models: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let listed = models["providers"]["local"]["models"].as_array_mut().unwrap();
+        listed.iter_mut().find(|model| model["id"] == id).unwrap()[name] = value.clone();
+        std::fs::write(file, models.to_string()).unwrap();
+    }
+
     /// What the model was asked, the so-manieth time.
     pub(crate) fn request(&self, number: usize) -> Value {
         self.runtime

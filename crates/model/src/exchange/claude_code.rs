@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::foreign::{Draft, Line, by_id, count, invalid, lines, named_by, path, tool_result, with_rest};
 use crate::error::Error;
-use crate::message::{IS_ERROR, Message, Part, PartRole, TokenUsage};
+use crate::message::{Cost, IS_ERROR, Message, Part, PartRole, TokenUsage};
 
 /// Reads such a file.
 pub(super) fn read(text: &str) -> Result<Draft, Error> {
@@ -140,6 +140,7 @@ fn assistant(lines: &[&Line], draft: &mut Draft) -> Message {
                 output: count(usage, "output_tokens"),
                 cache_read: count(usage, "cache_read_input_tokens"),
                 cache_write: count(usage, "cache_creation_input_tokens"),
+                cost: Cost::default(),
             });
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::foreign::{Draft, Line, by_id, count, invalid, lines, named_by, path, tool_result, with_rest};
 use crate::error::Error;
-use crate::message::{IS_ERROR, Message, Part, PartRole, TOOL, TokenUsage};
+use crate::message::{Cost, IS_ERROR, Message, Part, PartRole, TOOL, TokenUsage};
 
 /// The newest version of the format that is known.
 const VERSION: u64 = 3;
@@ -180,6 +180,11 @@ fn assistant(message: &Map<String, Value>, draft: &mut Draft) -> Message {
         output: count(usage, "output"),
         cache_read: count(usage, "cacheRead"),
         cache_write: count(usage, "cacheWrite"),
+        cost: usage
+            .get("cost")
+            .and_then(|cost| cost.get("total")?.as_f64())
+            .map(Cost::of_dollars)
+            .unwrap_or_default(),
     });
     Message { parts, metadata, usage }
 }

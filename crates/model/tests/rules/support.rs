@@ -9,7 +9,7 @@ use mainstay_model::notebook::Language;
 use mainstay_model::session::{Parent, Rebuilt, Surroundings, Waiting, WorkerInfo};
 use mainstay_model::{
     Action, Ask, AskEnding, AskId, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep,
-    CommandFingerprint, CommandId, Compaction, CreateSession, Deadline, Diagnostic, Display, DisplayId,
+    CommandFingerprint, CommandId, Compaction, Cost, CreateSession, Deadline, Diagnostic, Display, DisplayId,
     Divergence, DivergenceKind, Environment, EnvironmentFingerprint, Error, EvalEnding, EvalOutcome,
     EvalResult, Event, EventBody, Failure, ForkPoint, IdempotencyKey, JobId, JobKind, Kept, Labels, Life,
     MergePoint, Message, Metadata, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, PendingAsk,
@@ -466,8 +466,11 @@ pub(crate) fn any_message() -> impl Strategy<Value = Message> {
         let metadata = call.map(|call| ("call".to_owned(), call.into())).into_iter().collect();
         Part { role: PartRole::ALL[role], text, metadata }
     });
-    let usage = (any::<u64>(), any_count(), any_count(), any_count()).prop_map(
-        |(input, output, cache_read, cache_write)| TokenUsage { input, output, cache_read, cache_write },
+    let usage = (any::<u64>(), any_count(), any_count(), any_count(), any::<f64>()).prop_map(
+        |(input, output, cache_read, cache_write, dollars)| {
+            let cost = Cost::of_dollars(dollars);
+            TokenUsage { input, output, cache_read, cache_write, cost }
+        },
     );
     (vec(part, 0..4), option::of(any_text()), option::of(usage)).prop_map(|(parts, model, usage)| {
         let metadata = model.map(|model| ("model".to_owned(), model.into())).into_iter().collect();

@@ -13,13 +13,14 @@ use mainstay_model::event::CancelEnding;
 use mainstay_model::notebook::Language;
 use mainstay_model::{
     Ask, AskEnding, Base64, Binding, Blame, Bundle, CommId, CommMessage, CommStep, CommandFingerprint,
-    CommandLine, Compaction, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId, Divergence,
-    DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure, ForkPoint, Hears,
-    IdempotencyKey, Kept, Labels, Limits, LoadedAssembly, LoadedProject, MergePoint, Message, Metadata, Note,
-    ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal, ProfileRun, ProjectRoad, Prompt,
-    Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference, References, Segment, Seq, Session,
-    SessionCommand, SessionKind, SessionState, Setting, Source, Startup, ThinkingLevel, TokenUsage,
-    Transcript, Unopened, Version, WarmUpReason, Work, WorkEnding, WorkerExit, YieldReason,
+    CommandLine, Compaction, Cost, CreateSession, Deadline, Delta, Diagnostic, Display, DisplayId,
+    Divergence, DivergenceKind, Environment, Error, ErrorCode, EvalResult, Event, EventBody, Failure,
+    ForkPoint, Hears, IdempotencyKey, Kept, Labels, Limits, LoadedAssembly, LoadedProject, MergePoint,
+    Message, Metadata, Note, ObjectHash, Origin, Outcome, OutputStream, Part, PartRole, Principal,
+    ProfileRun, ProjectRoad, Prompt, Question, QueuedCommand, QueuedPrompt, RaisedError, Raiser, Reference,
+    References, Segment, Seq, Session, SessionCommand, SessionKind, SessionState, Setting, Source, Startup,
+    ThinkingLevel, TokenUsage, Transcript, Unopened, Version, WarmUpReason, Work, WorkEnding, WorkerExit,
+    YieldReason,
 };
 use proptest::prelude::*;
 use serde::Serialize;
@@ -594,7 +595,13 @@ fn event_examples() -> Vec<EventBody> {
                 Part::tool_call("call-1", "read", &json!({ "path": "a.txt" })),
             ],
             metadata: [("model".to_owned(), json!("a-model"))].into(),
-            usage: Some(TokenUsage { input: 10, output: 5, cache_read: 3, cache_write: 1 }),
+            usage: Some(TokenUsage {
+                input: 10,
+                output: 5,
+                cache_read: 3,
+                cache_write: 1,
+                cost: Cost::default(),
+            }),
         })),
         EventBody::EnvironmentChanged { references: references("ab12") },
         EventBody::AssembliesChanged {

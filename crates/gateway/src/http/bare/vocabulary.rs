@@ -33,7 +33,7 @@ told!(Delta { job, message, part, role, offset, text, tool });
 told!(ToolCall { call, tool });
 told!(Message { parts, metadata, usage });
 told!(Part { role, text, metadata });
-told!(TokenUsage { input, output, cache_read, cache_write });
+told!(TokenUsage { input, output, cache_read, cache_write; without cost });
 told!(WarmUpProgress { phase, done, total });
 told!(ValidityCounts { stale, invalid, unknown });
 told!(Parent { session, entries });
