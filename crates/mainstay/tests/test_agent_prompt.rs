@@ -9,10 +9,12 @@ mod support;
 #[allow(dead_code, reason = "a part of it is used")]
 mod terminal;
 
+use std::os::unix::fs::PermissionsExt;
+
 use agents::Agents;
 use agents::model::{call, say};
 use serde_json::json;
-use terminal::Terminal;
+use terminal::{CTRL_C, ENTER, TAB, Terminal};
 
 /// The prompt of the working folder's session.
 const PROMPT: &str = "work>";
@@ -65,6 +67,72 @@ fn the_model_and_what_it_costs_are_in_view() {
     let again = open(&agents);
     again.wait_for("local/m, thinking off");
     again.wait_for("session: 200 tokens, $0.038");
+}
+
+/// Puts a program that lists files as git does in git's place, and gives the folder that it is in.
+fn git_that_lists(agents: &Agents, names: &[&str]) -> std::path::PathBuf {
+    let folder = agents.world.home().join("programs");
+    std::fs::create_dir(&folder).unwrap();
+    let names = names.join("\\0");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *ls-files*--exclude-standard*) printf '{names}\\0' ;; *) exit 1 ;; esac\n"
+    );
+    std::fs::write(folder.join("git"), script).unwrap();
+    std::fs::set_permissions(folder.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+#[test]
+fn what_the_agent_knows_and_files_are_completed_and_reach_it_as_it_has_them() {
+    let agents = Agents::new();
+    let pi = agents.world.home().join("pi");
+    std::fs::create_dir_all(pi.join("prompts")).unwrap();
+    std::fs::write(pi.join("prompts/greet.md"), "---\ndescription: Greets someone\n---\nSay hello to $1.\n")
+        .unwrap();
+    std::fs::create_dir_all(pi.join("skills/pdf")).unwrap();
+    std::fs::write(
+        pi.join("skills/pdf/SKILL.md"),
+        "---\nname: pdf\ndescription: Reads PDF files\n---\nRead them.\n",
+    )
+    .unwrap();
+    let git = git_that_lists(&agents, &["src/main.rs", "notes/my plan.md"]);
+    let path = std::env::join_paths(
+        [git].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    )
+    .unwrap();
+    let mut command = agents.world.command();
+    command.args(["--kind", "pi"]).env("PATH", path);
+    let terminal = Terminal::run(&command);
+    terminal.wait_for_last_line(PROMPT);
+
+    terminal.press("/s");
+    terminal.press(TAB);
+    terminal.wait_for("skill: Reads PDF files");
+    let screen = terminal.screen();
+    assert!(screen.contains("/sessions") && !screen.contains("warms up"), "{screen}");
+    terminal.press(CTRL_C);
+    terminal.wait_for_last_line(PROMPT);
+    terminal.press("/gre");
+    terminal.press(TAB);
+    terminal.wait_for("work> /greet ");
+    terminal.press("Ada, see @plan");
+    terminal.press(TAB);
+    terminal.wait_for("Ada, see @\"notes/my plan.md\"");
+    agents.model.will(say(&["Hello."]));
+    terminal.press(ENTER);
+    terminal.wait_for("Hello.");
+    let asked = agents.request(1)["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    assert!(asked.contains("Say hello to Ada,."), "{asked}");
+
+    terminal.wait_for_last_line(PROMPT);
+    terminal.press("look at @main");
+    terminal.press(TAB);
+    terminal.wait_for("work> look at @src/main.rs");
+    agents.model.will(say(&["I see."]));
+    terminal.press(ENTER);
+    terminal.wait_for("I see.");
+    let asked = agents.request(2)["messages"].as_array().unwrap().last().unwrap()["content"].to_string();
+    assert!(asked.contains("look at @src/main.rs"), "{asked}");
 }
 
 #[test]

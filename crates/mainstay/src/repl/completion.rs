@@ -1,12 +1,15 @@
-//! What Tab proposes: names in code, asked of the daemon, commands, and what follows a command.
+//! What Tab proposes: names in code, asked of the daemon, commands, and what follows a command; to an agent its own commands, skills and prompts,
+//! and files.
 //!
 //! The editor waits a moment for the answer, and goes on without it if it takes longer; the menu then opens when it comes.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use mainstay_gateway::rpc::api::{Complete, GetLineage, ListSessions};
+use mainstay_engine::runner::AgentQuestion;
+use mainstay_gateway::rpc::api::{AskAgent, Complete, GetLineage, ListSessions};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{EntryView, SessionView};
 use mainstay_model::{Error, Role, Seq, SessionId, TextPosition};
@@ -15,12 +18,18 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use serde_json::Value;
+
 use super::command::{self, First, Tongue, table};
+use super::mentions;
+use super::talking::start;
 use crate::commands::transcript::{Wanted, for_each_entry, role_words};
 use crate::terminal::{ago, printable};
 
 /// How long the editor stands still for an answer.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// How long an agent's names of commands are: it may have to be started first.
+const AGENT_GIVE_UP: Duration = Duration::from_secs(15);
 /// How long an answer is of use.
 const GIVE_UP: Duration = Duration::from_millis(1_500);
 /// The worker describes so many choices; a narrower question gets the rest described.
@@ -46,6 +55,8 @@ pub(super) struct Asked {
     pub(super) client: Arc<Client>,
     /// The session.
     pub(super) session: SessionId,
+    /// The folder it works in.
+    pub(super) folder: PathBuf,
     /// The session's newest event that was seen: what comes later may have defined more.
     pub(super) as_of: Seq,
 }
@@ -89,6 +100,13 @@ struct Answer {
     proposal: Proposal,
 }
 
+impl Choice {
+    /// One of which nothing more is said.
+    fn plain(value: String) -> Self {
+        Self { value, note: String::new(), documentation: None }
+    }
+}
+
 impl Proposal {
     /// Nothing.
     const fn none(line: &str) -> Self {
@@ -116,9 +134,12 @@ impl DaemonCompleter {
         let (sender, answer) = mpsc::channel();
         let (line, code, tongue) = (line.to_owned(), code.to_owned(), self.tongue);
         self.flight = Some(Flight { line: line.clone(), as_of: asked.as_of, answer });
+        let limit = if is_of_agent(&line, tongue) { AGENT_GIVE_UP } else { GIVE_UP };
         self.runtime.spawn(async move {
-            let proposal = match timeout(GIVE_UP, propose(&asked, tongue, &line, code)).await {
+            let proposal = match timeout(limit, propose(&asked, tongue, &line, code)).await {
                 Ok(Ok(proposal)) => proposal,
+                // What is known without asking is worth the more.
+                Ok(Err(_)) | Err(_) if is_of_agent(&line, tongue) => commands(&line, tongue),
                 Ok(Err(_)) | Err(_) => Proposal::none(&line),
             };
             // Nobody waits for it where the line has changed.
@@ -194,8 +215,16 @@ fn at_once(line: &str, tongue: Tongue) -> Option<Proposal> {
     if let Some(Sought::File { path, endings }) = sought(line, tongue) {
         return Some(files(path, endings, line.len()));
     }
+    if is_of_agent(line, tongue) || tongue == Tongue::Words && mentions::begun(line).is_some() {
+        return None;
+    }
     let is_command = line.is_empty() || (line.starts_with([':', '/']) && !line.contains(char::is_whitespace));
     is_command.then(|| commands(line, tongue))
+}
+
+/// Whether it is the name of a command that may be an agent's own.
+fn is_of_agent(line: &str, tongue: Tongue) -> bool {
+    tongue == Tongue::Words && line.starts_with('/') && !line.contains(char::is_whitespace)
 }
 
 /// The commands whose names begin with `begun`, with the sign it begins with.
@@ -281,6 +310,14 @@ fn files(path: &str, endings: &[&str], end: usize) -> Proposal {
 
 /// Asks the daemon.
 async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Result<Proposal, Error> {
+    if is_of_agent(line, tongue) {
+        return agent_commands(asked, line).await;
+    }
+    if let Some((start, typed)) = mentions::begun(line).filter(|_| tongue == Tongue::Words) {
+        let found = mentions::found(&asked.folder, typed).await;
+        let choices = found.iter().map(|path| Choice::plain(mentions::mention(path))).collect();
+        return Ok(Proposal { start, choices, is_partial: true });
+    }
     match sought(line, tongue) {
         Some(Sought::Session { begun }) => {
             Ok(sessions(&all_sessions(asked).await?, asked, begun, line.len()))
@@ -303,6 +340,39 @@ async fn propose(asked: &Asked, tongue: Tongue, line: &str, code: String) -> Res
         None if line.starts_with(':') || tongue == Tongue::Words => Ok(Proposal::none(line)),
         None => names(asked, line, code).await,
     }
+}
+
+/// Our commands and the agent's: its extensions' own, its prompts and its skills. Where it is at rest it is started, for only it knows them.
+async fn agent_commands(asked: &Asked, line: &str) -> Result<Proposal, Error> {
+    let ask = || {
+        let session = asked.session.to_string();
+        asked.client.call(AskAgent { session, question: AgentQuestion::Commands })
+    };
+    let told = match ask().await {
+        Err(Error::NotOffered { .. }) => {
+            start(&asked.client, asked.session.to_string()).await?;
+            ask().await?
+        }
+        told => told?,
+    };
+    let mut proposal = commands(line, Tongue::Words);
+    let listed = told["commands"].as_array().into_iter().flatten();
+    proposal.choices.extend(listed.filter_map(|told| agent_command(told, line)));
+    Ok(proposal)
+}
+
+/// A command as an agent tells of it, where it begins so and none of ours has its name.
+fn agent_command(told: &Value, begun: &str) -> Option<Choice> {
+    let name = format!("/{}", told["name"].as_str()?);
+    // It is typed as it is.
+    let is_plain = !name.contains(|c: char| c.is_control() || c.is_whitespace());
+    let is_meant = is_plain && name.starts_with(begun) && command::named(&name, Tongue::Words).is_none();
+    let about = told["description"].as_str().unwrap_or_default();
+    let note = match told["source"].as_str() {
+        Some(source) => format!("{source}: {about}"),
+        None => about.to_owned(),
+    };
+    is_meant.then(|| Choice { value: format!("{name} "), note, documentation: None })
 }
 
 async fn all_sessions(asked: &Asked) -> Result<Vec<SessionView>, Error> {

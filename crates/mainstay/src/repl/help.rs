@@ -20,7 +20,10 @@ const KEYS: &[(&str, &str)] = &[
 const KEYS_OF_WORDS: &[(&str, &str)] = &[
     ("Enter", "say it"),
     ("Alt-Enter", "begin a new line"),
-    ("Tab", "complete a command"),
+    (
+        "Tab",
+        "complete a command; behind / the agent's own, its skills and prompts too; behind @ a file of the folder",
+    ),
     ("Up, Right", "what was typed before in this folder; the hint"),
     ("Ctrl-R", "search what was typed before: in this folder, then in all others; again for the next"),
     ("Ctrl-C", "drop the line; stop what the agent does"),
@@ -161,7 +164,7 @@ mod tests {
 
           Enter                                     say it
           Alt-Enter                                 begin a new line
-          Tab                                       complete a command
+          Tab                                       complete a command; behind / the agent's own, its skills and prompts too; behind @ a file of the folder
           Up, Right                                 what was typed before in this folder; the hint
           Ctrl-R                                    search what was typed before: in this folder, then in all others; again for the next
           Ctrl-C                                    drop the line; stop what the agent does

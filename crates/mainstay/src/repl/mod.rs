@@ -1,7 +1,7 @@
 //! The prompt: a person at a terminal, attached to a session that others may be attached to as well.
 //!
 //! [`Repl`] is the loop: read, carry out, read again. [`editor`] reads, on a thread of its own, with [`prompt`], [`keys`], [`history`]
-//! (over [`recall`]), [`completion`] and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
+//! (over [`recall`]), [`completion`] (over [`mentions`]) and [`highlight`]; [`submission`] (over [`tokens`]) tells whether what was typed is finished. [`command`] is the table of
 //! commands, [`help`] lists them, [`actions`] carries them out. [`evaluation`] runs code, and cells of other sessions, [`talking`] speaks to
 //! agents, [`output`] shows what their tools gave, [`answering`] asks what either asks. [`quiet`] keeps what is typed meanwhile off the screen. [`link`] is the connection, [`guests`] what others do on the
 //! session, [`banner`] what one sees on attaching, [`reconnection`] what happens when the daemon goes away.
@@ -21,6 +21,7 @@ mod help;
 mod highlight;
 mod history;
 mod keys;
+mod mentions;
 mod output;
 mod prompt;
 mod quiet;
@@ -29,6 +30,7 @@ mod reconnection;
 mod talking;
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -36,7 +38,7 @@ use std::time::Duration;
 use mainstay_gateway::rpc::api::GetSession;
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
-use mainstay_model::{Error, Event, EventBody, Seq, SessionId, Timestamp, Work};
+use mainstay_model::{Error, Event, EventBody, Seq, SessionId, Timestamp, WarmUpReason, Work};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
@@ -135,6 +137,8 @@ struct Repl {
     listed: Vec<SessionId>,
     /// Ctrl-C while the editor does not read.
     interrupts: Signal,
+    /// The agent starts, which is not told.
+    is_starting: bool,
     /// The daemon was stopped, or cannot be reached; the next input tries again.
     is_parted: bool,
     paint: Paint,
@@ -157,6 +161,7 @@ impl Repl {
             left_over: String::new(),
             listed: Vec::new(),
             interrupts: signal(SignalKind::interrupt())?,
+            is_starting: false,
             is_parted: false,
             paint,
             quiet: Quiet::begin(),
@@ -292,8 +297,23 @@ impl Repl {
 
     /// Keeps what others do until it can be shown.
     fn hear(&mut self, event: &Event) {
+        if self.is_agents_start(event) {
+            return;
+        }
         let text = self.guests.show(event);
         self.heard.push_str(&text);
+    }
+
+    /// Whether an agent only starts, which it does when something is wanted of it, if no more than the names of its commands.
+    fn is_agents_start(&mut self, event: &Event) -> bool {
+        match &event.body {
+            EventBody::WarmUpStarted { reason: WarmUpReason::Started } => {
+                self.is_starting = self.tongue() == Tongue::Words;
+                self.is_starting
+            }
+            EventBody::WarmUpCompleted { .. } => std::mem::take(&mut self.is_starting),
+            _ => false,
+        }
     }
 
     fn tell_heard(&mut self) {
@@ -381,6 +401,7 @@ impl Repl {
         let asked = Asked {
             client: Arc::clone(&self.link.client),
             session: self.link.session.session,
+            folder: PathBuf::from(&self.link.session.working_directory),
             as_of: self.link.seen(),
         };
         let source = if self.link.is_lost() { None } else { Some(asked) };

@@ -12,6 +12,7 @@ use mainstay_engine::runner::AgentQuestion;
 use mainstay_gateway::rpc::api::{
     AskAgent, DoWork, GetSession, Sent, SettleSession, StartSession, SteerSession,
 };
+use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::SessionView;
 use mainstay_gateway::view::agent::{AgentView, QueuedView};
 use mainstay_model::{
@@ -256,15 +257,19 @@ impl Repl {
 
     /// Starts the agent where it is at rest: what it knows of itself only it can say.
     pub(super) async fn wake(&mut self) -> Result<(), Error> {
-        let (client, session) = (Arc::clone(&self.link.client), self.link.reference());
-        match client.call(StartSession { session: session.clone(), sent: Sent::default() }).await {
-            Err(Error::NotOffered { state, .. }) if state != SessionState::Uninitialized => {}
-            started => drop(started?),
-        }
-        let there = client.call(SettleSession { session, timeout_ms: START_MS }).await?;
+        let there = start(&self.link.client, self.link.reference()).await?;
         self.catch_up(there.last_seq).await;
         Ok(())
     }
+}
+
+/// Starts an agent where it is at rest, and waits until it is there.
+pub(super) async fn start(client: &Client, session: String) -> Result<SessionView, Error> {
+    match client.call(StartSession { session: session.clone(), sent: Sent::default() }).await {
+        Err(Error::NotOffered { state, .. }) if state != SessionState::Uninitialized => {}
+        started => drop(started?),
+    }
+    client.call(SettleSession { session, timeout_ms: START_MS }).await
 }
 
 fn steering(text: &str) -> QueuedPrompt {
