@@ -227,6 +227,17 @@ fn what_an_agent_says_is_laid_out_in_a_terminal_and_as_it_is_written_elsewhere()
 }
 
 #[test]
+fn what_an_agent_thinks_stands_before_what_it_says_with_colours_too() {
+    let world = World::new();
+    let terminal = open_in_colour(&world);
+    begin_line(&terminal, "think Hm.");
+    terminal.enter("say One two *three*");
+    terminal.wait_for("10 tokens in, 5 out");
+    let screen = terminal.screen();
+    assert!(screen.contains("\nHm.\nOne two three\n"), "{screen}");
+}
+
+#[test]
 fn an_agent_that_works_is_steered_by_typing_and_aborted_by_ctrl_c() {
     let world = World::new();
     let terminal = open(&world);

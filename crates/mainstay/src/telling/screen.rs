@@ -55,23 +55,27 @@ impl Screen {
 
     fn show_one(&mut self, told: Told) {
         match told {
-            Told::Answer(text) => match &mut self.stream {
-                Some(stream) => {
-                    let shown = stream.push(&text, columns());
-                    self.say(Voice::Answer, &shown);
-                }
-                None => self.say(Voice::Answer, &printable(&text)),
-            },
+            Told::Answer(text) => {
+                self.turn_to(Voice::Answer);
+                let shown = match &mut self.stream {
+                    Some(stream) => stream.push(&text, columns()),
+                    None => printable(&text).into_owned(),
+                };
+                self.say(&shown);
+            }
             Told::Output(text) => {
-                self.finish();
-                self.say(Voice::Answer, &printable(&text));
+                self.turn_to(Voice::Answer);
+                self.say(&printable(&text));
             }
             Told::Thinking(text) if stderr().is_terminal() => {
-                self.finish();
-                self.say(Voice::Thinking, &printable(&text));
+                self.turn_to(Voice::Thinking);
+                self.say(&printable(&text));
             }
             Told::Thinking(_) => {}
-            Told::Break => self.end_line(),
+            Told::Break => {
+                self.end_line();
+                self.stream.iter_mut().for_each(MarkdownStream::begin_anew);
+            }
             Told::Tool(outcome) => {
                 self.make_room();
                 eprint!("{}", short_text(&outcome, self.columns_below(), self.whole, self.paint));
@@ -82,7 +86,7 @@ impl Screen {
             }
             // On a line that has not ended it would write over what was said.
             Told::Passing(text) => {
-                self.finish();
+                self.say_the_rest();
                 if !self.begun.is_begun() {
                     let line: String = text.chars().take(PASSING_COLUMNS).collect();
                     self.passing.show(&line);
@@ -91,30 +95,33 @@ impl Screen {
         }
     }
 
-    /// Shows what is left of what the agent said: something else follows.
-    fn finish(&mut self) {
-        if let Some(stream) = &mut self.stream {
-            let shown = stream.finish(columns());
-            self.say(Voice::Answer, &shown);
-        }
-    }
-
     /// How many columns what stands below a tool's call has; none where people do not look.
     fn columns_below(&self) -> Option<usize> {
         stderr().is_terminal().then(columns)
     }
 
-    fn say(&mut self, voice: Voice, text: &str) {
-        if text.is_empty() {
-            return;
+    /// Shows what is left of what the agent said: something else follows.
+    fn say_the_rest(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            let shown = stream.pause();
+            self.say(&shown);
         }
-        self.passing.clear();
+    }
+
+    fn turn_to(&mut self, voice: Voice) {
         if self.voice != voice {
             self.make_room();
             self.voice = voice;
         }
+    }
+
+    fn say(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.passing.clear();
         // A terminal that is gone ends the client elsewhere.
-        match voice {
+        match self.voice {
             Voice::Answer => {
                 print!("{text}");
                 stdout().flush().ok();
@@ -126,7 +133,6 @@ impl Screen {
 
     /// What is not said by the agent begins on a line of its own; a file has only what it says.
     pub(crate) fn make_room(&mut self) {
-        self.finish();
         self.passing.clear();
         if self.voice == Voice::Thinking || stdout().is_terminal() {
             self.end_line();
@@ -135,7 +141,7 @@ impl Screen {
 
     /// What follows begins on a line of its own.
     pub(crate) fn end_line(&mut self) {
-        self.finish();
+        self.say_the_rest();
         self.passing.clear();
         if self.begun.take() {
             match self.voice {

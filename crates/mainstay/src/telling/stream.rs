@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, Tag};
 
-use crate::terminal::{is_blank_before, markdown_events, rendered_markdown};
+use crate::terminal::{is_blank_before, markdown_events, printable, rendered_markdown};
 
 /// Blocks that are longer are shown as they are written, in bytes: with each piece they are read again.
 const LONGEST_BLOCK: usize = 128 * 1024;
+
 /// Markdown that comes in pieces.
 #[derive(Debug, Default)]
 pub(super) struct MarkdownStream {
@@ -19,11 +20,18 @@ pub(super) struct MarkdownStream {
     begun: String,
     /// How many lines must end between what was shown and this block.
     gap: usize,
+    /// How wide the terminal was when the block began: what is shown of it does not change with that.
+    columns: usize,
+    /// Something else was shown since, and ended the line.
+    is_apart: bool,
 }
 
 impl MarkdownStream {
     /// What can be shown now that this has come, on a terminal with so many columns.
     pub(super) fn push(&mut self, piece: &str, columns: usize) -> String {
+        if self.line == 0 && self.begun.is_empty() {
+            self.columns = columns;
+        }
         self.source.push_str(piece);
         let mut shown = String::new();
         // What stands on the last line may still belong to the block before.
@@ -32,43 +40,57 @@ impl MarkdownStream {
         if last > 0 {
             self.pass(last, columns, &mut shown);
         }
-        let sure = match self.source.len() > LONGEST_BLOCK {
-            true => 0,
-            false => sure(&self.source),
-        };
-        if !self.source[..sure].trim().is_empty() {
-            shown.push_str(&self.show(&rendered_markdown(&self.source[..sure], columns)));
+        if self.source.len() <= LONGEST_BLOCK {
+            shown.push_str(&self.show(sure(&self.source)));
         }
         shown
     }
 
     /// Goes on to the block that begins there: what stands above it changes no more.
     fn pass(&mut self, start: usize, columns: usize, shown: &mut String) {
-        let is_apart = is_blank_before(&self.source, start);
+        let is_below_blank = is_blank_before(&self.source, start);
         let rest = self.source.split_off(start);
-        let rendering = rendered_markdown(&self.source, columns);
-        shown.push_str(&self.show(&rendering));
-        let lines = rendering.split('\n').count() + usize::from(is_apart);
+        shown.push_str(&self.show(self.source.len()));
+        let rendering = rendered_markdown(&self.source, self.columns);
+        let lines = rendering.split('\n').count() + usize::from(is_below_blank);
+        self.source = rest;
         // Its first words may be shown already.
-        *self = match self.line.checked_sub(lines) {
-            Some(line) => Self { source: rest, line, begun: std::mem::take(&mut self.begun), gap: 0 },
-            None => Self { source: rest, gap: lines - self.line, ..Self::default() },
-        };
+        match self.line.checked_sub(lines) {
+            Some(line) => self.line = line,
+            None => {
+                self.gap = lines - self.line;
+                self.line = 0;
+                self.begun.clear();
+                self.columns = columns;
+            }
+        }
     }
 
-    /// What is left to be shown; what comes next begins anew.
-    pub(super) fn finish(&mut self, columns: usize) -> String {
-        let source = std::mem::take(&mut self.source);
-        let shown = match source.trim().is_empty() {
-            true => String::new(),
-            false => self.show(&rendered_markdown(&source, columns)),
-        };
-        *self = Self::default();
+    /// What is left to be shown for now: something else follows, on a line of its own.
+    pub(super) fn pause(&mut self) -> String {
+        let shown = self.show(self.source.len());
+        if shown.is_empty() {
+            self.gap = self.gap.saturating_sub(1);
+        }
+        self.is_apart = true;
         shown
     }
 
-    /// What of a block as it looks now has not been shown.
-    fn show(&mut self, rendering: &str) -> String {
+    /// What comes next is another text.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self::default();
+    }
+
+    /// What has not been shown of the block as far as this, as it looks now.
+    fn show(&mut self, end: usize) -> String {
+        let text = &self.source[..end];
+        if text.trim().is_empty() {
+            return String::new();
+        }
+        let rendering = match text.len() <= LONGEST_BLOCK {
+            true => rendered_markdown(text, self.columns),
+            false => printable(text.trim_end()).into_owned(),
+        };
         let mut news = "\n".repeat(std::mem::take(&mut self.gap));
         for (number, line) in rendering.split('\n').enumerate().skip(self.line) {
             if number > self.line {
@@ -83,7 +105,10 @@ impl MarkdownStream {
             self.line = number;
             line.clone_into(&mut self.begun);
         }
-        news
+        if news.is_empty() || !std::mem::take(&mut self.is_apart) {
+            return news;
+        }
+        news.strip_prefix(['\n', ' ']).map(str::to_owned).unwrap_or(news)
     }
 }
 
@@ -237,7 +262,7 @@ mod tests {
     fn streamed<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (Vec<String>, String) {
         let mut stream = MarkdownStream::default();
         let mut shown: Vec<String> = pieces.into_iter().map(|piece| stream.push(piece, COLUMNS)).collect();
-        shown.push(stream.finish(COLUMNS));
+        shown.push(stream.pause());
         let all = shown.concat();
         (shown, all)
     }
@@ -298,6 +323,26 @@ mod tests {
         "en](u) 2*3 | 4\n" → ""
         "(end)" → " seven (u) 2*3 | 4"
         "#);
+    }
+
+    #[test]
+    fn what_is_shown_in_between_does_not_change_what_the_rest_is() {
+        let mut stream = MarkdownStream::default();
+        assert_eq!(seen(&stream.push("One:\n\n```py\nx = 1\ny", COLUMNS)), "One:\n\n  x = 1");
+        assert_eq!(seen(&stream.pause()), "\n  y");
+        assert_eq!(seen(&stream.push(" = 2\nz = 3\n```\n\nTwo", COLUMNS)), "= 2\n  z = 3");
+        assert_eq!(seen(&stream.pause()), "\n\nTwo");
+        assert_eq!(seen(&stream.push(" words", COLUMNS)), "");
+        assert_eq!(seen(&stream.pause()), "words");
+    }
+
+    #[test]
+    fn a_block_is_as_wide_to_its_end_as_the_terminal_was_at_its_beginning() {
+        let mut stream = MarkdownStream::default();
+        let mut shown = stream.push("one two three four ", 20);
+        shown.push_str(&stream.push("five six seven\n\neight\n\n", 80));
+        shown.push_str(&stream.push("nine ten eleven twelve ", 80));
+        assert_eq!(shown, "one two three four\nfive six seven\n\neight\n\nnine ten eleven twelve");
     }
 
     #[test]

@@ -277,9 +277,9 @@ impl<'a> Page<'a> {
                 };
                 self.open(Margin::of(&mark, &" ".repeat(mark.width())));
             }
-            Tag::Table(_) => {
+            Tag::Table(sides) => {
                 self.block(start);
-                self.table = Some(Table::default());
+                self.table = Some(Table::new(sides));
             }
             Tag::TableRow => self.table.iter_mut().for_each(Table::begin_row),
             Tag::Emphasis => self.styles.push(Style { italic: true, ..style }),

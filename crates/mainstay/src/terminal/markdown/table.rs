@@ -1,5 +1,7 @@
 //! A table of Markdown as lines.
 
+use pulldown_cmark::Alignment;
+
 use super::{Words, faint};
 
 /// Between two columns.
@@ -8,12 +10,16 @@ const BETWEEN: &str = " │ ";
 const NARROWEST: usize = 6;
 
 /// A table that is being read.
-#[derive(Default)]
 pub(super) struct Table {
+    sides: Vec<Alignment>,
     rows: Vec<Vec<Words>>,
 }
 
 impl Table {
+    pub(super) fn new(sides: Vec<Alignment>) -> Self {
+        Self { sides, rows: Vec::new() }
+    }
+
     pub(super) fn begin_row(&mut self) {
         self.rows.push(Vec::new());
     }
@@ -32,13 +38,34 @@ impl Table {
         let widths = fitted((0..count).map(width).collect(), columns);
         let mut lines = Vec::new();
         for (index, row) in self.rows.iter().enumerate() {
-            lines.extend(row_lines(row, &widths));
+            lines.extend(self.row_lines(row, &widths));
             if index == 0 {
                 let parts: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
                 lines.push(faint(&parts.join("─┼─")));
             }
         }
         lines
+    }
+
+    fn row_lines(&self, row: &[Words], widths: &[usize]) -> Vec<String> {
+        let cell =
+            |(at, width): (usize, &usize)| row.get(at).map(|words| words.lines(*width)).unwrap_or_default();
+        let cells: Vec<_> = widths.iter().enumerate().map(cell).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let line = |at: usize| {
+            let parts = cells.iter().zip(widths).enumerate().map(|(column, (lines, room))| {
+                let (text, width) = lines.get(at).cloned().unwrap_or_default();
+                let spare = room.saturating_sub(width);
+                let before = match self.sides.get(column) {
+                    Some(Alignment::Right) => spare,
+                    Some(Alignment::Center) => spare / 2,
+                    Some(Alignment::Left | Alignment::None) | None => 0,
+                };
+                format!("{}{text}{}", " ".repeat(before), " ".repeat(spare - before))
+            });
+            parts.collect::<Vec<_>>().join(&faint(BETWEEN)).trim_end().to_owned()
+        };
+        (0..height).map(line).collect()
     }
 }
 
@@ -50,25 +77,4 @@ fn fitted(mut widths: Vec<usize>, columns: usize) -> Vec<usize> {
         *widest -= 1;
     }
     widths
-}
-
-fn row_lines(row: &[Words], widths: &[usize]) -> Vec<String> {
-    let cells: Vec<_> = widths
-        .iter()
-        .enumerate()
-        .map(|(at, width)| row.get(at).map(|words| words.lines(*width)).unwrap_or_default())
-        .collect();
-    let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
-    let line = |at: usize| {
-        let parts: Vec<String> = cells
-            .iter()
-            .zip(widths)
-            .map(|(lines, room)| {
-                let (text, width) = lines.get(at).cloned().unwrap_or_default();
-                format!("{text}{}", " ".repeat(room.saturating_sub(width)))
-            })
-            .collect();
-        parts.join(&faint(BETWEEN)).trim_end().to_owned()
-    };
-    (0..height).map(line).collect()
 }

@@ -78,17 +78,17 @@ fn code_is_coloured_where_its_language_is_known_and_never_wrapped() {
 fn tables_fit() {
     let text = "| Name | What it does |\n|---|:-:|\n| `a` | one **two** three four |\n| 漢字 | x |\n";
     insta::assert_snapshot!(shown(text, 60), @"
-    ‹b›Name‹›‹faint› │ ‹›‹b›What‹› ‹b›it‹› ‹b›does‹›
+    ‹b›Name‹›‹faint› │ ‹›   ‹b›What‹› ‹b›it‹› ‹b›does‹›
     ‹faint›─────┼───────────────────‹›
     ‹code›a‹›   ‹faint› │ ‹›one ‹b›two‹› three four
-    漢字‹faint› │ ‹›x
+    漢字‹faint› │ ‹›        x
     ");
     insta::assert_snapshot!(shown(text, 22), @"
-    ‹b›Name‹›‹faint› │ ‹›‹b›What‹› ‹b›it‹› ‹b›does‹›
+    ‹b›Name‹›‹faint› │ ‹› ‹b›What‹› ‹b›it‹› ‹b›does‹›
     ‹faint›─────┼────────────────‹›
-    ‹code›a‹›   ‹faint› │ ‹›one ‹b›two‹› three
-        ‹faint› │ ‹›four
-    漢字‹faint› │ ‹›x
+    ‹code›a‹›   ‹faint› │ ‹› one ‹b›two‹› three
+        ‹faint› │ ‹›     four
+    漢字‹faint› │ ‹›       x
     ");
 }
 
