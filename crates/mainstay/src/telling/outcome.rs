@@ -45,11 +45,12 @@ pub(super) fn short_text(outcome: &Outcome, columns: Option<usize>, whole: &str,
 
 /// All of it.
 pub(crate) fn whole_text(outcome: &Outcome, paint: Paint) -> String {
-    if outcome.below.is_empty() {
-        return format!("{}\n", paint.tone(outcome.tone, &printable(&outcome.line())));
-    }
-    let lines = outcome.below.iter().map(|line| line_text(line, None, paint));
-    std::iter::once(head(outcome, paint)).chain(lines).collect()
+    let Outcome { tone, whole_call, short, below, worth, .. } = outcome;
+    let is_said_in_head = *worth == Worth::Change || below.is_empty();
+    let said = if is_said_in_head && !short.is_empty() { format!(": {short}") } else { String::new() };
+    let head = printable(&format!("{whole_call}{said}")).replace('\n', &format!("\n{INDENT}"));
+    let lines = below.iter().map(|line| line_text(line, None, paint));
+    std::iter::once(format!("{}\n", paint.tone(*tone, &head))).chain(lines).collect()
 }
 
 fn head(outcome: &Outcome, paint: Paint) -> String {
@@ -127,6 +128,20 @@ mod tests {
           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
           :output shows whole lines
         ");
+    }
+
+    #[test]
+    fn the_whole_has_all_of_the_command_and_of_a_long_line() {
+        let command = format!("for f in *\ndo\n  {}\ndone", "x".repeat(90));
+        let ran = outcome("bash", &json!({ "command": command }), Part::tool_result("c1", "y".repeat(90)));
+        let whole = format!("✓ bash {}\n  {}\n", command.replace('\n', "\n  "), "y".repeat(90));
+        assert_eq!(whole_text(&ran, Paint::plain()), whole);
+        assert_eq!(
+            short(&ran),
+            format!("✓ bash for f in * …\n  {}…\n  :output shows whole lines\n", "y".repeat(37))
+        );
+        let quick = outcome("bash", &json!({ "command": "true" }), Part::tool_result("c1", "yes"));
+        assert_eq!([whole_text(&quick, Paint::plain()), short(&quick)], ["✓ bash true: yes\n"; 2]);
     }
 
     #[test]

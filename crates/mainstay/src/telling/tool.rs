@@ -27,11 +27,13 @@ pub(crate) struct Call {
 pub(crate) struct Outcome {
     /// Whether it went well.
     pub(crate) tone: Tone,
-    /// What was called.
+    /// What was called, in a line.
     pub(crate) call: String,
+    /// The same with all its arguments.
+    pub(crate) whole_call: String,
     /// What came of it, in a line; nothing where it gave nothing.
     pub(crate) short: String,
-    /// The same whole, where it has several lines.
+    /// The same whole, where it is longer.
     pub(crate) below: Vec<Line>,
     /// Which of those are worth the most.
     pub(crate) worth: Worth,
@@ -68,6 +70,11 @@ impl Call {
         Self::new(named(CALL).unwrap_or_default(), named(TOOL).unwrap_or("tool"), &arguments)
     }
 
+    fn whole_arguments(&self) -> String {
+        let path = Change::path(&self.tool, &self.arguments).map(str::to_owned);
+        path.unwrap_or_else(|| arguments_text(&self.arguments))
+    }
+
     /// With what came of it.
     pub(super) fn answered(&self, result: &Part) -> Told {
         Told::Tool(self.outcome(result))
@@ -78,20 +85,22 @@ impl Call {
         let is_error = result.metadata.get(IS_ERROR).and_then(Value::as_bool).unwrap_or_default();
         let (mark, tone) = if is_error { ("✗", Tone::Error) } else { ("✓", Tone::Faint) };
         let call = format!("{mark} {self}");
+        let whole_call = format!("{mark} {} {}", self.tool, self.whole_arguments()).trim_end().to_owned();
         let change = Change::of(&self.tool, &self.arguments, result.metadata.get("details"));
         if let Some(change) = change.filter(|_| !is_error) {
             let (short, below) = (change.to_string(), change.lines);
-            return Outcome { tone, call, short, below, worth: Worth::Change };
+            return Outcome { tone, call, whole_call, short, below, worth: Worth::Change };
         }
         let text = text_of(&Value::String(result.text.clone()));
         let tone_below = if is_error { Tone::Error } else { Tone::Faint };
         let lines: Vec<&str> = text.trim_end().lines().skip_while(|line| line.trim().is_empty()).collect();
         let below = match lines.as_slice() {
-            [] | [_] => Vec::new(),
+            [] => Vec::new(),
+            [only] if only.chars().count() <= SHOWN => Vec::new(),
             lines => lines.iter().map(|line| Line::toned(tone_below, line)).collect(),
         };
         let worth = if self.tool == "bash" { Worth::End } else { Worth::Beginning };
-        Outcome { tone, call, short: beginning(&text), below, worth }
+        Outcome { tone, call, whole_call, short: beginning(&text), below, worth }
     }
 }
 
@@ -120,7 +129,14 @@ pub(super) fn last_line(output: &Value) -> Option<String> {
 
 /// One argument speaks for itself; of several their names are wanted too.
 fn arguments_shown(arguments: &Value) -> String {
-    let text = match arguments {
+    let text = arguments_text(arguments);
+    let mut lines = text.lines();
+    let first = shortened(lines.next().unwrap_or_default());
+    if lines.next().is_some() && !first.ends_with('…') { format!("{first} …") } else { first }
+}
+
+fn arguments_text(arguments: &Value) -> String {
+    match arguments {
         Value::Null => String::new(),
         Value::Object(fields) => match fields.values().collect::<Vec<_>>().as_slice() {
             [] => String::new(),
@@ -128,10 +144,7 @@ fn arguments_shown(arguments: &Value) -> String {
             [..] => arguments.to_string(),
         },
         other => other.to_string(),
-    };
-    let mut lines = text.lines();
-    let first = shortened(lines.next().unwrap_or_default());
-    if lines.next().is_some() && !first.ends_with('…') { format!("{first} …") } else { first }
+    }
 }
 
 /// What is text in an answer: itself, or its text blocks.
