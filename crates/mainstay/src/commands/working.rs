@@ -12,7 +12,7 @@ use crate::telling::{Screen, Teller, Told};
 use crate::terminal::BegunLine;
 
 /// What shows the whole of what a tool gave.
-const WHOLE: &str = "`mainstay session transcript --full`";
+const WHOLE: &str = "`:output` at a prompt";
 
 /// It, and what was seen of it.
 pub(super) struct Done {
