@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_and_obeyed_by_no_terminal() {
-        let text = format!("\u{1b}[2J\n{}", "x".repeat(60));
+    fn a_long_line_is_cut_and_what_was_printed_is_as_a_terminal_shows_it() {
+        let text = format!("\r 50%\r100%\u{1b}[32m\u{7}\n{}", "x".repeat(60));
         insta::assert_snapshot!(short(&outcome("grep", &json!({ "pattern": "x" }), Part::tool_result("c1", text))), @"
         ✓ grep x
-          ␛[2J
+          100%
           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
           :output shows whole lines
         ");

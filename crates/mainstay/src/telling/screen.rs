@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use super::Told;
 use super::outcome::short_text;
 use super::stream::MarkdownStream;
-use crate::terminal::{BegunLine, Paint, RewrittenLine, Surface, Tone, printable};
+use crate::terminal::{BegunLine, Paint, RewrittenLine, Surface, Tone, printable, printed};
 
 /// Columns of what goes on just now: a line that wraps could not be taken off the screen.
 const PASSING_COLUMNS: usize = 70;
@@ -65,7 +65,7 @@ impl Screen {
             }
             Told::Output(text) => {
                 self.turn_to(Voice::Answer);
-                self.say(&printable(&text));
+                self.say(&printed(&text, Paint::stdout()));
             }
             Told::Thinking(text) if stderr().is_terminal() => {
                 self.turn_to(Voice::Thinking);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use mainstay_model::Part;
 use mainstay_model::message::{CALL, IS_ERROR, TOOL};
+use mainstay_model::screen::settled;
 use serde_json::Value;
 
 use super::Told;
@@ -91,7 +92,7 @@ impl Call {
             let (short, below) = (change.to_string(), change.lines);
             return Outcome { tone, call, whole_call, short, below, worth: Worth::Change };
         }
-        let text = text_of(&Value::String(result.text.clone()));
+        let text = settled(&text_of(&Value::String(result.text.clone()))).into_owned();
         let tone_below = if is_error { Tone::Error } else { Tone::Faint };
         let lines: Vec<&str> = text.trim_end().lines().skip_while(|line| line.trim().is_empty()).collect();
         let below = match lines.as_slice() {
@@ -123,6 +124,7 @@ pub(super) fn id_of(result: &Part) -> Option<&str> {
 /// The last line of what a tool has given so far, in whatever words it says that.
 pub(super) fn last_line(output: &Value) -> Option<String> {
     let text = text_of(output);
+    let text = settled(&text);
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
     Some(shortened(line.trim_end()))
 }
