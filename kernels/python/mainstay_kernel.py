@@ -359,19 +359,22 @@ class Input(io.TextIOWrapper):
     def own_input(self, prompt="", /):
         line = self.begun_line()
         if not line:
-            return not_ended(self.kernels["input"](prompt))
+            return self.answered("input", prompt)
         print(prompt, end="", flush=True)
         return (line if line.endswith("\n") else line + self.readline()).rstrip("\n")
 
     def own_getpass(self, *arguments, **named):
-        return not_ended(self.kernels["getpass"](*arguments, **named))
+        return self.answered("getpass", *arguments, **named)
 
-
-def not_ended(answer):
-    """An answer; xeus-python does not know the end of the input."""
-    if answer == END_OF_INPUT:
-        raise EOFError
-    return answer
+    def answered(self, name, *arguments, **named):
+        """What the kernel's own function gives; xeus-python does not know the end of the input."""
+        try:
+            answer = self.kernels[name](*arguments, **named)
+        except EOFError:
+            answer = END_OF_INPUT
+        if answer == END_OF_INPUT:
+            raise EOFError("EOF when reading a line") from None
+        return answer
 
 
 def sending(stream):

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::comm;
 use super::content::{ClearOutput, ExecuteReply, Payload, Shown, Status, Stream};
+use super::python;
 use super::wire::{Malformed, Message};
 
 /// What the helper that a kernel is given calls what it tells.
@@ -376,7 +377,9 @@ fn ending_of(reply: &ExecuteReply, report: &Report, is_interrupted: bool) -> Job
 /// Where an error comes from, without what is said of it besides: IPython's rule and title above, the error again below. Without colours,
 /// and with them where there are some.
 fn stacks_of(traceback: &[String], kind: &str, message: &str) -> (Option<String>, Option<String>) {
-    let coloured = traceback.join("\n");
+    let told: Vec<&str> =
+        traceback.iter().map(String::as_str).filter(|part| !python::is_own_frame(&plain(part))).collect();
+    let coloured = told.join("\n");
     let text = plain(&coloured);
     let mut lines: Vec<&str> = text.lines().collect();
     let mut coloured_lines: Vec<&str> = coloured.lines().collect();
@@ -696,6 +699,8 @@ mod tests {
         ];
         assert_eq!(stacks(&told), both("at 1\nat 2", Some("at \u{1b}[32m1\u{1b}[0m\nat 2")));
         assert_eq!(stacks(&["at 1", "E: no"]), both("at 1", None));
+        let helper = "File \u{1b}[32m<mainstay>:384\u{1b}[39m, in f()";
+        assert_eq!(stacks(&["at 1", helper, "E: no"]), both("at 1", None), "nothing of the helper");
         assert_eq!(stacks(&["\u{1b}[31mE\u{1b}[39m: no"]), (None, None));
         assert_eq!(stacks(&["at \u{1b}[1", "2m", "3"]), both("at \n3", None));
     }

@@ -6,12 +6,19 @@ use serde_json::{Value, json};
 const SOURCE: &str = include_str!("../../../../kernels/python/mainstay_kernel.py");
 /// What it is called among the kernel's modules.
 const MODULE: &str = "mainstay_kernel";
+/// What stands for its file where Python says where an error comes from.
+const FILE: &str = "<mainstay>";
 
 /// Code that puts it in, and leaves no name behind.
 pub(super) fn installation() -> String {
     // A text in JSON is one in Python too.
     let source = Value::from(SOURCE);
-    format!("exec({source}, {{'__name__': '{MODULE}'}})")
+    format!("exec(compile({source}, '{FILE}', 'exec'), {{'__name__': '{MODULE}'}})")
+}
+
+/// Whether a part of a traceback, without colours, is a frame of it.
+pub(super) fn is_own_frame(part: &str) -> bool {
+    part.strip_prefix("File ").is_some_and(|rest| rest.starts_with(FILE))
 }
 
 /// The call of one of its functions, with arguments that are texts, numbers, or absent.

@@ -331,6 +331,17 @@ async fn each_way_to_read_the_input_asks_for_what_it_reads() {
         for asks in ["input()", "getpass.getpass()"] {
             let code = format!("try: {asks}\nexcept EOFError: print('end')");
             assert_eq!(reads(&mut session, &code, &[END]).await.1, "end\n", "{asks}");
+            let job = session.submit(asks).await;
+            let (ask, _) = session.asks(job).await;
+            session.worker.runner.process().answer(ask, Ok(END.into())).await;
+            let JobEnding::Raised(error) = session.end_of(job).await.report.ending else { panic!("{asks}") };
+            assert_eq!(
+                (error.kind.as_str(), error.message.as_str()),
+                ("EOFError", "EOF when reading a line")
+            );
+            let stack = error.stack.unwrap();
+            assert!(stack.contains(asks) && !stack.contains("own_input"), "nothing of the helper: {stack}");
+            assert!(!stack.contains("kernelbase"), "nor of the kernel: {stack}");
         }
     }
 }
