@@ -231,7 +231,14 @@ impl Client {
     /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
     pub async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
         match command.body {
-            SessionCommand::Delete => self.must_own(session).await?,
+            SessionCommand::Delete | SessionCommand::Unload { .. } => {
+                self.must_own(session, "delete a session of another").await?;
+            }
+            SessionCommand::Load { .. } => {
+                self.must_own(session, "load a session of another").await?;
+                let command = Command { source: self.source(), ..command };
+                return Ok(self.engine.begin_load(session, command, &self.trace));
+            }
             SessionCommand::Eval { .. }
             | SessionCommand::Work(_)
             | SessionCommand::Steer(_)
@@ -559,11 +566,11 @@ impl Client {
     }
 
     /// What others drive is not theirs to delete.
-    async fn must_own(&self, session: SessionId) -> Result<(), Error> {
+    async fn must_own(&self, session: SessionId, to: &str) -> Result<(), Error> {
         self.must_drive(session).await?;
         match self.engine.session(session).await? {
             Some(found) if self.may_delete(&found) => Ok(()),
-            Some(_) => Err(self.not_permitted("delete a session of another")),
+            Some(_) => Err(self.not_permitted(to)),
             None => Err(not_found(session)),
         }
     }

@@ -202,7 +202,9 @@ impl Engine {
         if must_run {
             self.shared.must_find(&create.kind, Path::new(&create.working_directory)).await?;
         }
-        self.check_alias(&create, &source).await?;
+        if let Some(alias) = &create.alias {
+            self.check_alias(alias, &source.principal()).await?;
+        }
         let project = self.shared.project_of(&create).await?;
         // A fork has its parent's, whatever the settings say by now.
         if !matches!(with, With::Entries(_)) {
@@ -227,7 +229,7 @@ impl Engine {
     }
 
     /// Waits until what a creation depends on has succeeded.
-    async fn wait_for(
+    pub(crate) async fn wait_for(
         &self,
         identity: &Identity,
         session: SessionId,
@@ -300,13 +302,11 @@ impl Engine {
     }
 
     /// Refuses an alias that another session of the same owner has, or that could be taken for something else.
-    async fn check_alias(&self, create: &CreateSession, source: &Source) -> Result<(), Error> {
-        let Some(alias) = &create.alias else { return Ok(()) };
+    pub(crate) async fn check_alias(&self, alias: &str, owner: &Principal) -> Result<(), Error> {
         validate_alias(alias)?;
-        let filter = SessionFilter { alias: Some(alias.clone()), ..SessionFilter::default() };
-        let owner = source.principal();
-        match self.sessions(filter).await?.iter().any(|session| session.owner == owner) {
-            true => Err(Error::SessionExists { reference: alias.clone() }),
+        let filter = SessionFilter { alias: Some(alias.to_owned()), ..SessionFilter::default() };
+        match self.sessions(filter).await?.iter().any(|session| session.owner == *owner) {
+            true => Err(Error::SessionExists { reference: alias.to_owned() }),
             false => Ok(()),
         }
     }

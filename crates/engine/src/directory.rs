@@ -8,13 +8,26 @@ use crate::hub::{Cursor, Subscription};
 /// Follows the directory. It tells that sessions are there, whoever may see them: that is for those to ask who pass it on.
 pub struct Directory(Subscription);
 
+/// What became of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It was created.
+    Created,
+    /// It was deleted.
+    Deleted,
+    /// It was unloaded; this was its alias.
+    Unloaded(Option<String>),
+    /// It was loaded again.
+    Loaded,
+}
+
 /// A session has come, or gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryChange {
     /// Which.
     pub session: SessionId,
-    /// Whether it is there now.
-    pub is_there: bool,
+    /// What became of it.
+    pub change: Presence,
     /// On whose behalf.
     pub principal: Principal,
     /// By which command; none where that is not known.
@@ -28,7 +41,8 @@ impl Engine {
     /// [`Error::StoreFailed`].
     pub async fn directory(&self) -> Result<Directory, Error> {
         let after = self.shared.log.last_position().await?;
-        let kinds = ["sessionCreated", "sessionDeleted"].map(str::parse::<EventKind>);
+        let kinds = ["sessionCreated", "sessionDeleted", "sessionUnloaded", "sessionLoaded"];
+        let kinds = kinds.map(str::parse::<EventKind>);
         let kinds = kinds.into_iter().collect::<Result<_, _>>()?;
         let filter = EventFilter { kinds, ..EventFilter::default() };
         Ok(Directory(self.follow(Cursor::Log { after }, filter)))
@@ -44,7 +58,12 @@ impl Directory {
         let event = self.0.next().await?;
         Ok(DirectoryChange {
             session: event.session,
-            is_there: !matches!(event.body, EventBody::SessionDeleted),
+            change: match &event.body {
+                EventBody::SessionDeleted => Presence::Deleted,
+                EventBody::SessionUnloaded { alias } => Presence::Unloaded(alias.clone()),
+                EventBody::SessionLoaded { .. } => Presence::Loaded,
+                _ => Presence::Created,
+            },
             principal: event.metadata.source.principal(),
             command: event.metadata.correlation.clone(),
         })

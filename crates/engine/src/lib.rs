@@ -25,6 +25,7 @@ mod insertion;
 mod labels;
 mod lane;
 mod lineage;
+mod loading;
 mod measures;
 mod merge;
 mod output;
@@ -52,7 +53,7 @@ mod interleavings;
 
 pub use client::{Client, Followed, Listened, WaitingAsk};
 pub use creation::{Beginning, Creation};
-pub use directory::{Directory, DirectoryChange};
+pub use directory::{Directory, DirectoryChange, Presence};
 pub use engine::{Begun, CommandStatus, Engine, LostJob, SessionStatus};
 pub use exchange::{ExportCursor, ExportPage, ImportSession};
 pub use happenings::Happenings;

@@ -452,9 +452,9 @@ impl SessionTask {
         let fresh = Uuid::now_v7();
         match command.body {
             SessionCommand::HardReset | SessionCommand::Stop => self.hear_out(),
-            SessionCommand::Delete => {
+            SessionCommand::Delete | SessionCommand::Unload { .. } => {
                 self.hear_out();
-                // Nothing comes after the deletion.
+                // Nothing comes after it.
                 self.turn_away();
             }
             SessionCommand::Eval { .. }
@@ -464,6 +464,7 @@ impl SessionTask {
             | SessionCommand::Reset
             | SessionCommand::Refresh { .. }
             | SessionCommand::Start
+            | SessionCommand::Load { .. }
             | SessionCommand::Rename { .. }
             | SessionCommand::Merge { .. }
             | SessionCommand::Compact { .. }

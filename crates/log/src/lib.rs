@@ -361,6 +361,8 @@ pub struct SessionFilter {
     pub asks: bool,
     /// Only those in which a command waits for its turn.
     pub waits: bool,
+    /// Only those that are loaded.
+    pub loaded: bool,
     /// Those that were deleted too.
     pub with_deleted: bool,
     /// Only those that this principal sees.

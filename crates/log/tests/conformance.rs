@@ -58,6 +58,7 @@ macro_rules! conformance_of {
                 reads::sessions_are_those_that_match_the_most_recent_first,
                 reads::sessions_are_found_by_a_folder_that_theirs_lies_in,
                 reads::sessions_are_found_by_their_asks_and_by_who_sees_them,
+                reads::an_alias_that_is_released_is_another_sessions,
                 reads::a_session_is_found_by_its_id_the_end_of_it_or_its_name,
                 entries::a_cell_is_two_entries_once_it_has_ended,
                 entries::a_display_is_an_entry_of_its_cell_and_its_text_is_found,

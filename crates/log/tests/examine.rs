@@ -253,7 +253,9 @@ async fn an_ask_that_ended_without_an_outcome_is_named() {
 
 #[tokio::test]
 async fn a_column_that_is_not_what_the_session_is_is_found() {
-    for (column, value) in [("owner", "'eve'"), ("name", "'other'"), ("asks", "7"), ("state", "'Faulted'")] {
+    for (column, value) in
+        [("owner", "'eve'"), ("name", "'other'"), ("alias", "'other'"), ("asks", "7"), ("state", "'Faulted'")]
+    {
         let home = store().await;
         change(&home, &format!("UPDATE session SET {column} = {value} WHERE number = 1"));
         let fields = vec![format!("the column {column}")];

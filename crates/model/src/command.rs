@@ -178,6 +178,18 @@ pub enum SessionCommand {
     Stop,
     /// Delete it. What other sessions begin with stays there for them. Source: seed 004, "delete".
     Delete,
+    /// Put it to rest and release its alias, so that another session can have it. Nothing is lost: it can be loaded again.
+    Unload {
+        /// The alias that it must have; none where its client calls it by its id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<String>,
+    },
+    /// Have it back after it was unloaded.
+    Load {
+        /// The alias that it gets.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<String>,
+    },
     /// Give it another name.
     Rename {
         /// The new one.
@@ -243,7 +255,7 @@ pub struct CreateSession {
     /// What people call it; by default the folder's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What its creator calls it, for good: it is found by that as by its id. No other of the same owner that is there has it.
+    /// What its creator calls it, until it is unloaded: it is found by that as by its id. No other of the same owner that is there has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
 }
@@ -281,10 +293,10 @@ impl SessionCommand {
             Self::HardReset => Action::HardReset,
             Self::Refresh { .. } => Action::Refresh,
             Self::Start => Action::Start,
-            Self::Stop => Action::Stop,
+            Self::Stop | Self::Unload { .. } => Action::Stop,
             Self::Merge { .. } => Action::Merge,
             Self::Delete => Action::Delete,
-            Self::Rename { .. } => Action::Rename,
+            Self::Rename { .. } | Self::Load { .. } => Action::Rename,
             Self::Compact { .. } => Action::Compact,
             Self::Label { .. } => Action::Label,
             Self::Ask(_) => Action::Ask,
@@ -302,6 +314,8 @@ impl SessionCommand {
             | Self::Start
             | Self::Stop
             | Self::Delete
+            | Self::Unload { .. }
+            | Self::Load { .. }
             | Self::Rename { .. }
             | Self::Merge { .. }
             | Self::Compact { .. }
@@ -325,6 +339,8 @@ impl SessionCommand {
             | Self::Start
             | Self::Stop
             | Self::Delete
+            | Self::Unload { .. }
+            | Self::Load { .. }
             | Self::Rename { .. }
             | Self::Merge { .. }
             | Self::Compact { .. }
@@ -359,6 +375,8 @@ impl SessionCommand {
             | Self::Start
             | Self::Stop
             | Self::Delete
+            | Self::Unload { .. }
+            | Self::Load { .. }
             | Self::Rename { .. }
             | Self::Ask(_)
             | Self::Answer { .. }
@@ -404,7 +422,10 @@ impl SessionCommand {
             | Self::Merge { .. }
             | Self::Label { label: None, .. }
             | Self::Decline { .. }
-            | Self::Delete => Ok(()),
+            | Self::Delete
+            | Self::Unload { .. }
+            | Self::Load { alias: None } => Ok(()),
+            Self::Load { alias: Some(alias) } => validate_alias(alias),
         }
     }
 }

@@ -243,6 +243,18 @@ pub enum EventBody {
     SessionStopped,
     /// The session was deleted. Always its last event. What no other session refers to may be collected.
     SessionDeleted,
+    /// The session was unloaded: its alias is free for another session, and its worker is gone. Its transcript stays.
+    SessionUnloaded {
+        /// The alias that it had.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<String>,
+    },
+    /// A session that was unloaded was loaded again.
+    SessionLoaded {
+        /// The alias that it has now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alias: Option<String>,
+    },
     /// A worker process ended that nobody had told to.
     WorkerExited {
         /// How.

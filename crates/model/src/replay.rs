@@ -414,6 +414,8 @@ impl ReplayList {
             | EventBody::SessionFaulted { .. }
             | EventBody::SessionStopped
             | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. }
+            | EventBody::SessionLoaded { .. }
             | EventBody::WorkerExited { blame: None, .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }

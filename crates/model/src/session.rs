@@ -47,7 +47,7 @@ pub struct Session {
     /// What the compiler of its language is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// What its creator calls it, for good.
+    /// What its creator calls it; none once it was unloaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// When it came to be.
@@ -102,6 +102,9 @@ pub struct Session {
     /// When it was deleted. It is only there for those that begin with its entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
+    /// When it was unloaded; none while it is loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unloaded_at: Option<Timestamp>,
     /// How many tokens its own messages took.
     #[serde(default, skip_serializing_if = "TokenUsage::is_zero")]
     pub usage: TokenUsage,
@@ -396,6 +399,7 @@ impl Session {
             forked_from: None,
             merged_at: None,
             deleted_at: None,
+            unloaded_at: None,
             usage: TokenUsage::default(),
             labels: Labels::default(),
             surroundings: None,
@@ -577,6 +581,11 @@ impl Session {
             EventBody::SessionDeleted => {
                 self.deleted_at = Some(event.at);
                 self.title = None;
+            }
+            EventBody::SessionUnloaded { .. } => (self.alias, self.unloaded_at) = (None, Some(event.at)),
+            EventBody::SessionLoaded { alias } => {
+                self.alias.clone_from(alias);
+                self.unloaded_at = None;
             }
             EventBody::WorkerExited { attempt: 0, .. } => self.worker = None,
             EventBody::WorkerExited { attempt, .. } => {

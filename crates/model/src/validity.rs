@@ -178,6 +178,8 @@ impl Records {
             | EventBody::SessionFaulted { .. }
             | EventBody::SessionStopped
             | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. }
+            | EventBody::SessionLoaded { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }

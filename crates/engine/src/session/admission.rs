@@ -273,6 +273,8 @@ const fn starts(command: &SessionCommand) -> bool {
         | SessionCommand::Cancel { .. }
         | SessionCommand::Stop
         | SessionCommand::Delete
+        | SessionCommand::Unload { .. }
+        | SessionCommand::Load { .. }
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
@@ -292,6 +294,7 @@ const fn counts(command: &SessionCommand) -> bool {
         | SessionCommand::Steer(_)
         | SessionCommand::Reset
         | SessionCommand::Refresh { .. }
+        | SessionCommand::Load { .. }
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
@@ -302,6 +305,7 @@ const fn counts(command: &SessionCommand) -> bool {
         | SessionCommand::Start
         | SessionCommand::Stop
         | SessionCommand::Delete
+        | SessionCommand::Unload { .. }
         | SessionCommand::Answer { .. }
         | SessionCommand::Decline { .. } => false,
     }
@@ -317,6 +321,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
         | SessionCommand::Refresh { .. }
         | SessionCommand::HardReset
         | SessionCommand::Start
+        | SessionCommand::Load { .. }
         | SessionCommand::Rename { .. }
         | SessionCommand::Merge { .. }
         | SessionCommand::Compact { .. }
@@ -325,6 +330,7 @@ const fn begins_something(command: &SessionCommand) -> bool {
         SessionCommand::Cancel { .. }
         | SessionCommand::Stop
         | SessionCommand::Delete
+        | SessionCommand::Unload { .. }
         | SessionCommand::Answer { .. }
         | SessionCommand::Decline { .. } => false,
     }

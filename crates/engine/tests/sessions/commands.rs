@@ -353,3 +353,34 @@ async fn an_alias_is_one_sessions_alone_and_finds_it_whatever_it_is_called() {
     daemon.local.create(next_id(), aliased()).await.unwrap();
     assert_ne!(daemon.local.resolve("main").await, Ok(session));
 }
+
+#[tokio::test]
+async fn an_alias_that_was_released_goes_to_one_of_those_that_want_it_at_once() {
+    let daemon = Daemon::start().await;
+    let aliased = || CreateSession { alias: Some("main".to_owned()), ..create("demo") };
+    let created = |outcome: Outcome| match outcome {
+        Outcome::Done { response: Response::Created { session } } => session,
+        other => panic!("{other:?}"),
+    };
+    let first = created(daemon.local.create(next_id(), aliased()).await.unwrap());
+    let client = daemon.client(first);
+    client.submit(SessionCommand::Unload { alias: Some("main".to_owned()) }).await.unwrap();
+    let gone = Error::SessionNotFound { reference: "main".to_owned() };
+    let unload = SessionCommand::Unload { alias: Some("main".to_owned()) };
+    assert_eq!(client.submit(unload).await.map(drop), Err(gone));
+
+    let load = || SessionCommand::Load { alias: Some("main".to_owned()) };
+    let (made, loaded) = tokio::join!(daemon.local.create(next_id(), aliased()), client.submit(load()));
+    assert_ne!(made.is_ok(), loaded.is_ok(), "{made:?}, {loaded:?}");
+    let taken = Error::SessionExists { reference: "main".to_owned() };
+    match made {
+        Err(error) => assert_eq!(error, taken),
+        Ok(made) => {
+            assert_eq!(loaded.map(drop), Err(taken));
+            let made = daemon.client(created(made));
+            made.submit(SessionCommand::Unload { alias: None }).await.unwrap();
+            client.submit(load()).await.unwrap();
+        }
+    }
+    assert_eq!(daemon.local.resolve("main").await, Ok(first));
+}

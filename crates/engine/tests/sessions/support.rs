@@ -342,6 +342,8 @@ fn told(body: &EventBody) -> String {
         EventBody::SessionHardReset => "hard reset".to_owned(),
         EventBody::SessionStopped => "stopped".to_owned(),
         EventBody::SessionDeleted => "deleted".to_owned(),
+        EventBody::SessionUnloaded { .. } => "unloaded".to_owned(),
+        EventBody::SessionLoaded { .. } => "loaded".to_owned(),
         EventBody::EntriesMerged(point) => format!("merged {} at {}", total(&point.brought), point.at),
         EventBody::WorkerExited { exit, attempt, .. } => {
             format!("lost the worker by {exit}, {attempt} in a row")

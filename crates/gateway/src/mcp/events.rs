@@ -203,6 +203,9 @@ pub(super) fn summary(body: &EventBody) -> String {
         EventBody::EntryLabeled { entry, label: None } => {
             format!("entry {} of {}: taken off", entry.number, entry.session.short())
         }
+        EventBody::SessionUnloaded { alias } | EventBody::SessionLoaded { alias } => {
+            alias.clone().unwrap_or_default()
+        }
         EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::SessionStopped

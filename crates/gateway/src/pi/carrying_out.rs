@@ -10,7 +10,7 @@ use mainstay_log::{SessionFilter, StoredOutcome};
 use mainstay_model::agent::{QueuedPrompt, WorkOutcome};
 use mainstay_model::{
     Admission, Answered, Command, CommandId, Error, EventBody, EventFilter, Hears, JobKind, Outcome, Prompt,
-    Response as Done, Seq, Session, SessionCommand, SessionId, SessionKind, Version, Work, WorkEnding,
+    Response as Done, Seq, SessionCommand, SessionId, SessionKind, Version, Work, WorkEnding,
 };
 use serde_json::{Value, json};
 
@@ -135,16 +135,25 @@ impl Call<'_> {
         find(self.client, self.command.session.as_deref().unwrap_or_default()).await
     }
 
+    /// Unloads a session: its id is free for another, and `load_session` has it back. Source: PROTOCOL.md of pi-server, 17.1.
     async fn delete(&self) -> Result<HandedOver> {
-        let session = match self.session().await {
-            _ if self.was_deleted().await? => {
-                let data = Some(json!({ "deleted": true }));
-                return Ok(HandedOver::at_once(Ok(Ended { data, is_replay: true, ..Ended::default() })));
-            }
-            session => session?,
-        };
-        let begun = self.client.begin(session, self.engines(SessionCommand::Delete)).await?;
         let name = self.command.session.clone().unwrap_or_default();
+        // An alias is never a whole id.
+        let alias = name.parse::<SessionId>().is_err().then(|| name.clone());
+        let mut unload = self.engines(SessionCommand::Unload { alias });
+        let session = match self.ended_before().await {
+            // Another may be called so by now.
+            Some(StoredOutcome { session: Some(session), fingerprint, .. }) => {
+                // Stores from before sessions were unloaded have outcomes of deletions.
+                let deletion = self.engines(SessionCommand::Delete);
+                if fingerprint == deletion.fingerprint(session) {
+                    unload = deletion;
+                }
+                session
+            }
+            Some(_) | None => self.session().await?,
+        };
+        let begun = self.client.begin(session, unload).await?;
         let ended = async move {
             let told = super::frames::session_frame("session_deleted", &name, None);
             let ended = ended_of(begun.ended().await?, None)?;
@@ -152,18 +161,6 @@ impl Call<'_> {
             Ok(Ended { data: Some(json!({ "deleted": true })), version: None, told, ..ended })
         };
         Ok(HandedOver::of(ended.boxed()))
-    }
-
-    /// Whether this very command deleted a session that its client called so. Another may be called so by now.
-    async fn was_deleted(&self) -> std::result::Result<bool, Error> {
-        let Some(CommandStatus::Ended(stored)) = self.before().await else { return Ok(false) };
-        let Some(session) = stored.session else { return Ok(true) };
-        let found = self.client.seen_session(session).await?;
-        let is_meant = |session: &Session| {
-            let name = self.command.session.as_deref();
-            name == Some(session.id.to_string().as_str()) || name == session.alias.as_deref()
-        };
-        Ok(found.is_none_or(|found| found.deleted_at.is_some() && is_meant(&found)))
     }
 
     /// A turn; words for the one that runs, where the client says so. One that is sent again is what it was the first time.
@@ -192,6 +189,14 @@ impl Call<'_> {
     /// What is known of the command, where it has come before.
     async fn before(&self) -> Option<CommandStatus> {
         self.client.command(self.command.id.as_ref()?).await.ok()
+    }
+
+    /// What came of the command, where it has come before and has ended.
+    pub(super) async fn ended_before(&self) -> Option<StoredOutcome> {
+        match self.before().await? {
+            CommandStatus::Ended(stored) => Some(*stored),
+            CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => None,
+        }
     }
 
     async fn steer(&self, prompt: &Prompt, hears: Hears) -> Result<HandedOver> {
@@ -288,7 +293,7 @@ impl Call<'_> {
     }
 
     /// The command as the engine has it: it waits for its turn.
-    fn engines(&self, body: SessionCommand) -> Command {
+    pub(super) fn engines(&self, body: SessionCommand) -> Command {
         let PiCommand { key, depends_on, if_version, body: asked, .. } = self.command;
         let limits = self.daemon.engine.limits();
         let timeout_ms = if asked.is_long() { limits.pi_turn_ms } else { limits.query_ms };
@@ -364,9 +369,9 @@ pub(super) fn has_begun(body: &EventBody) -> bool {
     !matches!(body, EventBody::CommandQueued(_))
 }
 
-/// How many sessions of agents there are.
+/// How many sessions of agents are loaded.
 pub(super) async fn count(client: &Client) -> std::result::Result<usize, Error> {
-    let of = |kind| SessionFilter { kind: Some(kind), ..SessionFilter::default() };
+    let of = |kind| SessionFilter { kind: Some(kind), loaded: true, ..SessionFilter::default() };
     let pis = client.count_sessions(of(SessionKind::pi())).await?;
     Ok(pis + client.count_sessions(of(SessionKind::agent())).await?)
 }

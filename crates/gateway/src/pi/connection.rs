@@ -8,7 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::{Stream, StreamExt};
 use mainstay_engine::{Client, CommandStatus, Cursor, Followed, Reading, Refusal};
 use mainstay_log::StoredOutcome;
-use mainstay_model::{CommandFingerprint, CommandId, Error, EventFilter, Outcome, Principal, Seq, Timestamp};
+use mainstay_model::{
+    CommandFingerprint, CommandId, Error, EventBody, EventFilter, Outcome, Principal, Seq, Session,
+    SessionId, Timestamp,
+};
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -273,6 +276,7 @@ struct Tasks {
 
 /// Events of a session on their way to the client. Ends with the connection.
 struct Hearing {
+    session: SessionId,
     task: AbortHandle,
     /// The last event that was told.
     told: watch::Receiver<Seq>,
@@ -338,18 +342,11 @@ impl Tasks {
             let error = Error::DependsOnItself { command: id.clone() };
             return connection.finish(&command, &id, Err(error.into())).await;
         }
-        let is_heard =
-            |name: &String| self.sessions.get(name).is_some_and(|hearing| !hearing.task.is_finished());
         if let Body::SwitchSession { after, is_cumulative } = command.body
             && let Some(name) = command.session.clone()
-            && (after.is_some() || is_cumulative || !is_heard(&name))
+            && let Err(error) = self.hear(connection, name, after, is_cumulative).await
         {
-            match connection.hear(&name, after, is_cumulative).await {
-                Ok(hearing) => drop(self.sessions.insert(name, hearing)),
-                Err(error) => {
-                    return connection.finish(&command, &id, Err(error.into())).await;
-                }
-            }
+            return connection.finish(&command, &id, Err(error.into())).await;
         }
         if command.body.is_read() {
             // From here on others may depend on it.
@@ -381,6 +378,27 @@ impl Tasks {
             }
             Err(_) => connection.carry_on(&command, &id, handed_over, told).await,
         }
+    }
+}
+
+impl Tasks {
+    /// Hears of a session's events, unless they are heard of already and nothing else of them is wanted.
+    async fn hear(
+        &mut self,
+        connection: &Arc<Connection>,
+        name: String,
+        after: Option<u64>,
+        is_cumulative: bool,
+    ) -> Result<(), Error> {
+        let session = session_of(&connection.peer.client, &name).await?;
+        let heard = self.sessions.get(&name).filter(|hearing| !hearing.task.is_finished());
+        // One that was unloaded has left its name to another.
+        let is_heard = heard.is_some_and(|hearing| hearing.session == session.id);
+        if after.is_some() || is_cumulative || !is_heard {
+            let hearing = connection.hear(&name, session, after, is_cumulative).await?;
+            self.sessions.insert(name, hearing);
+        }
+        Ok(())
     }
 }
 
@@ -540,12 +558,15 @@ impl Connection {
         }
     }
 
-    /// Whether a command cannot be handed over yet: its session is on its way, by what it depends on, or what it depends on is held itself.
+    /// Whether a command cannot be handed over yet: its session is on its way, by what it depends on, or what it depends on is held itself. A
+    /// session that is loaded again passes its own lane.
     async fn must_be_held(&self, command: &PiCommand, id: &CommandId) -> bool {
         let principal = self.peer.client.principal();
         let is_held = |dependency: &CommandId| self.daemon.pi.end_of_hold(principal, dependency).is_some();
+        let passes_lane = matches!(command.body, Body::LoadSession { .. });
         command.depends_on.iter().any(is_held)
-            || !command.depends_on.is_empty() && self.call(command, id).session_is_missing().await
+            || !command.depends_on.is_empty()
+                && (passes_lane || self.call(command, id).session_is_missing().await)
     }
 
     /// Hands a command over once what it depends on has succeeded.
@@ -794,10 +815,10 @@ impl Connection {
     async fn hear(
         self: &Arc<Self>,
         name: &str,
+        session: Session,
         after: Option<u64>,
         is_cumulative: bool,
     ) -> Result<Hearing, Error> {
-        let session = session_of(&self.peer.client, name).await?;
         let mut live = self.peer.client.listen(session.id).await?;
         if after.is_some_and(|after| after > session.last_seq.0) {
             let reason = format!("the session's newest event is {}", session.last_seq);
@@ -818,7 +839,7 @@ impl Connection {
                 connection.send(&frame).await;
             }
             loop {
-                let (told, seq) = tokio::select! {
+                let (told, seq, is_last) = tokio::select! {
                     // What is stored first: live pieces are ahead of it at most.
                     biased;
                     event = followed.next() => match event {
@@ -828,11 +849,12 @@ impl Connection {
                                 let begun = has_begun(&event.body);
                                 connection.hears_of(command, if begun { SoFar::Started } else { SoFar::Accepted }).await;
                             }
-                            (teller.tell(&event), Some(event.seq))
+                            let is_last = matches!(event.body, EventBody::SessionUnloaded { .. });
+                            (teller.tell(&event), Some(event.seq), is_last)
                         }
                         Err(_) => return,
                     },
-                    Some(live) = live.next() => (teller.hear(&live), None),
+                    Some(live) = live.next() => (teller.hear(&live), None, false),
                 };
                 for frame in frames::of_event(&name, told, seq) {
                     connection.send(&frame).await;
@@ -840,9 +862,12 @@ impl Connection {
                 if let Some(seq) = seq {
                     reached.send_replace(seq);
                 }
+                if is_last {
+                    return;
+                }
             }
         });
-        Ok(Hearing { task: task.abort_handle(), told })
+        Ok(Hearing { session: session.id, task: task.abort_handle(), told })
     }
 
     async fn answer(&self, response: &Response) {

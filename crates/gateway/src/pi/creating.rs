@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use mainstay_engine::{Beginning, Begun, Client, Creation, ImportSession};
 use mainstay_model::exchange::{ImportFormat, SessionFile, read_session_file, session_file_text};
 use mainstay_model::{
-    Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, SessionKind,
-    Timestamp,
+    Answered, CreateSession, Error, ForkSession, Outcome, ProjectChoice, Response as Done, Session,
+    SessionCommand, SessionId, SessionKind, Timestamp, Version,
 };
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use super::command::PiCommand;
 use super::frames::session_frame;
 use super::info::{info, name_of};
 use super::reading::is_typed;
+use super::session_path;
 use crate::rpc::server::Daemon;
 
 /// Bytes of a session file that is loaded.
@@ -30,12 +31,39 @@ impl Call<'_> {
         Ok(self.in_order(coming.ended().boxed()).await)
     }
 
+    /// A stored session: one of ours that was unloaded is had back, any other file is read into a session of its own.
     pub(super) async fn load(&self, path: &str) -> Result<HandedOver> {
+        if let Some(session) = self.unloaded(path).await? {
+            return Ok(HandedOver::at_once(self.reload(session).await));
+        }
         self.client.require_all("read files of the daemon's user")?;
         let SessionFile { imported, .. } = read_file(path).await?;
         let create = self.new_session(imported.header.working_directory.clone());
         let coming = self.begin(Beginning::Import(ImportSession { create, imported })).await?;
         Ok(HandedOver::of(coming.ended().boxed()))
+    }
+
+    /// The session of ours that this path is of, where it is unloaded, or was until this very command.
+    async fn unloaded(&self, path: &str) -> std::result::Result<Option<SessionId>, Error> {
+        let Some(session) = session_path::session_of(&self.daemon.home, path) else { return Ok(None) };
+        if self.ended_before().await.is_some_and(|stored| stored.session == Some(session)) {
+            return Ok(Some(session));
+        }
+        let found = self.client.seen_session(session).await?;
+        let is_unloaded = |found: &Session| found.deleted_at.is_none() && found.unloaded_at.is_some();
+        Ok(found.filter(is_unloaded).map(|found| found.id))
+    }
+
+    async fn reload(&self, session: SessionId) -> Result {
+        let load = SessionCommand::Load { alias: self.command.session.clone() };
+        let begun = self.client.begin(session, self.engines(load)).await?;
+        let coming = Coming {
+            begun,
+            daemon: self.daemon.clone(),
+            client: self.client.clone(),
+            alias: self.command.session.clone(),
+        };
+        coming.loaded(session).await
     }
 
     /// A session that begins with what was said before a person's words, which are given back to be said otherwise.
@@ -112,23 +140,50 @@ impl Coming {
             Outcome::Done { .. } => return Ok(Ended::default()),
             Outcome::Failed { error } => return Err(Failed::Error { error, is_replay }),
         };
-        let session = match client.status(session).await {
-            Ok(status) => status.session,
-            // It came, and has gone since.
-            Err(Error::SessionNotFound { .. }) if is_replay => {
-                let name = alias.unwrap_or_else(|| session.to_string());
-                let data = Some(json!({ "sessionId": name }));
-                return Ok(Ended { data, version: Some(version), is_replay, ..Ended::default() });
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let name = name_of(&session, client.principal());
-        let info = info(&daemon, &client, &session).await?;
-        let told = session_frame("session_created", &name, Some(&info));
-        let data = json!({ "sessionId": name, "sessionInfo": info });
-        let told = (!is_replay).then_some(told);
-        Ok(Ended { data: Some(data), version: Some(version), is_replay, told, ..Ended::default() })
+        came(&daemon, &client, Came { session, alias, version, is_replay }).await
     }
+
+    /// The same of a session that was there.
+    async fn loaded(self, session: SessionId) -> Result {
+        let Self { begun, daemon, client, alias } = self;
+        let Answered { outcome, version, is_replay } = begun.ended().await?;
+        match outcome {
+            Outcome::Done { .. } => came(&daemon, &client, Came { session, alias, version, is_replay }).await,
+            Outcome::Failed { error } => Err(Failed::Error { error, is_replay }),
+        }
+    }
+}
+
+/// A session that has come.
+struct Came {
+    session: SessionId,
+    /// What its client calls it.
+    alias: Option<String>,
+    version: Version,
+    is_replay: bool,
+}
+
+/// What the client of a session that has come is answered, and what others are told.
+async fn came(daemon: &Daemon, client: &Client, came: Came) -> Result {
+    let Came { session, alias, version, is_replay } = came;
+    let gone = |session: SessionId| {
+        let name = alias.clone().unwrap_or_else(|| session.to_string());
+        let data = Some(json!({ "sessionId": name }));
+        Ok(Ended { data, version: Some(version), is_replay, ..Ended::default() })
+    };
+    let session = match client.status(session).await {
+        // It came, and has gone since.
+        Ok(status) if is_replay && status.session.unloaded_at.is_some() => return gone(session),
+        Err(Error::SessionNotFound { .. }) if is_replay => return gone(session),
+        Ok(status) => status.session,
+        Err(error) => return Err(error.into()),
+    };
+    let name = name_of(&session, client.principal());
+    let info = info(daemon, client, &session).await?;
+    let told = session_frame("session_created", &name, Some(&info));
+    let data = json!({ "sessionId": name, "sessionInfo": info });
+    let told = (!is_replay).then_some(told);
+    Ok(Ended { data: Some(data), version: Some(version), is_replay, told, ..Ended::default() })
 }
 
 /// Reads a session file of pi's.

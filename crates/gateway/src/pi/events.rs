@@ -183,6 +183,8 @@ impl Teller {
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
             | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. }
+            | EventBody::SessionLoaded { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }

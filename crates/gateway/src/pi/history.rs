@@ -178,7 +178,8 @@ fn type_of(command: &SessionCommand) -> &'static str {
         SessionCommand::Steer(queued) => type_of_words(queued.hears),
         SessionCommand::Cancel { .. } => "abort",
         SessionCommand::Reset => "new_session",
-        SessionCommand::Delete => "delete_session",
+        SessionCommand::Delete | SessionCommand::Unload { .. } => "delete_session",
+        SessionCommand::Load { .. } => "load_session",
         SessionCommand::Rename { .. } => "set_session_name",
         SessionCommand::Compact { .. } => "compact",
         SessionCommand::Answer { .. } | SessionCommand::Decline { .. } => "extension_ui_response",
@@ -224,9 +225,9 @@ fn succeeded(kind: &str, ending: &WorkEnding) -> bool {
 const fn type_of_fact(fact: &EventBody) -> Option<&'static str> {
     Some(match fact {
         EventBody::SessionCreated { .. } => "create_session",
-        EventBody::SessionImported { .. } => "load_session",
+        EventBody::SessionImported { .. } | EventBody::SessionLoaded { .. } => "load_session",
         EventBody::SessionForked(_) => "fork",
-        EventBody::SessionDeleted => "delete_session",
+        EventBody::SessionDeleted | EventBody::SessionUnloaded { .. } => "delete_session",
         EventBody::SessionRenamed { .. } => "set_session_name",
         EventBody::SessionReset => "new_session",
         EventBody::PromptQueued(queued) => type_of_words(queued.hears),

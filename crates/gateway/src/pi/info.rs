@@ -13,23 +13,33 @@ pub(super) fn name_of(session: &Session, principal: &Principal) -> String {
     alias.unwrap_or_else(|| session.id.to_string())
 }
 
-/// The session that clients call so: an agent's, by the alias that this principal gave it or by its whole id.
+/// The session that clients call so: an agent's that is loaded, by the alias that this principal gave it or by its whole id.
 pub(super) async fn find(client: &Client, name: &str) -> Result<SessionId, Error> {
     let not_found = || Error::SessionNotFound { reference: name.to_owned() };
-    let filter = SessionFilter { alias: Some(name.to_owned()), ..SessionFilter::default() };
+    let loaded = SessionFilter { loaded: true, ..SessionFilter::default() };
+    let filter = SessionFilter { alias: Some(name.to_owned()), ..loaded.clone() };
     let mut found = client.sessions(filter).await?;
     found.retain(|session| session.owner == *client.principal());
     if let Ok(id) = name.parse::<SessionId>() {
-        let filter = SessionFilter { id: Some(id), ..SessionFilter::default() };
+        let filter = SessionFilter { id: Some(id), ..loaded };
         found.extend(client.sessions(filter).await?);
     }
     found.retain(|session| session.kind.is_agent());
     found.first().map(|session| session.id).ok_or_else(not_found)
 }
 
-/// The sessions of agents that are seen, the most recently active first.
+/// The sessions of agents that are seen and loaded, the most recently active first.
 pub(super) async fn agents(client: &Client) -> Result<Vec<Session>, Error> {
-    let mut sessions = client.sessions(SessionFilter::default()).await?;
+    agents_of(client, SessionFilter { loaded: true, ..SessionFilter::default() }).await
+}
+
+/// The sessions of agents that are seen, loaded or not, the most recently active first.
+pub(super) async fn stored_agents(client: &Client) -> Result<Vec<Session>, Error> {
+    agents_of(client, SessionFilter::default()).await
+}
+
+async fn agents_of(client: &Client, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+    let mut sessions = client.sessions(filter).await?;
     sessions.retain(|session| session.kind.is_agent());
     Ok(sessions)
 }

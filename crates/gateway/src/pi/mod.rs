@@ -25,6 +25,7 @@ mod rates;
 mod reading;
 mod recovery;
 mod seen;
+mod session_path;
 mod socket;
 mod stdio;
 

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::carrying_out::{Call, Ended, Failed, Result};
 use super::command::{Body, Read};
-use super::info::{agents, context_usage, find, info, infos, name_of};
+use super::info::{agents, context_usage, find, info, infos, name_of, stored_agents};
+use super::session_path;
 use super::{history, html, messages, recovery};
 use crate::command::anonymous;
 
@@ -45,7 +46,7 @@ impl Call<'_> {
             Body::GetStartupRecovery => recovery::told(self.daemon, self.client).await,
             Body::GetCommandHistory(query) => history::read(self.client, &self.daemon.home, query).await?,
             Body::ListStoredSessions => {
-                let sessions = agents(self.client).await?;
+                let sessions = stored_agents(self.client).await?;
                 let mut stored = Vec::with_capacity(sessions.len());
                 for session in &sessions {
                     stored.push(self.stored(session).await?);
@@ -218,17 +219,20 @@ impl Call<'_> {
 
     /// The folder in which pi has files of its own of a session.
     fn files_of(&self, session: SessionId) -> PathBuf {
-        self.daemon.home.join("agents/pi/sessions").join(session.to_string())
+        session_path::folder(&self.daemon.home, session)
     }
 
     async fn stored(&self, session: &Session) -> std::result::Result<Value, Error> {
         let mut stored = info(self.daemon, self.client, session).await?;
         let file = files(&self.files_of(session.id)).into_iter().next();
-        let path = file.as_ref().map_or(Value::Null, |file| file["path"].clone());
+        stored["fileExists"] = file.is_some().into();
+        let path = match file {
+            Some(mut file) => file["path"].take(),
+            None => session_path::of(&self.daemon.home, session.id).display().to_string().into(),
+        };
         stored["sessionFile"] = path.clone();
         stored["sessionPath"] = path;
         stored["cwd"] = session.working_directory.as_str().into();
-        stored["fileExists"] = file.is_some().into();
         Ok(stored)
     }
 

@@ -44,6 +44,8 @@ pub(super) fn happened(body: &EventBody) -> Option<(Tone, String)> {
         EventBody::SessionHardReset => plain("reset with a new worker: definitions are dropped".to_owned()),
         EventBody::SessionStopped => plain("put to rest".to_owned()),
         EventBody::SessionDeleted => Some((Tone::Warning, "deleted".to_owned())),
+        EventBody::SessionUnloaded { .. } => plain("unloaded over the pi protocol".to_owned()),
+        EventBody::SessionLoaded { .. } => plain("loaded over the pi protocol".to_owned()),
         EventBody::SessionRenamed { name } => plain(format!("named {name}")),
         EventBody::SessionImported { .. } => plain("read from a file".to_owned()),
         EventBody::EntriesMerged(_) => plain("entries of another session were put in".to_owned()),

@@ -158,6 +158,8 @@ impl Page {
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
             | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. }
+            | EventBody::SessionLoaded { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::CommandQueued(_)
             | EventBody::CommandLeft { .. }

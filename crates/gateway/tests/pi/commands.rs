@@ -169,7 +169,7 @@ async fn the_history_says_of_each_command_what_its_answer_said() {
     client.ask(of_main("n1", "new_session")).await;
     assert!(matches!(script.next().await, Given::Killed));
     client.ask(json!({ "id": "r1", "type": "set_session_name", "sessionId": "main", "name": "x" })).await;
-    let expected = [
+    let mut expected = vec![
         "a1 abort true",
         "c1 fork true",
         "create-main create_session true",
@@ -182,9 +182,16 @@ async fn the_history_says_of_each_command_what_its_answer_said() {
         "s1 steer true",
     ];
     assert_eq!(finished(&mut client, "h1").await, expected);
-    // What was deleted is gone, with what was done in it.
+    // What was only unloaded keeps what was done in it.
     client.ask(of_main("d1", "delete_session")).await;
-    assert_eq!(finished(&mut client, "h2").await, ["c1 fork true", "d1 delete_session true"]);
+    expected.insert(3, "d1 delete_session true");
+    assert_eq!(finished(&mut client, "h2").await, expected);
+    // What was deleted is gone, with all that.
+    let cli = home.daemon.engine.attach(Access::local(), "cli");
+    let session = cli.resolve("x").await.unwrap();
+    let delete = Command::new(CommandId::new("cli-1").unwrap(), cli.source(), SessionCommand::Delete);
+    cli.submit(session, delete).await.unwrap();
+    assert_eq!(finished(&mut client, "h3").await, ["c1 fork true", "cli-1 delete_session true"]);
 }
 
 #[tokio::test]

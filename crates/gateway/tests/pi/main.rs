@@ -14,4 +14,5 @@ mod scripted_agent;
 mod socket;
 mod support;
 mod turns;
+mod unloading;
 mod upstream;

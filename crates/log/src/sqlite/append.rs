@@ -211,9 +211,10 @@ impl Rows {
     }
 
     /// Updates the session, and gives its number. Only what differs is written: most appends leave the projection as it
-    /// was, and hardly any changes the name or the asks, which are indexed.
+    /// was, and hardly any changes the name, the asks or the alias, which are indexed.
     fn update(&self, statements: &mut Statements<'_>, before: &Before) -> rusqlite::Result<i64> {
-        let ProjectionRow { name, state, asks, last_activity, deleted_at, json, .. } = &self.projection;
+        let ProjectionRow { name, state, asks, alias, last_activity, deleted_at, json, .. } =
+            &self.projection;
         let Before { number, same_projection } = *before;
         statements
             .get("UPDATE head SET last_seq = ?1, last_activity = ?2, deleted_at = ?3 WHERE session = ?4")?
@@ -225,6 +226,9 @@ impl Rows {
             statements
                 .get("UPDATE session SET name = ?1, asks = ?2 WHERE number = ?3 AND (name <> ?1 OR asks <> ?2)")?
                 .execute(params![name, asks, number])?;
+            statements
+                .get("UPDATE session SET alias = ?1 WHERE number = ?2 AND alias IS NOT ?1")?
+                .execute(params![alias, number])?;
         }
         Ok(number)
     }

@@ -194,6 +194,7 @@ impl<'f> Chosen<'f> {
             live,
             asks,
             waits,
+            loaded,
             with_deleted,
             seen_by,
             limit: _,
@@ -240,6 +241,9 @@ impl<'f> Chosen<'f> {
         }
         if *waits {
             conditions.push("json_type(projection, '$.lane') IS NOT NULL".to_owned());
+        }
+        if *loaded {
+            conditions.push("json_type(projection, '$.unloadedAt') IS NULL".to_owned());
         }
         if let Some(Access { principal, rights: Rights::Some { see, drive } }) = seen_by {
             chosen.values.push((":owner", Box::new(principal.as_str())));

@@ -132,6 +132,46 @@ pub async fn sessions_are_found_by_a_folder_that_theirs_lies_in(store: &dyn Stor
     assert_eq!(found("/").await, [1, 2, 3, 4, 5, 6, 7].map(session_id));
 }
 
+pub async fn an_alias_that_is_released_is_another_sessions(store: &dyn Store) {
+    let alias = || Some("main".to_owned());
+    let named = |name: &str, alias| match created(name, "/work") {
+        EventBody::SessionCreated { kind, name, working_directory, .. } => EventBody::SessionCreated {
+            kind,
+            name,
+            working_directory,
+            project: None,
+            passed_over: Vec::new(),
+            arguments: Vec::new(),
+            alias,
+        },
+        other => other,
+    };
+    let (mut first, mut second) = (Line::new(1), Line::new(2));
+    {
+        let log = store.open().await;
+        log.append(first.append(vec![named("one", alias())])).await.unwrap();
+        log.append(first.append(vec![EventBody::SessionUnloaded { alias: alias() }])).await.unwrap();
+        log.append(second.append(vec![named("two", alias())])).await.unwrap();
+    }
+    let log = store.open().await;
+    let found = async |filter: SessionFilter| {
+        let mut found: Vec<_> =
+            log.sessions(filter).await.unwrap().iter().map(|session| session.id).collect();
+        found.sort_unstable();
+        found
+    };
+    let by_alias = |alias: &str| SessionFilter { alias: Some(alias.to_owned()), ..SessionFilter::default() };
+    let loaded = || SessionFilter { loaded: true, ..SessionFilter::default() };
+    assert_eq!(found(by_alias("main")).await, [second.id]);
+    assert_eq!(log.resolve("main").await.unwrap(), [second.id]);
+    assert_eq!(found(loaded()).await, [second.id]);
+    assert_eq!(log.count_sessions(loaded()).await, Ok(1));
+    let again = EventBody::SessionLoaded { alias: Some("again".to_owned()) };
+    log.append(first.append(vec![again])).await.unwrap();
+    assert_eq!(found(by_alias("again")).await, [first.id]);
+    assert_eq!(found(loaded()).await, [first.id, second.id]);
+}
+
 pub async fn sessions_are_found_by_their_asks_and_by_who_sees_them(store: &dyn Store) {
     let log = store.open().await;
     let ada = Principal::new("ada").unwrap();

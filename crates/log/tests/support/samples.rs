@@ -43,6 +43,8 @@ pub fn bodies() -> Vec<EventBody> {
             labels: labels(),
         }),
         EventBody::SessionImported { hash: ObjectHash::of(b"file") },
+        EventBody::SessionUnloaded { alias: Some("main".to_owned()) },
+        EventBody::SessionLoaded { alias: None },
         EventBody::SessionRenamed { name: "ü \"x\"".to_owned() },
         warm_up(),
         warmed_up(),

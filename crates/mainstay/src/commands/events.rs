@@ -237,6 +237,10 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
         EventBody::SessionHardReset => (None, "hard reset".to_owned()),
         EventBody::SessionStopped => (None, "put to rest".to_owned()),
         EventBody::SessionDeleted => (Some(Tone::Warning), "deleted".to_owned()),
+        EventBody::SessionUnloaded { alias: Some(alias) } => (None, format!("unloaded: `{alias}` is free")),
+        EventBody::SessionUnloaded { alias: None } => (None, "unloaded".to_owned()),
+        EventBody::SessionLoaded { alias: Some(alias) } => (None, format!("loaded as `{alias}`")),
+        EventBody::SessionLoaded { alias: None } => (None, "loaded".to_owned()),
         EventBody::WorkerExited { exit, restart_after_ms, reason, .. } => {
             let next = match restart_after_ms {
                 None => "not replaced".to_owned(),

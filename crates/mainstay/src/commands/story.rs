@@ -75,6 +75,8 @@ impl Story {
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
             | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. }
+            | EventBody::SessionLoaded { .. }
             | EventBody::AskRaised(_)
             | EventBody::AskEnded { .. }
             | EventBody::WorkerExited { .. }

@@ -125,6 +125,8 @@ impl Guests {
             | EventBody::SessionHardReset
             | EventBody::SessionStopped
             | EventBody::SessionDeleted
+            | EventBody::SessionUnloaded { .. }
+            | EventBody::SessionLoaded { .. }
             | EventBody::SessionFaulted { .. }
             | EventBody::WorkerExited { .. }
             | EventBody::WarmUpStarted { .. }

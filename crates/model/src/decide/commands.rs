@@ -17,6 +17,7 @@ use crate::id::{AskId, CommandId, JobId, Seq};
 use crate::label::check_room;
 use crate::message::Compaction;
 use crate::outcome::{Outcome, Response};
+use crate::session::Session;
 use crate::state::SessionState;
 use crate::transcript::total;
 
@@ -147,14 +148,27 @@ impl Draft<'_> {
                 Response::Merged { seq, entries, at, asked }
             }
             SessionCommand::Delete => {
-                self.end_running_by_kill();
-                self.end_client_asks();
-                if state != SessionState::Uninitialized {
-                    self.record(metadata.clone(), EventBody::SessionStopped);
+                self.end_all(&metadata);
+                Response::Recorded { seq: self.record(metadata, EventBody::SessionDeleted) }
+            }
+            SessionCommand::Unload { alias } => {
+                let Session { id, alias: known, unloaded_at, .. } = self.session;
+                if unloaded_at.is_some() || alias.is_some() && alias != *known {
+                    return Err(Error::SessionNotFound {
+                        reference: alias.unwrap_or_else(|| id.to_string()),
+                    });
                 }
-                let seq = self.record(metadata, EventBody::SessionDeleted);
-                self.effect(Effect::KillWorker);
-                Response::Recorded { seq }
+                let alias = known.clone();
+                self.end_all(&metadata);
+                Response::Recorded { seq: self.record(metadata, EventBody::SessionUnloaded { alias }) }
+            }
+            SessionCommand::Load { alias } => {
+                let Session { id, alias: known, unloaded_at, .. } = self.session;
+                if unloaded_at.is_none() {
+                    let reference = known.clone().unwrap_or_else(|| id.to_string());
+                    return Err(Error::SessionExists { reference });
+                }
+                Response::Recorded { seq: self.record(metadata, EventBody::SessionLoaded { alias }) }
             }
             SessionCommand::Rename { name } => {
                 let seq = self.record(metadata, EventBody::SessionRenamed { name });
@@ -177,6 +191,16 @@ impl Draft<'_> {
         self.leave_lane_silently(&identity);
         self.answer(identity, Outcome::Done { response });
         Ok(())
+    }
+
+    /// Ends what runs and what is asked, and the worker with it.
+    fn end_all(&mut self, metadata: &Metadata) {
+        self.end_running_by_kill();
+        self.end_client_asks();
+        if self.session.state() != SessionState::Uninitialized {
+            self.record(metadata.clone(), EventBody::SessionStopped);
+        }
+        self.effect(Effect::KillWorker);
     }
 
     /// An agent that runs was given all that the summary stands for, and begins anew with it. One that works does so when its job has

@@ -78,6 +78,8 @@ kinds! {
     SessionHardReset => "sessionHardReset",
     SessionStopped => "sessionStopped",
     SessionDeleted => "sessionDeleted",
+    SessionUnloaded => "sessionUnloaded",
+    SessionLoaded => "sessionLoaded",
     WorkerExited => "workerExited",
     CommandQueued => "commandQueued",
     CommandLeft => "commandLeft",

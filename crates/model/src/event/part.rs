@@ -108,6 +108,8 @@ impl EventBody {
             | Self::SessionHardReset
             | Self::SessionStopped
             | Self::SessionDeleted
+            | Self::SessionUnloaded { .. }
+            | Self::SessionLoaded { .. }
             | Self::WorkerExited { .. }
             | Self::CommandQueued(_)
             | Self::CommandLeft { .. }
@@ -145,6 +147,8 @@ impl EventBody {
             | Self::SessionHardReset
             | Self::SessionStopped
             | Self::SessionDeleted
+            | Self::SessionUnloaded { .. }
+            | Self::SessionLoaded { .. }
             | Self::WorkerExited { .. }
             | Self::CommandQueued(_)
             | Self::CommandLeft { .. }

@@ -346,6 +346,9 @@ impl Story {
             Err(Error::NotRunning { .. } | Error::AskNotPending { .. } | Error::AnswerInvalid { .. }) => {
                 assert!(misses, "only a cancel or an answer can miss");
             }
+            Err(Error::SessionNotFound { .. } | Error::SessionExists { .. }) => {
+                assert!(misses, "it is loaded, or was unloaded before");
+            }
             Err(Error::NotOfKind { .. }) => assert!(!action.is_of(&self.session.kind)),
             Err(Error::TooManyAsks { limit }) => assert_eq!(self.session.asks.len(), limit),
             Err(error) => {
@@ -458,6 +461,10 @@ fn misses(session: &Session, source: &Source, body: &SessionCommand) -> bool {
             session.ask(*ask).is_none_or(|pending| pending.ask.question.check(value).is_err())
         }
         (SessionCommand::Work(Work::Build | Work::Rebuild), _) => session.project.is_none(),
+        (SessionCommand::Unload { alias }, _) => {
+            session.unloaded_at.is_some() || alias.is_some() && *alias != session.alias
+        }
+        (SessionCommand::Load { .. }, _) => session.unloaded_at.is_none(),
         _ => false,
     }
 }
@@ -641,6 +648,45 @@ proptest! {
             Given::Notice(notice) => prop_assert_eq!(decide(Input::Notice(notice)), Ok(Decision::default())),
             Given::Queue(..) | Given::Turn | Given::Leave => {}
         }
+    }
+
+    #[test]
+    fn an_unloaded_session_leaves_nothing_unanswered_and_no_alias_and_all_else_is_there_when_it_is_loaded(
+        kind in any_kind(),
+        steps in vec(any_step(), 0..40),
+    ) {
+        let mut story = Story::begin(kind);
+        steps.into_iter().for_each(|step| story.take(step));
+        while !story.session.lane.is_empty() {
+            story.take(Step::Leave);
+        }
+        // Whether it was unloaded on the way.
+        story.take(Step::Command(SessionCommand::Load { alias: Some("main".to_owned()) }));
+        let before = story.session.clone();
+        story.take(Step::Command(SessionCommand::Unload { alias: Some("another".to_owned()) }));
+        prop_assert_eq!(story.session.unloaded_at, None, "it is called otherwise");
+        story.take(Step::Command(SessionCommand::Unload { alias: None }));
+        for command in &story.accepted {
+            prop_assert!(story.answers.contains_key(command.as_str()), "{} has no outcome", command);
+        }
+        let unloaded = story.session.clone();
+        prop_assert_eq!((unloaded.state(), unloaded.asks.len()), (SessionState::Uninitialized, 0));
+        prop_assert!(unloaded.unloaded_at.is_some() && unloaded.alias.is_none());
+        prop_assert_eq!(
+            &story.events.last().unwrap().body,
+            &EventBody::SessionUnloaded { alias: before.alias.clone() }
+        );
+        let name = Some("again".to_owned());
+        story.take(Step::Command(SessionCommand::Load { alias: name.clone() }));
+        let loaded = story.session.clone();
+        prop_assert_eq!((&loaded.alias, loaded.unloaded_at), (&name, None));
+        prop_assert_eq!(
+            (&loaded.name, &loaded.transcript, loaded.definitions_since, &loaded.labels),
+            (&before.name, &before.transcript, before.definitions_since, &before.labels)
+        );
+        story.take(Step::Command(SessionCommand::Load { alias: Some("other".to_owned()) }));
+        prop_assert_eq!(&story.session.alias, &name, "what is loaded is not loaded again");
+        prop_assert_eq!(Session::fold(&story.events), Some(story.session));
     }
 
     #[test]

@@ -56,6 +56,8 @@ fn arrow(session: &Session, body: &EventBody) -> Option<Transition> {
         | EventBody::SessionImported { .. }
         | EventBody::SessionRenamed { .. }
         | EventBody::SessionDeleted
+        | EventBody::SessionUnloaded { .. }
+        | EventBody::SessionLoaded { .. }
         | EventBody::SessionReset
         | EventBody::SessionHardReset
         | EventBody::WorkerExited { .. }

@@ -352,6 +352,8 @@ fn any_session_body() -> impl Strategy<Value = EventBody> {
         1 => Just(EventBody::SessionHardReset),
         1 => Just(EventBody::SessionStopped),
         1 => Just(EventBody::SessionDeleted),
+        1 => option::of(any_text()).prop_map(|alias| EventBody::SessionUnloaded { alias }),
+        1 => option::of(any_text()).prop_map(|alias| EventBody::SessionLoaded { alias }),
         1 => exited,
     ]
 }
@@ -859,6 +861,7 @@ pub(crate) fn any_session() -> impl Strategy<Value = Session> {
             forked_from: fork.map(|fork| Parent { session: fork.from, entries: fork.entries }),
             merged_at: None,
             deleted_at: None,
+            unloaded_at: None,
             usage: TokenUsage { input: evals, ..TokenUsage::default() },
             surroundings,
             startup: None,
@@ -882,6 +885,8 @@ pub(crate) fn any_session_command() -> impl Strategy<Value = SessionCommand> {
         1 => any_queued_prompt().prop_map(SessionCommand::Steer),
         3 => Just(SessionCommand::Start),
         1 => Just(SessionCommand::Stop),
+        1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Unload { alias }),
+        1 => option::of(Just("main".to_owned())).prop_map(|alias| SessionCommand::Load { alias }),
         1 => any_text().prop_map(|name| SessionCommand::Rename { name }),
         1 => any_compaction().prop_map(|Compaction { covers, summary, .. }| SessionCommand::Compact {
             covers, asked: None, summary

@@ -183,6 +183,8 @@ fn the_shape_of_every_command() {
         SessionCommand::Stop,
         SessionCommand::Merge { point: Box::new(merge_point()), planned: Version(2) },
         SessionCommand::Delete,
+        SessionCommand::Unload { alias: Some("main".to_owned()) },
+        SessionCommand::Load { alias: Some("main".to_owned()) },
         SessionCommand::Rename { name: "demo".to_owned() },
         SessionCommand::Compact {
             covers: vec![Segment::new(session_id(), 0, 4)],
@@ -443,6 +445,8 @@ fn event_examples() -> Vec<EventBody> {
         EventBody::SessionHardReset,
         EventBody::SessionStopped,
         EventBody::SessionDeleted,
+        EventBody::SessionUnloaded { alias: Some(text("main")) },
+        EventBody::SessionLoaded { alias: None },
         EventBody::WorkerExited {
             exit: WorkerExit::Signal(9),
             attempt: 1,

@@ -14,7 +14,8 @@ use super::events::{Seen, SeenSession};
 use crate::finding::{Finding, Stage};
 
 const SESSIONS: &str = "
-    SELECT projection, last_seq, last_activity, id, number, name, kind, state, working_directory, owner, asks, deleted_at
+    SELECT projection, last_seq, last_activity, id, number, name, kind, state, working_directory, owner, asks, deleted_at,
+           alias
     FROM session LEFT JOIN head ON head.session = number ORDER BY number";
 
 const INDEXED_EVENTS: &str = "
@@ -217,6 +218,9 @@ fn wrong_columns(row: &Row<'_>, stored: &Session) -> rusqlite::Result<Vec<String
     }
     if row.get::<_, Option<i64>>(11)? != stored.deleted_at.map(|at| at.as_microsecond()) {
         wrong.push("the column deleted_at".to_owned());
+    }
+    if row.get::<_, Option<String>>(12)? != stored.alias {
+        wrong.push("the column alias".to_owned());
     }
     if row.get::<_, i64>(10)? != i64::try_from(stored.asks.len()).unwrap_or(i64::MAX) {
         wrong.push("the column asks".to_owned());

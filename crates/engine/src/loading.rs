@@ -1,0 +1,32 @@
+//! Loading sessions that were unloaded: by the session itself, in the server's own lane, so that no other gets the alias meanwhile.
+
+use mainstay_model::command::validate_dependencies;
+use mainstay_model::decide::Identity;
+use mainstay_model::{Answered, Command, Error, SessionCommand, SessionId};
+use tracing::Span;
+
+use crate::engine::{Begun, Engine};
+use crate::sync::task;
+
+impl Engine {
+    /// Has a session back that was unloaded. Whoever waits for it may go: it is carried out all the same.
+    pub(crate) fn begin_load(&self, session: SessionId, command: Command, parent: &Span) -> Begun {
+        let (engine, parent) = (self.clone(), parent.clone());
+        Begun::by(task::spawn(async move { engine.load(session, command, &parent).await }))
+    }
+
+    async fn load(&self, session: SessionId, mut command: Command, parent: &Span) -> Result<Answered, Error> {
+        validate_dependencies(&command.id, &command.depends_on, &self.shared.limits)?;
+        // In the session's lane it would keep the server's waiting for whatever runs there.
+        let depends_on = std::mem::take(&mut command.depends_on);
+        let identity = Identity::of(&command, command.fingerprint(session));
+        self.wait_for(&identity, session, depends_on).await?;
+        let _turn = self.shared.server_lane.turn().await?;
+        let before = self.shared.log.outcome(&identity.principal, &identity.command).await?;
+        if let (None, SessionCommand::Load { alias: Some(alias) }) = (before, &command.body) {
+            let owner = self.stored(session).await?.owner;
+            self.check_alias(alias, &owner).await?;
+        }
+        self.begin(session, command, parent).await?.ended().await
+    }
+}
