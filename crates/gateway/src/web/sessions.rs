@@ -98,13 +98,19 @@ async fn list(client: &Client) -> Result<Markup, Error> {
     Ok(html! {
         section #sessions aria-label="Sessions" {
             @if sessions.is_empty() { p.faint { "There is no session yet." } }
-            ul.rows { @for session in sessions.iter().take(SHOWN) { (row(session)) } }
+            ul.rows { @for session in sessions.iter().take(SHOWN) { (row(session, is_shared(&session.name, &sessions))) } }
             @if sessions.len() > SHOWN { p.faint { "Older ones are found by searching." } }
         }
     })
 }
 
-fn row(session: &Session) -> Markup {
+/// Whether several sessions have this name.
+fn is_shared(name: &str, sessions: &[Session]) -> bool {
+    sessions.iter().filter(|session| session.name == name).count() > 1
+}
+
+/// A session in the list, with the end of its id where its name does not tell it from others.
+fn row(session: &Session, is_shared: bool) -> Markup {
     let asks = session.asks.len();
     html! {
         li id={ "session-" (session.id) } {
@@ -116,6 +122,7 @@ fn row(session: &Session) -> Markup {
                 (state(session.state()))
                 @if asks > 0 { span.state.asks { (asks) (if asks == 1 { " ask" } else { " asks" }) } }
                 @if !session.lane.is_empty() { span { (session.lane.len()) " wait" } }
+                @if is_shared { span { (session.id.short()) } }
                 span { (session.kind) }
                 span.path { (session.project.as_deref().unwrap_or(&session.working_directory)) }
                 @if session.evals > 0 { span { (session.evals) (if session.evals == 1 { " eval" } else { " evals" }) } }

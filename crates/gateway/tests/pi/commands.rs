@@ -491,3 +491,24 @@ async fn what_did_nothing_or_asks_no_more_is_answered_again_as_the_first_time() 
         true
     );
 }
+
+#[tokio::test]
+async fn sessions_of_one_name_are_told_apart_by_their_ids() {
+    let (home, _script) = Home::new().await;
+    let mut client = home.client().await;
+    for id in ["one", "two"] {
+        client.session(id).await;
+        let name =
+            json!({ "id": format!("n-{id}"), "type": "set_session_name", "sessionId": id, "name": "work" });
+        assert_eq!(client.ask(name).await["success"], true);
+    }
+    let listed = client.ask(json!({ "id": "l", "type": "list_sessions" })).await;
+    let mut listed: Vec<_> = listed["data"]["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| [&session["sessionId"], &session["sessionName"]].map(|name| name.as_str().unwrap()))
+        .collect();
+    listed.sort_unstable();
+    assert_eq!(listed, [["one", "work"], ["two", "work"]]);
+}

@@ -10,7 +10,7 @@ use mainstay_gateway::view::{MergedEntries, RelativeView};
 use mainstay_model::session::Parent;
 use mainstay_model::{Error, SessionId, Timestamp};
 
-use super::session::named;
+use super::session::{called, named};
 use crate::terminal::{Paint, Tone, ago};
 
 /// Shows which sessions were forked off which.
@@ -86,8 +86,7 @@ fn line(
     let merged: String = merged
         .iter()
         .map(|MergedEntries { session, entries }| {
-            let name = relatives.iter().find(|other| other.session.session == *session);
-            let name = name.map_or_else(|| session.short(), |other| other.session.name.clone());
+            let name = called(*session, relatives.iter().map(|other| &other.session));
             format!("{entries} of them merged from {name}, ")
         })
         .collect();

@@ -8,7 +8,7 @@ use mainstay_gateway::rpc::api::{CreateSession, GetSession, ListSessions, Rename
 use mainstay_gateway::rpc::client::Client;
 use mainstay_gateway::view::{SessionView, StartupView};
 use mainstay_model::session::Parent;
-use mainstay_model::{CommandId, Error, Principal, SessionState, Timestamp, ValidityCounts};
+use mainstay_model::{CommandId, Error, Principal, SessionId, SessionState, Timestamp, ValidityCounts};
 
 use super::compact::Compact;
 use super::conditions::SentArgs;
@@ -315,11 +315,23 @@ pub(crate) fn session_facts(session: &SessionView, all: &[SessionView]) -> Strin
     let (noun, failed) = tally(session);
     let failed = if session.failures > 0 { format!(", {failed}") } else { String::new() };
     let origin = session.forked_from.as_ref().map(|Parent { session: parent, entries }| {
-        let found = all.iter().find(|other| other.session == *parent);
-        let name = found.map_or_else(|| parent.short(), |found| printable(&found.name).into_owned());
-        format!(", forked off {name} after {}", counted(*entries, "entry"))
+        format!(", forked off {} after {}", called(*parent, all), counted(*entries, "entry"))
     });
     format!("{}{failed}{}", counted(session.evals, noun), origin.unwrap_or_default())
+}
+
+/// What a session is called among these: its name, with the end of its id where another has the same; the end of its id where it is not one
+/// of them.
+pub(crate) fn called<'a>(
+    session: SessionId,
+    all: impl IntoIterator<Item = &'a SessionView> + Clone,
+) -> String {
+    let Some(found) = all.clone().into_iter().find(|other| other.session == session) else {
+        return session.short();
+    };
+    let is_shared = all.into_iter().any(|other| other.name == found.name && other.session != session);
+    let name = printable(&found.name);
+    if is_shared { format!("{name} ({})", found.short_id) } else { name.into_owned() }
 }
 
 /// A session on one line.
@@ -344,4 +356,28 @@ pub(crate) fn session_line(session: &SessionView, paint: Paint, now: Timestamp) 
         paint.tone(Tone::Faint, &ago(session.last_activity, now)),
         paint.tone(Tone::Faint, &title),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(id: &str, name: &str) -> SessionView {
+        let view = serde_json::json!({
+            "session": id, "shortId": &id[28..], "name": name, "kind": "fsharp", "state": "Ready", "offered": [],
+            "workingDirectory": "/", "createdAt": "2026-02-13T11:17:00Z", "lastActivity": "2026-02-13T11:17:00Z",
+            "lastSeq": 1, "evals": 0, "failures": 0,
+        });
+        serde_json::from_value(view).unwrap()
+    }
+
+    #[test]
+    fn a_name_that_several_sessions_have_comes_with_the_end_of_the_id() {
+        let ids = ["11111111", "22222222", "33333333", "44444444"];
+        let ids = ids.map(|end| format!("019a0000-0000-7000-8000-0000{end}"));
+        let names = ["main", "main", "other"];
+        let all: Vec<_> = ids.iter().zip(names).map(|(id, name)| session(id, name)).collect();
+        let called = ids.map(|id| called(id.parse().unwrap(), &all));
+        assert_eq!(called, ["main (11111111)", "main (22222222)", "other", "44444444"]);
+    }
 }

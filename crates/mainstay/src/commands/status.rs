@@ -11,7 +11,7 @@ use mainstay_model::{Error, Limits, SessionId, Timestamp};
 use serde_json::Value;
 
 use super::fault::{HardReset, fault_text};
-use super::session::{session_line, validity_words};
+use super::session::{called, session_line, validity_words};
 use crate::connect::connect_any_version;
 use crate::home::Home;
 use crate::terminal::{Paint, Tone, ago, bytes, printable};
@@ -134,10 +134,7 @@ fn breaker_text(what: &str, breaker: &BreakerStatus, paint: Paint) -> Option<Str
 /// Who is there, and what it follows.
 fn client_text(client: &ClientInfo, live: &[SessionView], now: Timestamp) -> String {
     let ClientInfo { name, principal, since, follows, follows_all, .. } = client;
-    let session_name = |session: &SessionId| {
-        let found = live.iter().find(|view| view.session == *session);
-        found.map_or_else(|| session.short(), |view| view.name.clone())
-    };
+    let session_name = |session: &SessionId| called(*session, live);
     let all = follows_all.then(|| "all sessions".to_owned());
     let follows: Vec<_> = follows.iter().map(session_name).chain(all).collect();
     let follows =
