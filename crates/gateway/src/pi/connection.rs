@@ -828,7 +828,8 @@ impl Connection {
         let after = after.map_or(session.last_seq, Seq);
         let cursor = Cursor::Session { session: session.id, after };
         let mut followed = self.peer.client.follow(cursor, EventFilter::default()).await?;
-        let mut teller = joining::teller(&self.peer.client, &session, after, is_cumulative).await?;
+        let state = self.daemon.engine.agent_state(&session);
+        let mut teller = joining::teller(&self.peer.client, &session, state, after, is_cumulative).await?;
         let (connection, name) = (Arc::clone(self), name.to_owned());
         let (reached, told) = watch::channel(after);
         let task = tokio::spawn(async move {

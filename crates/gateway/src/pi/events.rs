@@ -93,7 +93,7 @@ impl Turn {
 }
 
 impl Teller {
-    /// Of a session whose agent goes on so and has this still to hear, and in which nothing runs.
+    /// Of a session whose agent goes on so, or will, and has this still to hear, and in which nothing runs.
     pub(super) fn of(state: Option<AgentState>, queue: Vec<QueuedPrompt>) -> Self {
         Self { state, queue, turn: None, is_cumulative: false }
     }
@@ -138,18 +138,22 @@ impl Teller {
                 vec![queue_update(&self.queue)]
             }
             EventBody::QueueChanged { queue } => {
-                self.queue.clone_from(queue);
-                vec![queue_update(&self.queue)]
+                // The agent repeats what it was told.
+                let before = std::mem::replace(&mut self.queue, queue.clone());
+                if before == *queue { Vec::new() } else { vec![queue_update(queue)] }
             }
             EventBody::AgentChanged(state) => {
                 let before = self.state.replace((**state).clone()).map(|before| before.thinking);
+                if let Some(turn) = &mut self.turn {
+                    turn.goes_on_with(state);
+                }
                 match before == Some(state.thinking) {
                     true => Vec::new(),
                     false => vec![json!({ "type": "thinking_level_changed", "level": state.thinking })],
                 }
             }
             EventBody::AgentNoted(note) => {
-                let mut told = noted(note);
+                let mut told = noted(note, event.at);
                 if let (Note::ToolStarted { call, arguments }, Some(turn)) = (note, &mut self.turn) {
                     told.extend(turn.tool_started(call, arguments));
                 }
@@ -297,6 +301,13 @@ impl Turn {
         pieces
     }
 
+    /// The model's next message is of the model that the agent uses now.
+    fn goes_on_with(&mut self, state: &AgentState) {
+        let begun = self.unsaid["timestamp"].take();
+        self.unsaid = unsaid(Some(state), Timestamp::UNIX_EPOCH);
+        self.unsaid["timestamp"] = begun;
+    }
+
     /// Begins a message of the model's, where none is begun.
     fn begin_message(&mut self) -> Vec<Value> {
         if self.open.is_some() {
@@ -338,7 +349,10 @@ impl Turn {
                 self.calls.retain(|waiting| waiting.call != call);
                 self.tools.remove(call);
                 self.results.push(said.clone());
-                let result = json!({ "content": said["content"], "details": said["details"] });
+                let mut result = json!({ "content": said["content"] });
+                if let Some(details) = said.get("details") {
+                    result["details"] = details.clone();
+                }
                 let mut events = vec![
                     json!({
                         "type": "tool_execution_end", "toolCallId": call, "toolName": said["toolName"],
@@ -382,7 +396,8 @@ impl Turn {
 
     /// Ends the step that is begun: what the model said, and what its tools answered.
     fn end_step(&mut self) -> Option<Value> {
-        let message = self.step.take();
+        // A command of an extension has its model say nothing.
+        let message = self.step.take().unwrap_or_else(|| self.unsaid.clone());
         let results = std::mem::take(&mut self.results);
         self.calls.clear();
         let was_in_step = std::mem::take(&mut self.is_in_step);
@@ -536,7 +551,7 @@ fn queue_update(queue: &[QueuedPrompt]) -> Value {
     json!({ "type": "queue_update", "steering": of(Hears::Next), "followUp": of(Hears::AtEnd) })
 }
 
-fn noted(note: &Note) -> Vec<Value> {
+fn noted(note: &Note, at: Timestamp) -> Vec<Value> {
     let event = match note {
         Note::ToolStarted { call: ToolCall { call, tool }, arguments } => json!({
             "type": "tool_execution_start", "toolCallId": call, "toolName": tool, "args": arguments,
@@ -567,7 +582,8 @@ fn noted(note: &Note) -> Vec<Value> {
             event
         }
         Note::Told { level, message } => json!({
-            "type": "extension_ui_request", "method": "notify", "message": message, "notifyType": level,
+            "type": "extension_ui_request", "requestId": format!("notify-{}", at.as_millisecond()),
+            "method": "notify", "message": message, "notifyType": level,
         }),
     };
     vec![event]

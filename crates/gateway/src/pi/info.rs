@@ -5,6 +5,7 @@ use mainstay_log::SessionFilter;
 use mainstay_model::{Error, Principal, Session, SessionId};
 use serde_json::{Value, json};
 
+use super::session_path;
 use crate::rpc::server::Daemon;
 
 /// What a principal's clients call a session: their own as they called it, another's by its id.
@@ -49,6 +50,7 @@ pub(super) async fn info(daemon: &Daemon, client: &Client, session: &Session) ->
     let state = daemon.engine.agent_state(session);
     let mut info = json!({
         "sessionId": name_of(session, client.principal()),
+        "sessionFile": session_path::of(&daemon.home, session.id).display().to_string(),
         "thinkingLevel": state.thinking,
         "isStreaming": session.state().is_busy(),
         "messageCount": daemon.pi.counts.of(client, session).await?,
@@ -62,7 +64,11 @@ pub(super) async fn info(daemon: &Daemon, client: &Client, session: &Session) ->
         info["model"] = match model.about.is_object() {
             true => model.about,
             false => {
-                json!({ "id": model.id, "provider": model.provider, "contextWindow": model.context_window })
+                let mut known = json!({ "id": model.id, "provider": model.provider });
+                if let Some(window) = model.context_window {
+                    known["contextWindow"] = window.into();
+                }
+                known
             }
         };
     }

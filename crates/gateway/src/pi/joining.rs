@@ -1,23 +1,24 @@
 //! What must be known to go on in the middle of a session: all of the turn that runs there, however long it is.
 
 use mainstay_engine::Client;
-use mainstay_model::{Error, EventBody, Seq, Session};
+use mainstay_model::{AgentState, Error, EventBody, Seq, Session};
 
 use super::events::Teller;
 
 /// Events that are read at once.
 const PAGE: u64 = 1000;
 
-/// Tells what happens in a session after an event.
+/// Tells what happens in a session after an event. Its agent goes on as `state` says, or will begin so.
 pub(super) async fn teller(
     client: &Client,
     session: &Session,
+    state: AgentState,
     after: Seq,
     is_cumulative: bool,
 ) -> Result<Teller, Error> {
     let mut read = before_job(client, session, after).await?;
     let queue = if read == session.last_seq { session.queue.clone() } else { Vec::new() };
-    let mut teller = Teller::of(session.agent.clone(), queue).cumulative(is_cumulative);
+    let mut teller = Teller::of(Some(state), queue).cumulative(is_cumulative);
     while read < after {
         let page = client.events(session.id, read, at_once(after.0 - read.0)).await?;
         let Some(last) = page.last() else { break };
