@@ -135,10 +135,18 @@ impl PiClient {
 
     /// Waits for the next frame that fits.
     pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        self.all_until(fits).pop().unwrap()
+    }
+
+    /// The frames up to the next one that fits, with it.
+    pub(crate) fn all_until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut frames = Vec::new();
         loop {
             let frame = self.frames.recv_timeout(LONG).expect("a frame that fits");
-            if fits(&frame) {
-                return frame;
+            let is_last = fits(&frame);
+            frames.push(frame);
+            if is_last {
+                return frames;
             }
         }
     }
