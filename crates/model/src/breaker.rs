@@ -147,6 +147,58 @@ impl Breaker {
     }
 }
 
+/// Whether a turn that failed so, in the words of its agent or its provider, says something of the provider: others would fail with it too.
+/// That is so of a connection that fails, of time-outs, of overload and rate limits, of the provider's own errors, and of a key that it does
+/// not take. What is wrong with the request itself (a model that is not there, a conversation that is too long), and what is not known, says
+/// nothing of it.
+pub fn is_of_provider(message: &str) -> bool {
+    const WORDS: [&str; 20] = [
+        "overloaded",
+        "rate limit",
+        "rate_limit",
+        "too many requests",
+        "timed out",
+        "timeout",
+        "said nothing for",
+        "connection",
+        "network",
+        "fetch failed",
+        "socket",
+        "other side closed",
+        "terminated",
+        "econn",
+        "enotfound",
+        "eai_again",
+        "service unavailable",
+        "server error",
+        "internal error",
+        "bad gateway",
+    ];
+    let message = message.to_ascii_lowercase();
+    match status(&message) {
+        // What a proxy or a key is refused for is refused for all.
+        Some(401 | 402 | 403 | 407 | 408 | 429 | 500..) => true,
+        Some(_) => false,
+        None => WORDS.iter().any(|words| message.contains(words)),
+    }
+}
+
+/// The HTTP status that a message names as such: at its beginning, or behind a word for it.
+fn status(message: &str) -> Option<u16> {
+    const BEFORE: [&str; 7] =
+        ["status code ", "status: ", "status ", "http ", "error: ", "error ", "\"code\":"];
+    let number = |text: &str| {
+        let word = text.trim_start().split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+        let number = word.parse().ok()?;
+        (400..600).contains(&number).then_some(number)
+    };
+    let behind = |words: &str| {
+        let mut behind = message.match_indices(words).map(|(at, _)| &message[at + words.len()..]);
+        behind.find_map(number)
+    };
+    number(message).or_else(|| BEFORE.iter().find_map(|words| behind(words)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +216,50 @@ mod tests {
         let mut breaker = Breaker::default();
         (0..3).for_each(|n| breaker.failed(now, format!("failure {n}"), &limits()));
         breaker
+    }
+
+    #[test]
+    fn only_what_others_would_fail_with_too_is_of_the_provider() {
+        let of_provider = [
+            "500 no",
+            "529 overloaded",
+            "503 Service Unavailable",
+            "429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\"}}",
+            "401 Incorrect API key provided",
+            "403 Your organization has been disabled",
+            "Request failed with status code 502",
+            "{\"error\":{\"code\": 503,\"message\":\"The model is busy\"}}",
+            "Overloaded",
+            "Connection error.",
+            "fetch failed: connect ECONNREFUSED 127.0.0.1:1",
+            "Request timed out.",
+            "the model said nothing for 600000 ms",
+            "terminated",
+            "API Error: 500 internal",
+        ];
+        let of_request = [
+            "400 messages.3: tool_use ids were found without tool_result blocks",
+            "404 model: x-large is not there",
+            "413 request too large",
+            "422 temperature: must be at most 2",
+            "400 the connection header is not allowed",
+            "{\"error\":{\"code\":400,\"message\":\"API key not valid\",\"status\":\"INVALID_ARGUMENT\"}}",
+            "Error: 500ms is too short",
+            "This model's maximum context length is 512 tokens",
+            "Model not found: a/b",
+            "the model failed",
+            "broken",
+            "",
+        ];
+        assert_eq!(of_provider.map(is_of_provider), [true; 15]);
+        assert_eq!(of_request.map(is_of_provider), [false; 12]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_said_is_of_the_provider_or_not(message in ".{0,60}") {
+            is_of_provider(&message);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mainstay_model::affordance::{Availability, availability};
+use mainstay_model::breaker::is_of_provider;
 use mainstay_model::outcome::PutOut;
 use mainstay_model::reload::Whole;
 use mainstay_model::{
@@ -246,13 +247,13 @@ impl SessionTask {
         Some(self.session.agent.as_ref()?.model.as_ref()?.provider.as_str())
     }
 
-    /// Notes for the provider's breaker how a turn ended. One that was aborted says nothing of the provider.
+    /// Notes for the provider's breaker how a turn ended. One that was aborted, or failed by its own fault, says nothing of the provider.
     fn note_turn(&self, job: JobId, ending: &WorkEnding) {
         let is_turn = |running: &RunningJob| running.job == job && running.kind == JobKind::Turn;
         let ended = match ending {
             WorkEnding::Done { .. } => Ok(()),
-            WorkEnding::Failed { message, .. } => Err(message.clone()),
-            WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => return,
+            WorkEnding::Failed { message, .. } if is_of_provider(message) => Err(message.clone()),
+            WorkEnding::Failed { .. } | WorkEnding::Cancelled { .. } | WorkEnding::Interrupted => return,
         };
         if let Some(provider) = self.provider()
             && self.session.running().is_some_and(is_turn)

@@ -439,6 +439,10 @@ async fn turns_that_fail_with_a_provider_keep_others_from_it_for_a_while() {
     fail("five", "other", WorkEnding::failed("401")).await;
     let state = |provider: &str| daemon.engine.provider_breakers()[provider].clone();
     assert_eq!((state("local").failures, state("other").failures), (1, 1));
+    for text in ["its own", "fault"] {
+        fail(text, "local", WorkEnding::failed("400 the conversation is too long")).await;
+    }
+    assert_eq!(state("local").failures, 1, "others would not fail so");
     fail("six", "local", WorkEnding::failed("529 overloaded")).await;
     assert_eq!(state("local").state, BreakerState::Open);
     let refused = say(&talk, "seven").await.unwrap().unwrap_err();
