@@ -8,15 +8,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_agent::pi::LiveSessions;
-use mainstay_engine::runner::{AgentQuestion, Conversation};
+use mainstay_agent::pi::{LiveSessions, PiAgents};
+use mainstay_engine::runner::{AgentQuestion, Conversation, RunnerFactory};
 use mainstay_model::{
     AgentNotice, Error, Hears, Message, Principal, Prompt, QueuedPrompt, Setting, ThinkingLevel, Work,
     WorkEnding, WorkerExit,
 };
 use serde_json::{Value, json};
 use support::model::{Step, call, say};
-use support::{World, conversation, line_of};
+use support::{LONG, World, conversation, line_of};
 use tokio::sync::Notify;
 
 fn queued(text: &str, hears: Hears) -> QueuedPrompt {
@@ -649,4 +649,23 @@ async fn an_agent_of_another_principal_is_not_given_the_local_ones_token() {
         let request = world.model.request(world.model.asked()).await;
         assert_eq!(shown(&request).last().unwrap(), &format!("tool: {told}"), "{owner}");
     }
+}
+
+#[tokio::test]
+async fn what_pi_says_while_it_starts_is_known_before_it_is_ready() {
+    let mut world = World::new().await;
+    world.stand_in("[ \"$1\" = --version ] && exit; echo 'Log in first.' >&2; exec sleep 600");
+    let spec = world.spec(conversation(&[]));
+    let said = spec.last_lines.clone();
+    let factory = PiAgents::new(world.settings.clone());
+    let start = tokio::spawn(async move { factory.start(spec).await.map(drop) });
+    let known = async {
+        while said.text().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(LONG, known).await.expect("it says something");
+    assert_eq!(said.text().as_deref(), Some("Log in first."));
+    assert!(!start.is_finished(), "it hangs");
+    start.abort();
 }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use mainstay_model::reload::Description;
@@ -120,6 +120,24 @@ pub struct RunnerSpec {
     pub gathered: Option<Gathered>,
     /// Where to say how far the start is.
     pub report: Report,
+    /// Where to keep what it says on its standard error while it starts.
+    pub last_lines: StartLines,
+}
+
+/// The last lines that a runner said on its standard error while it started. Whoever waits for a start that takes too long is told them.
+#[derive(Clone, Debug, Default)]
+pub struct StartLines(Arc<Mutex<Option<String>>>);
+
+impl StartLines {
+    /// Keeps them instead of those before.
+    pub fn keep(&self, lines: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    }
+
+    /// All of them; none where nothing was said.
+    pub fn text(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// What an agent goes on from.

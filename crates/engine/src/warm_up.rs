@@ -179,7 +179,23 @@ impl WarmUp {
         // The semaphore is never closed.
         let _permit = self.starts.acquire().await;
         let start = self.factory.start(self.spec.clone());
-        within(self.limits.worker_start_ms, "it was not ready", start).await
+        let started = within(self.limits.worker_start_ms, "it was not ready", start).await;
+        started.map_err(|not_started| match not_started {
+            NotStarted::Late(_) if self.spec.kind.is_agent() => NotStarted::Late(self.hangs()),
+            not_started => not_started,
+        })
+    }
+
+    /// An agent that hangs is not started again by itself: whoever waits for it is told, and decides.
+    fn hangs(&self) -> Error {
+        let said = match self.spec.last_lines.text() {
+            Some(lines) => format!("; it said: {lines}"),
+            None => ", and said nothing".to_owned(),
+        };
+        let limit_ms = self.limits.worker_start_ms;
+        Error::KernelUnavailable {
+            reason: format!("it was not ready within {limit_ms} ms (`worker-start-ms`){said}"),
+        }
     }
 
     async fn replay(

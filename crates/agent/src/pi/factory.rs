@@ -195,6 +195,7 @@ impl RunnerFactory for PiAgents {
         runner::start(Start {
             launch: &self.launch(&found, &files, &mark, &spec, has_model),
             working_directory: &spec.working_directory,
+            start_lines: spec.last_lines.clone(),
             state,
             patience: Patience {
                 silence: self.settings.silence,

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mainstay_engine::runner::{Agent, AgentQuestion, Process, ResourceUsage, Runner, StartedRunner};
+use mainstay_engine::runner::{
+    Agent, AgentQuestion, Process, ResourceUsage, Runner, StartLines, StartedRunner,
+};
 use mainstay_kernel::process::{self, Group, Launch, Unready, died_early, exit_of};
 use mainstay_model::decide::LastWords;
 use mainstay_model::{
@@ -47,6 +49,8 @@ pub(super) struct Start<'a> {
     pub(super) launch: &'a Launch,
     pub(super) working_directory: &'a Path,
     /// How it is to go on.
+    /// Where what it says on its standard error is kept.
+    pub(super) start_lines: StartLines,
     pub(super) state: Option<AgentState>,
     pub(super) patience: Patience,
     /// What was written of the file it resumes from.
@@ -60,7 +64,8 @@ pub(super) struct Start<'a> {
 
 /// Starts pi, and waits until it takes commands.
 pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
-    let Start { launch, working_directory, state, patience, ledger, kernel, runtime, mark } = start;
+    let Start { launch, working_directory, start_lines, state, patience, ledger, kernel, runtime, mark } =
+        start;
     let (mut child, group) = process::start(launch, working_directory, &[], Stdio::piped())?;
     let unready = Unready::new(&group);
     let pid = child.id().unwrap_or_default();
@@ -87,6 +92,7 @@ pub(super) async fn start(start: Start<'_>) -> Result<StartedRunner, Error> {
         stderr_is_open: true,
         silent_from: None,
         last_lines: LastLines::default(),
+        start_lines,
         child,
         group: group.clone(),
         mark: mark.clone(),
@@ -254,6 +260,8 @@ struct Reader {
     /// From when on nothing is waited for that it may still say: it has gone.
     silent_from: Option<tokio::time::Instant>,
     last_lines: LastLines,
+    /// Where they are kept for whoever waits for the start.
+    start_lines: StartLines,
     child: Child,
     group: Group,
     mark: Mark,
@@ -347,6 +355,7 @@ impl Reader {
                 let line = String::from_utf8_lossy(&line);
                 tracing::warn!(line = line.trim(), "pi says on standard error");
                 self.last_lines.push(&line);
+                self.start_lines.keep(self.last_lines.text());
             }
             Some(Line::TooLong(bytes)) => tracing::warn!(bytes, "pi says much on standard error"),
             None => self.stderr_is_open = false,

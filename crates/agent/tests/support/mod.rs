@@ -22,7 +22,7 @@ use uuid::Uuid;
 use model::Model;
 
 /// How long anything may take.
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// A folder of a test's own, a model, and how pi is run.
 pub(crate) struct World {
@@ -107,7 +107,15 @@ impl World {
 
     /// A pi that goes on from what was said before.
     pub(crate) async fn pi_with(&self, conversation: Conversation) -> Result<Pi, Error> {
-        let spec = RunnerSpec {
+        let (factory, spec) = (PiAgents::new(self.settings.clone()), self.spec(conversation));
+        let started = tokio::time::timeout(LONG, factory.start(spec)).await.expect("pi does not come up")?;
+        let Runner::Agent(agent) = started.runner else { panic!("pi is an agent") };
+        Ok(Pi { agent, notices: started.notices, jobs: 0 })
+    }
+
+    /// What a pi is started for.
+    pub(crate) fn spec(&self, conversation: Conversation) -> RunnerSpec {
+        RunnerSpec {
             session: session(),
             kind: SessionKind::pi(),
             owner: self.owner.clone(),
@@ -117,11 +125,8 @@ impl World {
             gathered: None,
             arguments: Vec::new(),
             report: mainstay_engine::Report::default(),
-        };
-        let factory = PiAgents::new(self.settings.clone());
-        let started = tokio::time::timeout(LONG, factory.start(spec)).await.expect("pi does not come up")?;
-        let Runner::Agent(agent) = started.runner else { panic!("pi is an agent") };
-        Ok(Pi { agent, notices: started.notices, jobs: 0 })
+            last_lines: mainstay_engine::runner::StartLines::default(),
+        }
     }
 }
 

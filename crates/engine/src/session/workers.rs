@@ -19,7 +19,7 @@ use super::{NOTICES, OUTPUT_INTERVAL, SessionTask};
 use crate::hub::Live;
 use crate::output::{OutputBuffer, Piece};
 use crate::progress::Report;
-use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, Submission};
+use crate::runner::{AgentQuestion, Kernel, Runner, RunnerSpec, StartLines, Submission};
 use crate::sync::task::spawn;
 use crate::sync::time::{Instant, timeout};
 use crate::validity::differs;
@@ -51,6 +51,7 @@ impl SessionTask {
                 conversation: None,
                 gathered: None,
                 report: self.report(),
+                last_lines: StartLines::default(),
             },
             log: Arc::clone(&self.shared.log),
             limits: self.shared.limits.clone(),

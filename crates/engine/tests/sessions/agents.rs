@@ -459,3 +459,27 @@ async fn turns_that_fail_with_a_provider_keep_others_from_it_for_a_while() {
     ending(running).await;
     turn(&talk, &mut script, "eight", "here").await;
 }
+
+#[tokio::test]
+async fn whoever_prompts_an_agent_that_hangs_when_it_starts_is_told_what_it_said_and_it_is_not_started_again()
+{
+    let limits = Limits { worker_start_ms: 1_000, breaker_failures: 1, ..quick() };
+    let (daemon, mut script) = Daemon::with_agents(limits).await;
+    let talk = daemon.agent_session().await;
+    for (said, told) in
+        [("Log in first.\nWaiting.", "; it said: Log in first.\nWaiting."), ("", ", and said nothing")]
+    {
+        script.next_start_hangs(said);
+        let outcome = say(&talk, "look").await.unwrap().unwrap();
+        let Outcome::Failed { error } = outcome else { panic!("{outcome:?}") };
+        let reason = format!("it was not ready within 1000 ms (`worker-start-ms`){told}");
+        assert!(error.to_string().contains(&reason), "{error}");
+        assert_eq!(talk.state().await, SessionState::Faulted);
+        talk.submit(SessionCommand::Stop).await.unwrap();
+    }
+    // It was slow, which keeps no other from being started.
+    let again = say(&talk, "look");
+    script.work().await;
+    script.done().await;
+    assert_eq!(ending(again).await, done());
+}

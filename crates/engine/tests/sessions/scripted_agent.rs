@@ -39,6 +39,8 @@ pub(crate) struct ScriptedAgents {
     /// How those that were started say something, in order.
     notices: Arc<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>,
     started: Arc<AtomicU32>,
+    /// What the next start says before it hangs; none where it does not.
+    hangs: Arc<Mutex<Option<String>>>,
 }
 
 /// The test's side of them.
@@ -49,6 +51,7 @@ pub(crate) struct Script {
     job: Option<JobId>,
     /// How many messages that has added, and how many bytes it has said of the next.
     said: (u32, u64),
+    hangs: Arc<Mutex<Option<String>>>,
 }
 
 impl ScriptedAgents {
@@ -56,8 +59,10 @@ impl ScriptedAgents {
     pub(crate) fn new() -> (Self, Script) {
         let (given, told) = mpsc::unbounded_channel();
         let notices = Arc::<Mutex<Vec<mpsc::Sender<RunnerNotice>>>>::default();
-        let agents = Self { given, notices: Arc::clone(&notices), started: Arc::default() };
-        (agents, Script { given: told, notices, job: None, said: (0, 0) })
+        let hangs = Arc::<Mutex<Option<String>>>::default();
+        let agents =
+            Self { given, notices: Arc::clone(&notices), started: Arc::default(), hangs: Arc::clone(&hangs) };
+        (agents, Script { given: told, notices, job: None, said: (0, 0), hangs })
     }
 }
 
@@ -68,6 +73,11 @@ impl RunnerFactory for ScriptedAgents {
     }
 
     async fn start(&self, spec: RunnerSpec) -> Result<StartedRunner, Error> {
+        let hangs = self.hangs.lock().unwrap().take();
+        if let Some(said) = hangs {
+            spec.last_lines.keep((!said.is_empty()).then_some(said));
+            std::future::pending::<()>().await;
+        }
         let (said, notices) = mpsc::channel(64);
         self.notices.lock().unwrap().push(said);
         let pid = self.started.fetch_add(1, Ordering::SeqCst) + 1;
@@ -135,6 +145,11 @@ impl Agent for ScriptedAgent {
 }
 
 impl Script {
+    /// Has the next start say this, and hang.
+    pub(crate) fn next_start_hangs(&self, said: &str) {
+        *self.hangs.lock().unwrap() = Some(said.to_owned());
+    }
+
     /// What an agent is given next.
     pub(crate) async fn next(&mut self) -> Given {
         let given = self.given.recv().await.unwrap();
