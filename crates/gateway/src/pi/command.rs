@@ -143,6 +143,12 @@ impl Body {
         matches!(self, Self::CreateSession { .. } | Self::LoadSession { .. } | Self::Fork { .. })
     }
 
+    /// Whether a session that is there may get its name by it, or loses it: the session that is meant cannot be told from the name when it is
+    /// sent again.
+    pub(super) const fn moves_name(&self) -> bool {
+        matches!(self, Self::DeleteSession | Self::LoadSession { .. })
+    }
+
     /// Whether a session comes or goes by it.
     pub(super) const fn changes_directory(&self) -> bool {
         self.is_creation() || matches!(self, Self::DeleteSession)

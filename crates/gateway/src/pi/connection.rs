@@ -683,7 +683,7 @@ impl Connection {
                     self.tell_phase(Phase::Started, command, id, None).await;
                 }
             }
-            let kept = (!is_stored).then_some(&answer);
+            let kept = (!is_stored || command.body.moves_name()).then_some(&answer);
             if !command.is_subscription() {
                 self.daemon.pi.seen().keep(self.peer.client.principal(), command, kept);
             }

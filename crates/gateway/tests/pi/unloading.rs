@@ -192,3 +192,24 @@ async fn a_session_is_loaded_once_what_it_depends_on_is_done() {
     answered.sort();
     assert_eq!(answered, ["l1", "n1", "p1"]);
 }
+
+#[tokio::test]
+async fn what_is_sent_again_under_its_key_is_answered_as_the_first_time_and_done_once() {
+    let (home, _script) = Home::new().await;
+    let mut client = home.client().await;
+    client.session("main").await;
+    let keyed = |mut command: Value| {
+        command["idempotencyKey"] = format!("{}-once", command["type"].as_str().unwrap()).into();
+        command
+    };
+    assert_eq!(client.ask(keyed(of_main("d1", "delete_session"))).await["success"], true);
+    client.ask(of_main("c2", "create_session")).await;
+    let again = client.ask(keyed(of_main("d2", "delete_session"))).await;
+    assert_eq!((&again["id"], &again["replayed"]), (&json!("d2"), &json!(true)), "{again}");
+    let (all, loaded) = stored(&mut client, "l").await;
+    assert_eq!(loaded, ["main"], "it is another one");
+    let path = &all.iter().find(|session| session["sessionId"] != "main").unwrap()["sessionPath"];
+    let first = client.ask(keyed(load("l1", path, "old"))).await;
+    let again = client.ask(keyed(load("l2", path, "old"))).await;
+    assert_eq!((&again["replayed"], &again["data"]), (&json!(true), &first["data"]), "{again}");
+}
