@@ -106,17 +106,22 @@ fn a_port_that_was_got_instead_of_the_default_is_kept() {
     assert_eq!(port(), second);
 }
 
+/// The program with these arguments, which may have so many files open.
+fn with_files(world: &World, files: u32, arguments: &str) -> std::process::Command {
+    let program = world.command();
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", &format!("ulimit -n {files} && exec \"$0\" {arguments}")])
+        .arg(program.get_program())
+        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(world.work());
+    shell
+}
+
 #[test]
 fn where_few_files_may_be_open_the_daemon_says_so_and_does_not_start() {
     let world = World::new();
-    let limited = |files: u32| {
-        let mut shell = std::process::Command::new("sh");
-        let daemon = world.command();
-        let set = daemon.get_envs().filter_map(|(name, value)| Some((name, value?)));
-        shell.envs(set).current_dir(daemon.get_current_dir().unwrap());
-        shell.args(["-c", &format!("ulimit -n {files}; exec \"$0\" -d")]).arg(daemon.get_program());
-        shell.output().unwrap()
-    };
+    let limited = |files| with_files(&world, files, "-d").output().unwrap();
     let refused = limited(64);
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(1), "{said}");
@@ -466,12 +471,7 @@ fn a_full_table_of_files_is_waited_out() {
     use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::UnixStream;
     let world = World::new();
-    let program = world.command();
-    let mut limited = std::process::Command::new("sh");
-    limited.args(["-c", "ulimit -n 64 && exec \"$0\" serve --port 0"]).arg(program.get_program());
-    limited
-        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(world.work());
+    let mut limited = with_files(&world, 128, "serve --port 0");
     let mut daemon = Ended(limited.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
     let mut said = BufReader::new(daemon.0.stderr.take().unwrap());
     let mut wait_for = |text: &str| {
@@ -484,7 +484,7 @@ fn a_full_table_of_files_is_waited_out() {
     wait_for("serves on 127.0.0.1");
     let connect = || UnixStream::connect(world.home().join("run/daemon.sock")).unwrap();
     let first = connect();
-    let others: Vec<UnixStream> = (0..64).map(|_| connect()).collect();
+    let others: Vec<UnixStream> = (0..128).map(|_| connect()).collect();
     wait_for("a connection cannot be accepted");
     let token = std::fs::read_to_string(world.home().join("token")).unwrap();
     let attach = json!({"jsonrpc": "2.0", "id": 1, "method": "client/attach", "params": {"token": token.trim(), "name": "test"}});

@@ -243,5 +243,5 @@ fn a_traceback_has_its_colours_on_a_terminal_and_nowhere_else() {
     let written = terminal.written();
     assert_eq!(terminal.wait_for_end(), 1);
     let shown = written.split_once("division by zero").unwrap().1;
-    assert!(shown.contains("\u{1b}[32m----> \u{1b}[39m"), "{written:?}");
+    assert!(shown.contains("\u{1b}[32m----> 1\u{1b}[0m f()"), "{written:?}");
 }

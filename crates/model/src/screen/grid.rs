@@ -14,6 +14,13 @@ const HEIGHT: usize = 64;
 const WIDTH: usize = 1024;
 /// Columns from one tab stop to the next.
 const TAB: usize = 8;
+/// How many combining characters a character has at most.
+const MARKS: usize = 8;
+/// How many characters may come to stand on the screen for each byte that is printed: a few bytes can ask for a character 65,535 times over,
+/// or for blanks up to a far column.
+const GLYPHS_PER_BYTE: usize = 4;
+/// And how many besides.
+const SPARE_GLYPHS: usize = 16 * WIDTH;
 
 /// The rows, and the cursor in them.
 #[derive(Debug)]
@@ -26,6 +33,8 @@ pub(super) struct Grid {
     column: usize,
     ink: Ink,
     saved: (usize, usize),
+    /// How many characters may still come to stand here.
+    room: usize,
 }
 
 /// What the cursor writes with.
@@ -39,6 +48,8 @@ struct Ink {
 struct Row {
     glyphs: Vec<Glyph>,
     width: usize,
+    /// Whether one of its characters is not as wide as one column: else their columns are their places.
+    is_uneven: bool,
     /// Whether its line goes on in the next row.
     is_wrapped: bool,
 }
@@ -55,13 +66,15 @@ impl Default for Grid {
     fn default() -> Self {
         let ink = Ink { stream: OutputStream::Stdout, style: Style::default() };
         let rows = VecDeque::from([Row::default()]);
-        Self { settled: Vec::new(), rows, row: 0, column: 0, ink, saved: (0, 0) }
+        Self { settled: Vec::new(), rows, row: 0, column: 0, ink, saved: (0, 0), room: SPARE_GLYPHS }
     }
 }
 
 impl Grid {
-    pub(super) fn write_to(&mut self, stream: OutputStream) {
+    /// What is printed next goes to this stream, and has so many bytes.
+    pub(super) fn write_to(&mut self, stream: OutputStream, bytes: usize) {
         self.ink.stream = stream;
+        self.room = self.room.saturating_add(bytes.saturating_mul(GLYPHS_PER_BYTE));
     }
 
     pub(super) fn runs(&self) -> Vec<Run> {
@@ -116,11 +129,12 @@ impl Grid {
 
     /// The row of the cursor; its column is reached.
     fn current(&mut self) -> &mut Row {
-        let (row, ink) = (self.row, Ink { style: Style::default(), ..self.ink });
+        let blank = Glyph::blank(Ink { style: Style::default(), ..self.ink });
         // The cursor never leaves the rows.
-        let row = &mut self.rows[row];
+        let row = &mut self.rows[self.row];
         let missing = self.column.saturating_sub(row.width);
-        row.glyphs.extend(std::iter::repeat_n(Glyph::blank(ink), missing));
+        self.room = self.room.saturating_sub(missing);
+        row.glyphs.extend(std::iter::repeat_n(blank, missing));
         row.width += missing;
         row
     }
@@ -150,6 +164,10 @@ impl Grid {
     }
 
     fn put(&mut self, glyph: Glyph) {
+        if self.room == 0 {
+            return;
+        }
+        self.room -= 1;
         if self.column + glyph.width > WIDTH {
             self.go_down(true);
         }
@@ -160,10 +178,11 @@ impl Grid {
 
     /// Clears these columns of the cursor's row.
     fn blank(&mut self, from: usize, to: usize) {
-        let ink = Ink { style: Style::default(), ..self.ink };
+        let blank = Glyph::blank(Ink { style: Style::default(), ..self.ink });
         let row = &mut self.rows[self.row];
-        for column in from..to.min(row.width) {
-            row.put(column, Glyph::blank(ink));
+        let to = to.min(row.width);
+        if from < to {
+            row.replace(from, to, std::iter::repeat_n(blank, to - from), blank);
         }
     }
 
@@ -174,35 +193,43 @@ impl Grid {
 }
 
 impl Row {
-    /// Writes over what stands from this column on; what is only half written over leaves a blank.
+    /// Writes over what stands from this column on.
     fn put(&mut self, column: usize, glyph: Glyph) {
-        if column >= self.width {
-            self.width += glyph.width;
-            self.glyphs.push(glyph);
-            return;
-        }
+        self.is_uneven |= glyph.width != 1;
         if glyph.width == 0 {
             // It belongs to what stands before the cursor.
-            let (index, _) = self.find(column);
-            self.glyphs.insert(index, glyph);
-            return;
+            let index = if column >= self.width { self.glyphs.len() } else { self.find(column).0 };
+            let marks = self.glyphs[..index].iter().rev().take_while(|before| before.width == 0).take(MARKS);
+            if marks.count() < MARKS {
+                self.glyphs.insert(index, glyph);
+            }
+        } else if column >= self.width {
+            self.width += glyph.width;
+            self.glyphs.push(glyph);
+        } else {
+            self.replace(column, column + glyph.width, [glyph], Glyph::blank(glyph.ink));
         }
-        let (first, before) = self.find(column);
-        let end = column + glyph.width;
+    }
+
+    /// Puts something else into these columns, which begin in the row; what is only half written over leaves blanks.
+    fn replace(&mut self, from: usize, to: usize, new: impl IntoIterator<Item = Glyph>, blank: Glyph) {
+        let (first, before) = self.find(from);
         let (mut last, mut after) = (first, before);
-        while let Some(covered) = self.glyphs.get(last).filter(|covered| after < end || covered.width == 0) {
+        while let Some(covered) = self.glyphs.get(last).filter(|covered| after < to || covered.width == 0) {
             after += covered.width;
             last += 1;
         }
-        let blank = Glyph::blank(glyph.ink);
-        let left = std::iter::repeat_n(blank, column - before);
-        let right = std::iter::repeat_n(blank, after.saturating_sub(end));
-        self.glyphs.splice(first..last, left.chain([glyph]).chain(right));
-        self.width = self.width.max(end);
+        let left = std::iter::repeat_n(blank, from - before);
+        let right = std::iter::repeat_n(blank, after.saturating_sub(to));
+        self.glyphs.splice(first..last, left.chain(new).chain(right));
+        self.width = self.width.max(to);
     }
 
     /// What stands in a column, and in which column that begins.
     fn find(&self, column: usize) -> (usize, usize) {
+        if !self.is_uneven {
+            return (column.min(self.width), column.min(self.width));
+        }
         let mut start = 0;
         for (index, glyph) in self.glyphs.iter().enumerate() {
             if glyph.width > 0 && start + glyph.width > column {

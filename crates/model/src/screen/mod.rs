@@ -16,11 +16,18 @@ use vte::ansi::{Processor, Timeout};
 use self::grid::Grid;
 use crate::event::OutputStream;
 
-/// A terminal that printed text is written to. Sequences that it does not know have no effect.
+/// What control sequences begin with.
+const SEQUENCE: &str = "\u{1b}[";
+/// Digits of a sequence that may say that the last character is repeated.
+const LONGEST_COUNT: usize = 20;
+
+/// A terminal that printed text is written to. Sequences that it does not know have no effect, nor has the one that repeats a character.
 #[derive(Default)]
 pub struct Screen {
     parser: Processor<NeverHeldBack>,
     grid: Grid,
+    /// The beginning of a sequence whose end is to come.
+    begun: String,
 }
 
 /// Text that was written to one stream in one style.
@@ -83,8 +90,32 @@ impl Screen {
 
     /// Writes a piece of text. What is begun in one piece, be it a line or a sequence, goes on in the next.
     pub fn print(&mut self, stream: OutputStream, text: &str) {
-        self.grid.write_to(stream);
-        self.parser.advance(&mut self.grid, text.as_bytes());
+        self.grid.write_to(stream, text.len());
+        let begun = std::mem::take(&mut self.begun);
+        let text = if begun.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(begun + text) };
+        let mut rest = &*text;
+        while let Some((before, after)) = rest.split_once(SEQUENCE) {
+            self.parser.advance(&mut self.grid, before.as_bytes());
+            // What controls stand in a sequence is no end of it.
+            let is_inside = |byte: &u8| matches!(byte, b'0'..=b';' | ..=0x1a | 0x1c..=0x1f | 0x7f);
+            let count = after.bytes().take_while(is_inside).count();
+            rest = match after.as_bytes().get(count) {
+                // The parser would carry it out one by one, 65,535 times for nine bytes.
+                Some(b'b') => &after[count + 1..],
+                None if count <= LONGEST_COUNT => {
+                    SEQUENCE.clone_into(&mut self.begun);
+                    self.begun.push_str(after);
+                    return;
+                }
+                Some(_) | None => {
+                    self.parser.advance(&mut self.grid, SEQUENCE.as_bytes());
+                    after
+                }
+            };
+        }
+        let whole = rest.strip_suffix('\u{1b}').unwrap_or(rest);
+        self.begun.push_str(&rest[whole.len()..]);
+        self.parser.advance(&mut self.grid, whole.as_bytes());
     }
 
     /// What stands on it, from its first line to its last.
@@ -109,7 +140,7 @@ impl Screen {
 
     /// Takes off the lines that cannot be written over any more, as a screen of their own.
     pub fn split_settled(&mut self) -> Self {
-        Self { parser: Processor::default(), grid: self.grid.split_settled() }
+        Self { grid: self.grid.split_settled(), ..Self::default() }
     }
 
     /// Forgets the first lines, until no more than so many bytes are left, or only what stands in the cursor's row and below. What is

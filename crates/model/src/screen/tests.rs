@@ -100,6 +100,33 @@ fn the_end_is_kept_in_whole_lines() {
 }
 
 #[test]
+fn a_few_bytes_do_not_come_to_many() {
+    for bomb in [
+        "x\u{1b}[65535b",
+        "x\u{1b}[65535;b",
+        "x\u{1b}[655\u{7}35b",
+        "\u{1b}[1023Cx\n",
+        "\u{301}\u{1b}[65535b",
+        "\t\u{1b}[65535b",
+    ] {
+        let text = bomb.repeat(20_000);
+        let bytes = Screen::of(&text).bytes();
+        assert!(bytes < 10 * text.len() + 100_000, "{bomb:?} comes to {bytes} bytes");
+    }
+    assert_eq!(shown("x\u{1b}[3bz"), "xz");
+    let mut screen = Screen::of("x\u{1b}");
+    ["[655", "35", "bz"].into_iter().for_each(|piece| screen.print(OutputStream::Stdout, piece));
+    assert_eq!(screen.text(), "xz");
+}
+
+#[test]
+fn a_character_has_few_marks() {
+    let marks = "\u{301}".repeat(100_000);
+    assert_eq!(shown(&format!("e{marks}\u{7}")).chars().count(), 9);
+    assert_eq!(shown(&format!("ab\r{marks}")).chars().count(), 10);
+}
+
+#[test]
 fn of_a_line_without_end_the_end_is_kept() {
     let mut screen = Screen::of(&"é".repeat(200_000));
     screen.print(OutputStream::Stdout, "the end");
@@ -176,6 +203,11 @@ proptest! {
     #[test]
     fn plain_text_is_shown_as_it_is(text in "[ -~\\n\\t]{0,400}") {
         prop_assert_eq!(Screen::of(&text).text(), text);
+    }
+
+    #[test]
+    fn what_is_shown_is_not_much_more_than_what_was_printed(text in "[\\PC\\n\\r\u{8}\u{1b}\\[A-Zb;0-9]{0,300}") {
+        prop_assert!(Screen::of(&text).bytes() <= 16 * text.len() + 70_000);
     }
 
     #[test]
