@@ -231,9 +231,8 @@ impl Client {
     /// [`Error::SessionNotFound`], [`Error::NotPermitted`], [`Error::DaemonStopping`], [`Error::StoreFailed`].
     pub async fn begin(&self, session: SessionId, command: Command) -> Result<Begun, Error> {
         match command.body {
-            SessionCommand::Delete | SessionCommand::Unload { .. } => {
-                self.must_own(session, "delete a session of another").await?;
-            }
+            SessionCommand::Delete => self.must_own(session, "delete a session of another").await?,
+            SessionCommand::Unload { .. } => self.must_own(session, "unload a session of another").await?,
             SessionCommand::Load { .. } => {
                 self.must_own(session, "load a session of another").await?;
                 let command = Command { source: self.source(), ..command };

@@ -2,7 +2,7 @@
 
 use mainstay_log::{EntryFilter, SessionFilter};
 use mainstay_model::search::Words;
-use mainstay_model::{Error, Placed, Session, Validity};
+use mainstay_model::{Error, Placed, Session, SessionState, Validity};
 
 use crate::client::Client;
 
@@ -17,7 +17,7 @@ pub struct Found {
     pub placed: Placed,
     /// What was found, and what is around it, on one line.
     pub snippet: String,
-    /// How far it still holds; none of what is no cell's, and where nothing could change.
+    /// How far it still holds; none of what is no cell's, where nothing could change, and of sessions at rest.
     pub validity: Option<Validity>,
 }
 
@@ -30,10 +30,14 @@ impl Client {
         let sessions: SessionFilter = self.seen(filter.sessions);
         let words = filter.words.clone();
         let hits = self.engine().shared.log.search(EntryFilter { sessions, ..filter }).await?;
-        let (sessions, hits): (Vec<_>, Vec<_>) = hits.into_iter().unzip();
-        let validities = self.validities_of_entries(&hits).await?;
+        // Of one at rest all events would have to be read for it.
+        let is_in_use = |session: &Session| session.state() != SessionState::Uninitialized;
+        let in_use: Vec<_> =
+            hits.iter().filter(|(session, _)| is_in_use(session)).map(|(_, placed)| placed.clone()).collect();
+        let mut validities = self.validities_of_entries(&in_use).await?.into_iter();
         let mut found = Vec::with_capacity(hits.len());
-        for ((session, placed), validity) in sessions.into_iter().zip(hits).zip(validities) {
+        for (session, placed) in hits {
+            let validity = if is_in_use(&session) { validities.next().flatten() } else { None };
             let snippet = self.snippet(&words, &placed).await?;
             let index = session.transcript.index_of(session.id, placed.session, placed.number);
             found.push(Found { session, index, placed, snippet, validity });

@@ -454,8 +454,10 @@ impl SessionTask {
             SessionCommand::HardReset | SessionCommand::Stop => self.hear_out(),
             SessionCommand::Delete | SessionCommand::Unload { .. } => {
                 self.hear_out();
-                // Nothing comes after it.
-                self.turn_away();
+                // Nothing comes after it, unless it is refused.
+                if self.ends(&command) {
+                    self.turn_away();
+                }
             }
             SessionCommand::Eval { .. }
             | SessionCommand::Work(_)

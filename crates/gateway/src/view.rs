@@ -625,7 +625,7 @@ pub struct FoundView {
     pub at: Timestamp,
     /// What was found, and what is around it, on one line.
     pub snippet: String,
-    /// How far it still holds; none of what is no cell's, and where nothing could change.
+    /// How far it still holds; none of what is no cell's, where nothing could change, and of sessions at rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
 }

@@ -304,9 +304,10 @@ fn reason_of(error: Error) -> String {
 /// The error for what a library below refused.
 fn failed(error: impl std::fmt::Display) -> Error {
     // SQLite says that it cannot open a file, and not that no more can be opened.
-    let reason = match std::fs::File::open("/dev/null") {
-        Ok(_) => error.to_string(),
-        Err(cause) => format!("{error}; no file can be opened: {cause}"),
-    };
-    Error::StoreFailed { reason }
+    let cause = std::fs::File::open("/dev/null").err().filter(|cause| {
+        let number = cause.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
+        matches!(number, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+    });
+    let cause = cause.map_or_else(String::new, |cause| format!("; no file can be opened: {cause}"));
+    Error::StoreFailed { reason: format!("{error}{cause}") }
 }

@@ -54,6 +54,26 @@ impl InputRead {
     }
 }
 
+/// Checks that a value is not too large for the answer to any question.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where it is.
+pub fn validate_answer(value: &Value, limits: &Limits) -> Result<(), Error> {
+    match limits.input_bytes > limits.ask_bytes {
+        true => within(value, "input-bytes", limits.input_bytes),
+        false => within(value, "ask-bytes", limits.ask_bytes),
+    }
+}
+
+fn within(value: &Value, name: &str, limit: usize) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(value).map_or(0, |written| written.len());
+    if bytes > limit {
+        let reason = format!("it has {bytes} bytes as JSON; `{name}` allows {limit}");
+        return Err(Error::InvalidArgument { argument: "value".to_owned(), reason });
+    }
+    Ok(())
+}
+
 impl Question {
     /// Whether the answer is a secret, such as a password: `writeOnly` of the schema says so. It is shown to nobody, and only who asked is
     /// given it: it is in no event and in no outcome.
@@ -255,16 +275,10 @@ impl Question {
     /// # Errors
     /// [`Error::InvalidArgument`] where it is.
     pub fn check_size(&self, value: &Value, limits: &Limits) -> Result<(), Error> {
-        let (name, limit) = match self.input_read() {
-            Some(_) => ("input-bytes", limits.input_bytes),
-            None => ("ask-bytes", limits.ask_bytes),
-        };
-        let bytes = serde_json::to_vec(value).map_or(0, |written| written.len());
-        if bytes > limit {
-            let reason = format!("it has {bytes} bytes as JSON; `{name}` allows {limit}");
-            return Err(Error::InvalidArgument { argument: "value".to_owned(), reason });
+        match self.input_read() {
+            Some(_) => within(value, "input-bytes", limits.input_bytes),
+            None => within(value, "ask-bytes", limits.ask_bytes),
         }
-        Ok(())
     }
 
     /// Whether a value is an answer; else what is wrong with it, for people.

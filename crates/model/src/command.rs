@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::affordance::Action;
 use crate::agent::{Prompt, QueuedPrompt, Work};
-use crate::ask::Question;
+use crate::ask::{Question, validate_answer};
 use crate::command_line::CommandLine;
 use crate::entry::Origin;
 use crate::error::Error;
@@ -411,8 +411,8 @@ impl SessionCommand {
             Self::Compact { summary, .. } => validate_summary(summary, limits),
             Self::Label { label: Some(label), .. } => validate_label(label, limits),
             Self::Ask(question) => question.validate(limits),
-            // How large an answer may be depends on what is asked.
-            Self::Answer { .. } => Ok(()),
+            // How large it may be depends on what is asked, too.
+            Self::Answer { value, .. } => validate_answer(value, limits),
             Self::Cancel { .. }
             | Self::Reset
             | Self::HardReset

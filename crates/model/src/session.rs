@@ -354,6 +354,11 @@ fn is_local(owner: &Principal) -> bool {
 }
 
 impl Session {
+    /// Whether it is loaded, and has this alias where one is given.
+    pub fn is_loaded_as(&self, alias: Option<&str>) -> bool {
+        self.unloaded_at.is_none() && alias.is_none_or(|alias| self.alias.as_deref() == Some(alias))
+    }
+
     /// The session that its first event begins; none where the event is not a creation.
     pub fn begin(event: &Event) -> Option<Self> {
         let EventBody::SessionCreated {

@@ -48,9 +48,9 @@ const LAST_BREATH: Duration = Duration::from_secs(2);
 pub(super) struct Start<'a> {
     pub(super) launch: &'a Launch,
     pub(super) working_directory: &'a Path,
-    /// How it is to go on.
     /// Where what it says on its standard error is kept.
     pub(super) start_lines: StartLines,
+    /// How it is to go on.
     pub(super) state: Option<AgentState>,
     pub(super) patience: Patience,
     /// What was written of the file it resumes from.

@@ -216,6 +216,16 @@ impl SessionTask {
             && !self.lane.is_empty()
     }
 
+    /// Whether this is the end of the session, deleted or unloaded, that is not refused.
+    pub(super) fn ends(&self, command: &Command) -> bool {
+        let is_expected = command.if_version.is_none_or(|version| version == self.session.version);
+        is_expected
+            && match &command.body {
+                SessionCommand::Unload { alias } => self.session.is_loaded_as(alias.as_deref()),
+                body => matches!(body, SessionCommand::Delete),
+            }
+    }
+
     /// A cancel that names its command passes everything, as long as that command runs, asks or waits here.
     fn place_of_cancel(&self, principal: &Principal, target: &CommandId) -> Result<Place, Error> {
         let runs = self.session.running().is_some_and(|running| running.answers(principal, target));

@@ -384,3 +384,20 @@ async fn an_alias_that_was_released_goes_to_one_of_those_that_want_it_at_once() 
     }
     assert_eq!(daemon.local.resolve("main").await, Ok(first));
 }
+
+#[tokio::test]
+async fn what_waits_stays_where_the_sessions_end_is_refused() {
+    let daemon = Daemon::start().await;
+    let session = daemon.session().await;
+    let running = session.begin("loop").await;
+    let waits = session.queue("define later");
+    session.until("commandQueued").await;
+    let other = SessionCommand::Unload { alias: Some("other".to_owned()) };
+    assert!(session.submit(other).await.is_err());
+    let delete = command(next_id(), Admission::Queue, SessionCommand::Delete);
+    let outcome = session.give(Command { if_version: Some(Version(999)), ..delete }).await.unwrap();
+    assert!(matches!(outcome, Outcome::Failed { error: Error::VersionMismatch { .. } }), "{outcome:?}");
+    session.submit(CANCEL).await.unwrap();
+    running.await.unwrap().unwrap();
+    assert_eq!(ending(waits).await, EvalEnding::Completed, "it was accepted");
+}

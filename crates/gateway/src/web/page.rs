@@ -383,7 +383,12 @@ impl Page {
     }
 }
 
-/// A value as people read it.
+/// A value as people read it, as far as that is looked at: the answer to code that reads all of its input may be long.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    const SHOWN: usize = 1_000;
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.floor_char_boundary(SHOWN) {
+        end if end == text.len() => text,
+        end => format!("{}… ({} bytes)", &text[..end], text.len()),
+    }
 }

@@ -261,7 +261,9 @@ pub(crate) fn describe(body: &EventBody) -> (Option<Tone>, String) {
             (Some(Tone::Name), format!("asks {}: {}", ask.ask.short(), first_line(&ask.question.prompt)))
         }
         EventBody::AskEnded { ask, ending } => match ending {
-            AskEnding::Answered { value } => (None, format!("answered {}: {value}", ask.short())),
+            AskEnding::Answered { value } => {
+                (None, format!("answered {}: {}", ask.short(), first_line(&value.to_string())))
+            }
             AskEnding::Withheld => {
                 (None, format!("answered {} with a secret, which is not kept", ask.short()))
             }

@@ -37,7 +37,10 @@ pub(super) async fn found(folder: &Path, typed: &str) -> Vec<String> {
     }
     let mut files = match of_git(folder).await {
         Some(files) => files,
-        None => walked(folder),
+        None => {
+            let folder = folder.to_owned();
+            tokio::task::spawn_blocking(move || walked(&folder)).await.unwrap_or_default()
+        }
     };
     files.retain(|file| is_typed(file));
     best(&files, typed)

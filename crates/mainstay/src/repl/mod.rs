@@ -307,8 +307,8 @@ impl Repl {
     /// Whether an agent only starts, which it does when something is wanted of it, if no more than the names of its commands.
     fn is_agents_start(&mut self, event: &Event) -> bool {
         match &event.body {
-            EventBody::WarmUpStarted { reason: WarmUpReason::Started } => {
-                self.is_starting = self.tongue() == Tongue::Words;
+            EventBody::WarmUpStarted { reason } => {
+                self.is_starting = *reason == WarmUpReason::Started && self.tongue() == Tongue::Words;
                 self.is_starting
             }
             EventBody::WarmUpCompleted { .. } => std::mem::take(&mut self.is_starting),

@@ -36,7 +36,7 @@ impl Repl {
         };
         // What is typed now is for the program that pages.
         self.quiet = None;
-        page(&text);
+        page(text).await;
         self.quiet = Quiet::begin();
         Ok(())
     }

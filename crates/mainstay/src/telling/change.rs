@@ -1,6 +1,7 @@
 //! What a tool changed in a file, as a difference by lines.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
@@ -9,6 +10,8 @@ use crate::terminal::Tone;
 
 /// Texts that are longer are shown as gone and new, in bytes: the time to compare grows with them.
 const COMPARED_BYTES: usize = 64 * 1024;
+/// How long two texts are compared: lines that are found to be others by then are the difference.
+const COMPARED_FOR: Duration = Duration::from_millis(100);
 
 /// A line below another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +98,7 @@ fn compared(old: &str, new: &str) -> Vec<Line> {
         let gone = old.lines().map(|line| marked('-', line));
         return gone.chain(new.lines().map(|line| marked('+', line))).collect();
     }
-    let compared = TextDiff::from_lines(old, new);
+    let compared = TextDiff::configure().timeout(COMPARED_FOR).diff_lines(old, new);
     let line = |change: similar::Change<&str>| {
         let mark = match change.tag() {
             ChangeTag::Delete => '-',

@@ -206,15 +206,15 @@ fn is_no_link(text: &str) -> bool {
     behind.is_some_and(|c| !matches!(c, '(' | '[' | ':'))
 }
 
-/// A line that may be the head of a table.
+/// Where the lines begin of which one may be the head of a table: those with bars, up to the end.
 fn header(text: &str, leaf: usize) -> Option<usize> {
     let start = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
     let mut lines = text[leaf..].rsplit('\n');
     let last = lines.next()?;
-    let is_begun = last.contains('|');
+    let has_bar = |line: &&str| line.contains('|');
     let is_delimiter = last.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
-    let above = lines.next().filter(|line| line.contains('|') && is_delimiter);
-    above.or(Some(last).filter(|_| is_begun)).map(start)
+    let above = if has_bar(&last) || is_delimiter { lines.take_while(has_bar).last() } else { None };
+    above.or(Some(last).filter(has_bar)).map(start)
 }
 
 /// What of a line stands behind the words of `begun`, whatever colours either has.

@@ -12,10 +12,14 @@ const LESS: &str = "FRX";
 
 /// Shows a text: through `PAGER` where standard output is a terminal and it is longer than that, else as it is. What is not ours must be
 /// printable in it.
-pub(crate) fn page(text: &str) {
-    if !is_long(text) || !paged(text) {
-        print!("{text}");
-    }
+pub(crate) async fn page(text: String) {
+    let shown = tokio::task::spawn_blocking(move || {
+        if !is_long(&text) || !paged(&text) {
+            print!("{text}");
+        }
+    });
+    // The thread ends with its text shown, or with a terminal that is gone.
+    shown.await.ok();
 }
 
 fn is_long(text: &str) -> bool {
@@ -31,6 +35,10 @@ fn rows_of(text: &str, columns: usize) -> usize {
 /// Whether there was a program that showed it.
 fn paged(text: &str) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| PAGER.to_owned());
+    // Whoever wants no pager says so in this way.
+    if pager.trim().is_empty() {
+        return false;
+    }
     let mut command = Command::new("sh");
     command.args(["-c", &pager]).stdin(Stdio::piped());
     if std::env::var_os("LESS").is_none() {

@@ -152,13 +152,11 @@ impl Draft<'_> {
                 Response::Recorded { seq: self.record(metadata, EventBody::SessionDeleted) }
             }
             SessionCommand::Unload { alias } => {
-                let Session { id, alias: known, unloaded_at, .. } = self.session;
-                if unloaded_at.is_some() || alias.is_some() && alias != *known {
-                    return Err(Error::SessionNotFound {
-                        reference: alias.unwrap_or_else(|| id.to_string()),
-                    });
+                if !self.session.is_loaded_as(alias.as_deref()) {
+                    let reference = alias.unwrap_or_else(|| self.session.id.to_string());
+                    return Err(Error::SessionNotFound { reference });
                 }
-                let alias = known.clone();
+                let alias = self.session.alias.clone();
                 self.end_all(&metadata);
                 Response::Recorded { seq: self.record(metadata, EventBody::SessionUnloaded { alias }) }
             }
