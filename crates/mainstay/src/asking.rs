@@ -1,9 +1,15 @@
 //! What one's own code asks while one waits for it: which asks wait, and whether they were answered from here.
 
-use mainstay_gateway::rpc::api::AnswerAsk;
+use mainstay_gateway::rpc::api::{AnswerAsk, GetStatus};
 use mainstay_gateway::rpc::client::Client;
 use mainstay_model::ask::{Ask, Raiser};
 use mainstay_model::{AskId, CommandId, Error, Event, EventBody};
+use serde_json::Value;
+
+/// Answers that are no larger are sent as they are.
+const UNCHECKED_BYTES: usize = 32 * 1024;
+/// What is around an answer in its message, at most.
+const ENVELOPE_BYTES: usize = 1024;
 
 /// The asks of one command's code that have not ended.
 #[derive(Debug, Default)]
@@ -68,6 +74,11 @@ impl OwnAsks {
     pub(crate) async fn answer(&mut self, client: &Client, ask: AskId, text: &str) -> Result<(), Error> {
         let Some(own) = self.asks.iter_mut().find(|own| own.ask.ask == ask) else { return Ok(()) };
         let value = own.ask.question.value_of(text);
+        if text.len() > UNCHECKED_BYTES {
+            let limits = client.call(GetStatus {}).await?.limits;
+            own.ask.question.check_size(&value, &limits)?;
+            check_message(&value, limits.message_bytes)?;
+        }
         own.standing = match client.call(AnswerAsk { ask: ask.to_string(), command: None, value }).await {
             Ok(_) => Standing::Answered,
             Err(Error::AskNotPending { .. }) => Standing::Late,
@@ -75,6 +86,16 @@ impl OwnAsks {
         };
         Ok(())
     }
+}
+
+/// A message that is too large would end the connection, and the question would wait on.
+fn check_message(value: &Value, limit: usize) -> Result<(), Error> {
+    let bytes = value.to_string().len() + ENVELOPE_BYTES;
+    if bytes <= limit {
+        return Ok(());
+    }
+    let reason = format!("it has {bytes} bytes as JSON; `message-bytes` allows {limit}");
+    Err(Error::InvalidArgument { argument: "value".to_owned(), reason })
 }
 
 fn is_of(ask: &Ask, event: &Event, command: &CommandId) -> bool {

@@ -29,12 +29,12 @@ use super::tool::{self, TOOLS, Tool as _};
 use super::{completion, error, logging, prompts, resources, state, tasks};
 use crate::rpc::server::Daemon;
 
-/// What a model is told once. What changes is said by `get_fsi_status` and by refusals.
+/// What a model is told once. What changes is said by the session's status and by refusals. Tools are called otherwise for each kind of session.
 const INSTRUCTIONS: &str = "Mainstay keeps sessions of F#, Python and other languages alive across crashes and restarts; people and other \
 agents may share them. `sessionId` is a session's id, the end of it, or its name; without it a tool takes the session you used \
 last, else the most recently active one, and runs code in a new one if there is none. What a session can do depends on \
-its state: check get_fsi_status; a refused call says what is offered instead and what to do next. Definitions stay \
-until a reset. Give the `seq` or `cursor` of your last answer as `since` to get_recent_fsi_events to see only what \
+its state, which the tool for its status tells; a refused call says what is offered instead and what to do next. Definitions stay \
+until a reset. Give the `seq` or `cursor` of your last answer as `since` to the tool for recent events to see only what \
 happened after it. Lines and columns count from 1. In F# code `Mainstay.display` shows people tables, charts \
 (`Mainstay.line xs ys`) and pictures; you see its text, and pictures.";
 

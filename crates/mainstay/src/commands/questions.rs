@@ -163,8 +163,8 @@ impl Questions {
                 Some(ask.question.input_answer(read, &line))
             }
             (Some(_), None) => Some(String::new()),
-            // The end of a pipe is the end of the code's input.
-            (None, _) => (is_pipe && read.is_some()).then(|| END_OF_INPUT.to_owned()),
+            // The end of a pipe is the end of the code's input, and so is Ctrl-D.
+            (None, _) => read.map(|_| END_OF_INPUT.to_owned()),
         };
         let Some(line) = line else {
             if self.lines.take().is_some_and(|lines| lines.are_typed) {

@@ -181,7 +181,9 @@ pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Pai
     }
     let untold = all.len().saturating_sub(lines);
     let more = match &entry.content {
-        Content::Object { bytes, .. } => Some(format!("{bytes} bytes in all")),
+        Content::Object { bytes, .. } => {
+            Some(format!("{bytes} bytes in all; `mainstay session transcript --full` shows them"))
+        }
         Content::Text(_) if untold > 0 => {
             Some(format!("{untold} lines more; `mainstay session transcript --full` shows them"))
         }
@@ -317,7 +319,7 @@ mod tests {
         7   line
             line
             line
-            … 20000 bytes in all
+            … 20000 bytes in all; `mainstay session transcript --full` shows them
         ");
     }
 

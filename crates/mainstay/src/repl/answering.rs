@@ -1,6 +1,6 @@
 //! Asking the person at the prompt what their own code asks, while it runs.
 
-use mainstay_model::ask::{Ask, Question};
+use mainstay_model::ask::{Ask, END_OF_INPUT, Question};
 use mainstay_model::{AskId, Error};
 use unicode_width::UnicodeWidthStr;
 
@@ -44,6 +44,9 @@ impl Repl {
             match typed {
                 Typed::Text(text) => self.answer_own(ask.ask, &text, progress).await,
                 Typed::Dropped => self.want_stop(progress).await,
+                Typed::End if ask.question.input_read().is_some() => {
+                    self.answer_own(ask.ask, END_OF_INPUT, progress).await;
+                }
                 Typed::End => {
                     progress.leave_asks_to_others();
                     let id = ask.ask.short();

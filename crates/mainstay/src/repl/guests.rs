@@ -40,6 +40,13 @@ struct Guest {
     begun: String,
 }
 
+impl Guest {
+    /// One whose beginning was not seen.
+    fn unseen() -> Self {
+        Self { name: "session".to_owned(), code: String::new(), begun: String::new() }
+    }
+}
+
 impl Guests {
     /// Nobody yet.
     pub(super) fn new(paint: Paint) -> Self {
@@ -57,7 +64,13 @@ impl Guests {
         match &event.body {
             EventBody::EvalRequested { job, withheld: true, .. } => self.requested(event, *job, "(withheld)"),
             EventBody::EvalRequested { job, code, .. } => self.requested(event, *job, code),
-            EventBody::OutputProduced { job: Some(job), text, .. } => self.printed(*job, text),
+            EventBody::OutputProduced { job: Some(job), text, .. } => {
+                // One that goes on names its command. If its beginning was not seen, its lines are shown when they are whole, as others'.
+                if event.metadata.correlation.is_some() {
+                    self.jobs.entry(*job).or_insert_with(Guest::unseen);
+                }
+                self.printed(*job, text)
+            }
             // A thread that code left running prints as if it were ours: it belongs to the session.
             EventBody::OutputProduced { job: None, text, .. } => printed(text, self.paint),
             EventBody::OutputDisplayed { job, display } if display.is_put_out() => {
@@ -237,12 +250,7 @@ impl Guests {
 
     /// What came of a job, whose code is known where its beginning was seen.
     fn ended(&mut self, job: JobId, result: &EvalResult, failure: Option<String>) -> String {
-        let guest = self.jobs.remove(&job);
-        let guest = guest.unwrap_or_else(|| Guest {
-            name: "session".to_owned(),
-            code: String::new(),
-            begun: String::new(),
-        });
+        let guest = self.jobs.remove(&job).unwrap_or_else(Guest::unseen);
         let mut text = String::new();
         if !guest.begun.is_empty() {
             text.push_str(&self.marked(&guest.name, '│', &printed(&guest.begun, self.paint)));

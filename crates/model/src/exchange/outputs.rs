@@ -63,7 +63,7 @@ impl<'a> Outputs<'a> {
 
     fn put_out(&self, put_out: &PutOut<'_>, number: u64) -> Vec<Value> {
         match put_out {
-            PutOut::Printed { stdout, stderr } => [("stdout", stdout), ("stderr", stderr)]
+            PutOut::Printed { stdout, stderr, .. } => [("stdout", stdout), ("stderr", stderr)]
                 .into_iter()
                 .filter(|(_, text)| !text.is_empty())
                 .map(|(name, text)| json!({ "output_type": "stream", "name": name, "text": lines(text) }))

@@ -14,11 +14,11 @@ use crate::display::Display;
 use crate::eval::{Failure, RaisedError};
 use crate::event::{JobPart, OutputStream};
 use crate::notebook::{self, CellKind, ScriptLanguage};
-use crate::screen::settled;
+use crate::screen::{Screen, settled};
 use crate::transcribe::result_text;
 
 /// What stands where a cell put out more than is kept.
-const CUT: &str = "… (of what follows only the end is kept: `output-bytes-per-job`)\n";
+const CUT: &str = "… (what follows is not kept: `output-bytes-per-job`)\n";
 
 /// A cell as it is shown.
 pub(super) struct Shown<'a> {
@@ -39,6 +39,8 @@ pub(super) enum PutOut<'a> {
     Printed {
         stdout: String,
         stderr: String,
+        /// Both, in the order in which they were printed.
+        screen: Screen,
     },
     Displayed(&'a Display),
     /// The value, in its place.
@@ -65,6 +67,7 @@ impl<'a> Shown<'a> {
             ending: Ending::Failed("interrupted"),
             shows_in_place: kernel.shows_in_place(),
         };
+        let mut is_cut = false;
         for Said { body, .. } in events {
             let Some((_, part)) = body.job_part() else { continue };
             shown.given.extend(result_text(part));
@@ -75,7 +78,11 @@ impl<'a> Shown<'a> {
                         if by_hash { "# this code was withheld" } else { "// this code was withheld" };
                 }
                 JobPart::Requested { code, .. } => shown.code = code,
-                JobPart::Printed { stream, text } => shown.print(stream, text),
+                JobPart::Printed { stream, text } => {
+                    // What comes then says itself how much was left out.
+                    is_cut = false;
+                    shown.print(stream, text);
+                }
                 JobPart::Displayed(display) if !display.is_put_out() => shown.value = Some(display),
                 JobPart::Displayed(display) if display.is_value => {
                     shown.put_out.push(PutOut::Value(display));
@@ -91,9 +98,12 @@ impl<'a> Shown<'a> {
                     };
                 }
                 JobPart::Cancelled(_) => shown.ending = Ending::Failed("cancelled"),
-                JobPart::OutputCut => shown.print(OutputStream::Stderr, CUT),
+                JobPart::OutputCut => is_cut = true,
                 JobPart::Interrupted | JobPart::CancelRequested | JobPart::TimedOut => {}
             }
+        }
+        if is_cut {
+            shown.print(OutputStream::Stderr, CUT);
         }
         shown
     }
@@ -109,9 +119,11 @@ impl<'a> Shown<'a> {
 
     fn print(&mut self, stream: OutputStream, text: &str) {
         if !matches!(self.put_out.last(), Some(PutOut::Printed { .. })) {
-            self.put_out.push(PutOut::Printed { stdout: String::new(), stderr: String::new() });
+            let (stdout, stderr) = (String::new(), String::new());
+            self.put_out.push(PutOut::Printed { stdout, stderr, screen: Screen::default() });
         }
-        if let Some(PutOut::Printed { stdout, stderr }) = self.put_out.last_mut() {
+        if let Some(PutOut::Printed { stdout, stderr, screen }) = self.put_out.last_mut() {
+            screen.print(stream, text);
             match stream {
                 OutputStream::Stdout => stdout.push_str(text),
                 OutputStream::Stderr => stderr.push_str(text),
@@ -141,9 +153,7 @@ impl<'a> Shown<'a> {
         let (mut output, mut text) = (String::new(), String::new());
         for put_out in &self.put_out {
             match put_out {
-                PutOut::Printed { stdout, stderr } => {
-                    [stdout, stderr].iter().for_each(|part| append(&mut text, &settled(part)))
-                }
+                PutOut::Printed { screen, .. } => append(&mut text, &screen.text()),
                 PutOut::Displayed(display) | PutOut::Updated(display) | PutOut::Value(display) => {
                     push_text(&mut output, &std::mem::take(&mut text));
                     displayed::markdown(&mut output, &display.data);
