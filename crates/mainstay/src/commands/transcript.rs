@@ -10,6 +10,7 @@ use mainstay_model::entry::FORMS;
 use mainstay_model::message::IS_ERROR;
 use mainstay_model::transcript::total;
 use mainstay_model::{Content, Entry, Error, Placed, Role, SessionId, Validity};
+use serde_json::Value;
 
 use super::session::named;
 use crate::terminal::{Paint, Surface, Tone, note, printable, printed};
@@ -196,7 +197,9 @@ pub(crate) fn entry_text(number: u64, view: &EntryView, lines: usize, paint: Pai
             paint.tone(Tone::Name, &format!("label: {}", printable(label)))
         ));
     }
-    for fact in more.map(|more| format!("… {more}")).into_iter().chain(brought) {
+    let is_cut_off = |ending: &&str| ["cancelled", "interrupted"].contains(ending);
+    let ending = entry.metadata.get("ending").and_then(Value::as_str).filter(is_cut_off).map(str::to_owned);
+    for fact in more.map(|more| format!("… {more}")).into_iter().chain(ending).chain(brought) {
         told.push_str(&format!("       {}\n", paint.tone(Tone::Faint, &fact)));
     }
     if let Some(mark) = view.validity.filter(|_| entry.role == Role::Output).and_then(Validity::mark) {

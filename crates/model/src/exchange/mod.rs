@@ -430,7 +430,7 @@ mod tests {
     use super::*;
     use crate::display::{Bundle, Display};
     use crate::eval::{EvalResult, Failure, RaisedError};
-    use crate::event::OutputStream;
+    use crate::event::{CancelEnding, OutputStream};
     use crate::fingerprint::CommandFingerprint;
     use crate::id::CommandId;
     use crate::notebook::ScriptLanguage;
@@ -668,6 +668,19 @@ mod tests {
         assert!(markdown.contains("\n100% done\n"), "{markdown}");
         let notebook = notebook(&kernel(), &items).to_string();
         assert!(notebook.contains(r"\r 50%\r100%\u001b[32m done\u001b[0m\n"), "{notebook}");
+    }
+
+    #[test]
+    fn people_see_both_streams_in_order_and_that_code_was_cut_off() {
+        let mut said = bodies();
+        let job = JobId::from_uuid(uuid::Uuid::from_u128(1));
+        let printed =
+            |stream, text: &str| EventBody::OutputProduced { job: Some(job), stream, text: text.to_owned() };
+        said[3].body = printed(OutputStream::Stderr, "first\n");
+        said[4].body = printed(OutputStream::Stdout, "second\n");
+        said[5].body = EventBody::EvalCancelled { job, ending: CancelEnding::Yielded, kept: None };
+        let markdown = markdown(&header(), &kernel(), &read(&file(&said)).unwrap().items);
+        assert!(markdown.contains("\nfirst\nsecond\n(cancelled)\n"), "{markdown}");
     }
 
     #[test]

@@ -161,6 +161,11 @@ impl<'a> Shown<'a> {
             }
         }
         append(&mut text, &settled(&self.given));
+        // Whoever reads what it printed would take it for all of it.
+        if let (true, Ending::Failed(why)) = (self.given.is_empty() && !self.put_out.is_empty(), &self.ending)
+        {
+            append(&mut text, &format!("({why})"));
+        }
         push_text(&mut output, &text);
         self.value.iter().for_each(|value| displayed::markdown(&mut output, &value.data));
         output
