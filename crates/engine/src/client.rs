@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mainstay_log::SessionFilter;
+use mainstay_log::{KeyScope, SessionFilter, StoredOutcome};
 use mainstay_model::breaker::BreakerStatus;
 use mainstay_model::{
     Access, Answered, Command, CommandId, Content, CreateSession, Diagnostic, Error, Event, EventBody,
-    EventFilter, ForkSession, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq, Session,
-    SessionCommand, SessionId, SessionKind, Source, TextPosition,
+    EventFilter, ForkSession, IdempotencyKey, Outcome, PendingAsk, Placed, Position, Principal, Rights, Seq,
+    Session, SessionCommand, SessionId, SessionKind, Source, TextPosition,
 };
 use serde_json::Value;
 use tracing::Span;
@@ -273,6 +273,19 @@ impl Client {
     /// [`Error::CommandNotFound`], [`Error::StoreFailed`].
     pub async fn command(&self, command: &CommandId) -> Result<CommandStatus, Error> {
         self.engine.command(&self.access.principal, command).await
+    }
+
+    /// What came of the principal's command to a session that had this idempotency key, once it has ended.
+    ///
+    /// # Errors
+    /// [`Error::StoreFailed`].
+    pub async fn ended_with_key(
+        &self,
+        session: SessionId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<StoredOutcome>, Error> {
+        let log = &self.engine.shared.log;
+        log.outcome_of_key(&self.access.principal, KeyScope::Session(session), key).await
     }
 
     /// Checks code without running it.

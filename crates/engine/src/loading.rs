@@ -1,5 +1,6 @@
 //! Loading sessions that were unloaded: by the session itself, in the server's own lane, so that no other gets the alias meanwhile.
 
+use mainstay_log::KeyScope;
 use mainstay_model::command::validate_dependencies;
 use mainstay_model::decide::Identity;
 use mainstay_model::{Answered, Command, Error, SessionCommand, SessionId};
@@ -22,7 +23,13 @@ impl Engine {
         let identity = Identity::of(&command, command.fingerprint(session));
         self.wait_for(&identity, session, depends_on).await?;
         let _turn = self.shared.server_lane.turn().await?;
-        let before = self.shared.log.outcome(&identity.principal, &identity.command).await?;
+        let log = &self.shared.log;
+        let before = match (log.outcome(&identity.principal, &identity.command).await?, &identity.key) {
+            (None, Some(key)) => {
+                log.outcome_of_key(&identity.principal, KeyScope::Session(session), key).await?
+            }
+            (before, _) => before,
+        };
         if let (None, SessionCommand::Load { alias: Some(alias) }) = (before, &command.body) {
             let owner = self.stored(session).await?.owner;
             self.check_alias(alias, &owner).await?;

@@ -151,7 +151,10 @@ impl Call<'_> {
                 }
                 session
             }
-            Some(_) | None => self.session().await?,
+            Some(_) | None => match self.ended_with_key(&unload).await? {
+                Some(session) => session,
+                None => self.session().await?,
+            },
         };
         let begun = self.client.begin(session, unload).await?;
         let ended = async move {
@@ -197,6 +200,18 @@ impl Call<'_> {
             CommandStatus::Ended(stored) => Some(*stored),
             CommandStatus::Waits { .. } | CommandStatus::Runs { .. } => None,
         }
+    }
+
+    /// The session in which the command has ended under another id with the same key: another may be called as it was by now.
+    async fn ended_with_key(&self, command: &Command) -> std::result::Result<Option<SessionId>, Error> {
+        let Some(key) = &command.key else { return Ok(None) };
+        for session in self.client.sessions(SessionFilter::default()).await? {
+            let ended = self.client.ended_with_key(session.id, key).await?;
+            if ended.is_some_and(|ended| ended.fingerprint == command.fingerprint(session.id)) {
+                return Ok(Some(session.id));
+            }
+        }
+        Ok(None)
     }
 
     async fn steer(&self, prompt: &Prompt, hears: Hears) -> Result<HandedOver> {

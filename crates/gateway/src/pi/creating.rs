@@ -43,10 +43,15 @@ impl Call<'_> {
         Ok(HandedOver::of(coming.ended().boxed()))
     }
 
-    /// The session of ours that this path is of, where it is unloaded, or was until this very command.
+    /// The session of ours that this path is of, where it is unloaded, or was until this very command, by its id or its key.
     async fn unloaded(&self, path: &str) -> std::result::Result<Option<SessionId>, Error> {
         let Some(session) = session_path::session_of(&self.daemon.home, path) else { return Ok(None) };
         if self.ended_before().await.is_some_and(|stored| stored.session == Some(session)) {
+            return Ok(Some(session));
+        }
+        if let Some(key) = &self.command.key
+            && self.client.ended_with_key(session, key).await?.is_some()
+        {
             return Ok(Some(session));
         }
         let found = self.client.seen_session(session).await?;

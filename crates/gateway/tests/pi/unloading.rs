@@ -212,4 +212,17 @@ async fn what_is_sent_again_under_its_key_is_answered_as_the_first_time_and_done
     let first = client.ask(keyed(load("l1", path, "old"))).await;
     let again = client.ask(keyed(load("l2", path, "old"))).await;
     assert_eq!((&again["replayed"], &again["data"]), (&json!(true), &first["data"]), "{again}");
+
+    // The next daemon has it from the store.
+    let home = home.lost().await;
+    let mut client = home.client().await;
+    let (all, _) = stored(&mut client, "k").await;
+    let path = &all.iter().find(|session| session["sessionId"] == "old").unwrap()["sessionPath"];
+    for again in [keyed(of_main("d3", "delete_session")), keyed(load("l3", path, "old"))] {
+        let answer = client.ask(again).await;
+        assert_eq!((&answer["success"], &answer["replayed"]), (&json!(true), &json!(true)), "{answer}");
+    }
+    let (_, mut loaded) = stored(&mut client, "m").await;
+    loaded.sort_by_key(Value::to_string);
+    assert_eq!(loaded, ["main", "old"]);
 }
