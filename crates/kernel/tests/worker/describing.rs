@@ -73,7 +73,7 @@ module Short = System.IO
 let (+.) x y = x + y
 let (|Even|Odd|) n = if n % 2 = 0 then Even else Odd
 open System.Text
-open System.Timers
+open System.Net.Mail
 open Tax
 open Something
 [<AutoOpen>]⏎module Auto =⏎    let open_ = 1
