@@ -8,27 +8,27 @@ use crate::hub::{Cursor, Subscription};
 /// Follows the directory. It tells that sessions are there, whoever may see them: that is for those to ask who pass it on.
 pub struct Directory(Subscription);
 
-/// What became of a session.
+/// How the directory has changed by a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Presence {
-    /// It was created.
+pub enum DirectoryChangeKind {
+    /// The session was created, whether empty, forked or imported.
     Created,
-    /// It was deleted.
+    /// The session was deleted for good.
     Deleted,
-    /// It was unloaded; this was its alias.
+    /// The session was unloaded; this was its alias.
     Unloaded(Option<String>),
-    /// It was loaded again.
+    /// The session was loaded again after it had been unloaded.
     Loaded,
 }
 
 /// A session has come, or gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryChange {
-    /// Which.
+    /// The session that has come or gone.
     pub session: SessionId,
-    /// What became of it.
-    pub change: Presence,
-    /// On whose behalf.
+    /// What has become of it.
+    pub kind: DirectoryChangeKind,
+    /// The principal on whose behalf that was done.
     pub principal: Principal,
     /// By which command; none where that is not known.
     pub command: Option<CommandId>,
@@ -58,11 +58,11 @@ impl Directory {
         let event = self.0.next().await?;
         Ok(DirectoryChange {
             session: event.session,
-            change: match &event.body {
-                EventBody::SessionDeleted => Presence::Deleted,
-                EventBody::SessionUnloaded { alias } => Presence::Unloaded(alias.clone()),
-                EventBody::SessionLoaded { .. } => Presence::Loaded,
-                _ => Presence::Created,
+            kind: match &event.body {
+                EventBody::SessionDeleted => DirectoryChangeKind::Deleted,
+                EventBody::SessionUnloaded { alias } => DirectoryChangeKind::Unloaded(alias.clone()),
+                EventBody::SessionLoaded { .. } => DirectoryChangeKind::Loaded,
+                _ => DirectoryChangeKind::Created,
             },
             principal: event.metadata.source.principal(),
             command: event.metadata.correlation.clone(),

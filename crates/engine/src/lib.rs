@@ -53,7 +53,7 @@ mod interleavings;
 
 pub use client::{Client, Followed, Listened, WaitingAsk};
 pub use creation::{Beginning, Creation};
-pub use directory::{Directory, DirectoryChange, Presence};
+pub use directory::{Directory, DirectoryChange, DirectoryChangeKind};
 pub use engine::{Begun, CommandStatus, Engine, LostJob, SessionStatus};
 pub use exchange::{ExportCursor, ExportPage, ImportSession};
 pub use happenings::Happenings;

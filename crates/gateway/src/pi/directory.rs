@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mainstay_engine::{Client, DirectoryChange, Engine, Presence};
+use mainstay_engine::{Client, DirectoryChange, DirectoryChangeKind, Engine};
 use mainstay_model::{CommandId, Principal};
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -91,7 +91,7 @@ impl Directory {
 impl Change {
     /// What a client is told of it; none where it may not know, or is told by who did it.
     pub(super) async fn frame_for(&self, daemon: &Daemon, client: &Client) -> Option<Value> {
-        let DirectoryChange { session, change, principal, .. } = &self.change;
+        let DirectoryChange { session, kind, principal, .. } = &self.change;
         if self.is_told_by_command && principal == client.principal() {
             return None;
         }
@@ -102,14 +102,14 @@ impl Change {
         }
         let gone = |name: &str| Some(session_frame("session_deleted", name, None));
         let name = name_of(&session, client.principal());
-        match change {
-            Presence::Created | Presence::Loaded => {
+        match kind {
+            DirectoryChangeKind::Created | DirectoryChangeKind::Loaded => {
                 let info = info(daemon, client, &session).await.ok()?;
                 Some(session_frame("session_created", &name, Some(&info)))
             }
-            Presence::Deleted if session.unloaded_at.is_some() => None,
-            Presence::Deleted => gone(&name),
-            Presence::Unloaded(alias) => {
+            DirectoryChangeKind::Deleted if session.unloaded_at.is_some() => None,
+            DirectoryChangeKind::Deleted => gone(&name),
+            DirectoryChangeKind::Unloaded(alias) => {
                 let alias = alias.as_deref().filter(|_| session.owner == *client.principal());
                 gone(alias.unwrap_or(&session.id.to_string()))
             }
